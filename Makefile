@@ -1,0 +1,67 @@
+# The whole project in one command each. Needs: python3 (3.11 or newer, with pip and venv), make, git.
+# Variables are given after the target, never taken from the environment:
+#   make test ARGS="tests/operators -k sparse"      make demo PYTHON=python3.12
+
+PYTHON := python3
+JOBS := 2
+ARGS :=
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+# What a caller may have set for another project must not reach ours.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PIP_USER PIP_TARGET PIP_PREFIX PYTEST_ADDOPTS MYPYPATH
+export PYTHONUTF8 := 1
+SHELL := /bin/sh
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench clean distclean
+
+help:  ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
+
+demo: $(VENV)/.demo  ## a first look: train, predict and draw, into demo/
+	$(BIN)/saccade demo $(ARGS)
+
+test: $(VENV)/.dev  ## every test and doctest; JOBS=2 processes, ARGS= for pytest
+	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+
+check: $(VENV)/.dev  ## format, lint, types, import rules; changes nothing
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## format, and mend what the linter can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.dev  ## time it and print the ratio tables; ARGS= for the command
+	$(BIN)/saccade bench $(ARGS)
+
+clean:  ## remove what the other commands made, except .venv
+	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -type d \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
+
+distclean: clean  ## and .venv
+	rm -rf $(VENV)
+
+# One environment, two stamps: a newcomer's first demo does not wait for the developers' tools.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "saccade needs Python 3.11 or newer, and '$(PYTHON)' is not; name one that is: make <target> PYTHON=python3.12" >&2; \
+	  exit 1; }
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.demo: pyproject.toml $(VENV)/.created
+	@echo "Installing saccade and what the demo needs into $(VENV) (the first time takes a minute or two)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.created
+	@echo "Installing saccade and the developers' tools into $(VENV) (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(VENV)/.demo $@

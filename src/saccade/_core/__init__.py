@@ -1,0 +1,1 @@
+"""What every room shares and nothing else: errors, checks, progress, the model file."""

@@ -1,0 +1,151 @@
+"""What a covariance function must do, and the few steps that all dense ones share."""
+
+from __future__ import annotations
+
+import abc
+import numbers
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.utils import gen_batches
+
+from .._core.errors import InvalidInput, InvalidParameter
+
+if TYPE_CHECKING:
+    from .combine import Scaled, Sum
+
+__all__ = ["Array", "Kernel", "Matrix"]
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
+
+MIRROR_ROWS = 512  # rows mirrored at a time: a block of 2 MiB stays in the cache
+
+
+class Kernel(BaseEstimator, abc.ABC):
+    """A covariance function k(x, z), symmetric and positive semi-definite.
+
+    Parameters are constructor keywords, so scikit-learn's ``clone``, ``get_params`` and
+    ``set_params`` work on it, nested ones too (``kernel__base__gamma``). They are checked when
+    the kernel is fitted or called, not when it is made.
+    """
+
+    intersection: ClassVar[bool] = False
+    """True for a generalised histogram intersection: it has the fast operator (H §4)."""
+
+    __array_ufunc__ = None  # np.float64(2) * kernel comes to __rmul__, not to numpy
+
+    def fit(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Kernel:
+        """A kernel with every data-dependent part settled on X; self is never changed."""
+        return self
+
+    @abc.abstractmethod
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense float64 block K_ij = k(x_i, z_j), (n, m).
+
+        Without Z it is k(X, X), exactly symmetric and with `diag` on its diagonal.
+        """
+
+    @abc.abstractmethod
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        """k(x_i, x_i) for every row, (n,), without forming the matrix."""
+
+    def __add__(self, other: object) -> Sum:
+        """k + k', again a kernel."""
+        from .combine import Sum
+
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, factor: object) -> Scaled:
+        """factor · k for a positive number, again a kernel."""
+        from .combine import Scaled
+
+        return Scaled(self, float(factor)) if _is_number(factor) else NotImplemented
+
+    __rmul__ = __mul__
+
+
+def check_positive(name: str, value: object, remedy: str) -> float:
+    """The value as a float, or an error that names the parameter, the value and a remedy."""
+    if _is_number(value) and 0.0 < float(value) < np.inf:
+        return float(value)
+    shown = value.item() if isinstance(value, np.generic) else value  # -1.0, not np.float64(-1.0)
+    raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
+
+
+def check_kernel(name: str, value: object) -> Kernel:
+    """The value, or an error when it is not a kernel."""
+    if isinstance(value, Kernel):
+        return value
+    raise InvalidParameter(
+        f"`{name}` must be a kernel, got {value!r}. Pass an instance such as RBF(length_scale=1.0)."
+    )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """A real number; True and False are not meant as 1 and 0."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def canonical(
+    X: Matrix,  # (n, d)
+) -> Matrix:
+    """X as scikit-learn's compiled distances need it; the caller's arrays are never touched.
+
+    Sparse rows get sorted int32 indices without duplicates: `manhattan_distances` refuses int64
+    indices and sorts its argument in place, and `row_norms` squares duplicates one by one.
+    """
+    if not sp.issparse(X):
+        return X
+    out = sp.csr_array(X)  # a view: only its attributes are ours
+    if not out.has_canonical_format:
+        out = out.copy()
+        out.sum_duplicates()
+    if out.indices.dtype != np.int32 and max(out.nnz, *out.shape) <= np.iinfo(np.int32).max:
+        parts = (out.data, out.indices.astype(np.int32), out.indptr.astype(np.int32))
+        out = sp.csr_array(parts, shape=out.shape)
+    return out
+
+
+def decay(
+    distance: Array,  # (n, m), overwritten
+    rate: float,
+) -> Array:
+    """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
+    if distance.size and np.isnan(distance.min()):  # min carries NaN without a mask
+        raise InvalidInput(
+            "A distance between rows must be finite, got nan. The values overflow float64: divide "
+            "the data by its largest value and adapt the scale of the kernel."
+        )
+    np.maximum(distance, 0.0, out=distance)
+    distance *= -rate
+    return np.exp(distance, out=distance)
+
+
+def symmetric(
+    K: Array,  # (n, n), overwritten
+    diagonal: Array | float,  # (n,)
+) -> Array:
+    """K with the upper triangle copied onto the lower and the diagonal set, in place.
+
+    Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.
+    """
+    for rows in gen_batches(K.shape[0], MIRROR_ROWS):
+        K[rows.stop :, rows] = K[rows, rows.stop :].T
+        block = K[rows, rows]
+        lower = np.tril_indices(block.shape[0], -1)
+        block[lower] = block.T[lower]
+    np.fill_diagonal(K, diagonal)
+    return K

@@ -1,0 +1,101 @@
+"""Kernels built from kernels: sums, and multiples by a positive number."""
+
+from __future__ import annotations
+
+from .base import Array, Kernel, Matrix, check_kernel, check_positive
+
+__all__ = ["Scaled", "Sum"]
+
+
+class Sum(Kernel):
+    """k(x, z) = k₁(x, z) + k₂(x, z), written ``left + right``.
+
+    The function is the sum of two independent ones, each with its own prior.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saccade.kernels.dot import Linear
+    >>> (Linear() + 2.0 * Linear())(np.array([[1.0], [3.0]]))
+    array([[ 3.,  9.],
+           [ 9., 27.]])
+    """
+
+    def __init__(self, left: Kernel, right: Kernel) -> None:
+        self.left = left
+        self.right = right
+
+    def fit(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Kernel:
+        """The sum of the two fitted kernels."""
+        left, right = self._check()
+        return Sum(left.fit(X), right.fit(X))
+
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense block (n, m)."""
+        left, right = self._check()
+        total: Array = left(X, Z) + right(X, Z)
+        return total
+
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        """The sum of the two diagonals, (n,)."""
+        left, right = self._check()
+        total: Array = left.diag(X) + right.diag(X)
+        return total
+
+    def _check(self) -> tuple[Kernel, Kernel]:
+        return check_kernel("left", self.left), check_kernel("right", self.right)
+
+
+class Scaled(Kernel):
+    """k(x, z) = factor · κ(x, z), written ``factor * base``: the prior variance is multiplied.
+
+    Parameters
+    ----------
+    base : Kernel
+        κ.
+    factor : float
+        Positive; the standard deviation of the function grows with its square root.
+    """
+
+    def __init__(self, base: Kernel, factor: float = 1.0) -> None:
+        self.base = base
+        self.factor = factor
+
+    def fit(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Kernel:
+        """The same multiple of the fitted base."""
+        base, factor = self._check()
+        return Scaled(base.fit(X), factor=factor)
+
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense block (n, m)."""
+        base, factor = self._check()
+        return factor * base(X, Z)
+
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        """The diagonal of the base, multiplied, (n,)."""
+        base, factor = self._check()
+        return factor * base.diag(X)
+
+    def _check(self) -> tuple[Kernel, float]:
+        remedy = "A kernel times a number of zero or less is no kernel; leave it out instead."
+        return check_kernel("base", self.base), check_positive("factor", self.factor, remedy)

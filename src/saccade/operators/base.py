@@ -1,0 +1,45 @@
+"""A matrix known by its products: what the solvers need to know of a kernel matrix, and no more."""
+
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Operator(Protocol):
+    """A symmetric positive semi-definite matrix K."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+
+    def diag(self) -> Array:  # (n,)
+        """The diagonal of K."""
+
+    def matmul(
+        self,
+        V: Array,  # (n, m)
+    ) -> Array:  # (n, m), of V's dtype
+        """K V. float32 in, float32 work and float32 out; float64 likewise."""
+
+
+class Dense:
+    """A kernel matrix written out."""
+
+    def __init__(
+        self,
+        K: Array,  # (n, n)
+    ) -> None:
+        self.K = K
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.K.shape[0], self.K.shape[1]
+
+    def diag(self) -> Array:
+        return self.K.diagonal().copy()
+
+    def matmul(self, V: Array) -> Array:
+        product: Array = self.K @ V
+        return product.astype(V.dtype, copy=False)

@@ -1,0 +1,277 @@
+"""Histograms as codes and levels: the data structure behind every fast product.
+
+Each dimension keeps a small sorted table of *levels*, and each non-zero entry says which level it has; zeros are not
+kept (or have code 0), so sparsity survives. Transforms, weights and scale act on the levels alone. Two layouts, chosen
+by measurement (docs/decisions/002):
+
+- `SortedColumns`, exact: every entry is its own level, entries stand in ascending order in each dimension;
+- `CodeBlocks`, at most 255 levels a dimension: one byte an entry, in blocks of rows that fit a core's cache. Exact
+  when no dimension has more distinct values than that (pixels, counts), else the nearest of the chosen levels:
+  exact inference for a slightly coarser kernel, which is itself positive semi-definite.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from saccade._core.threads import share, thread_count
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MAX_LEVELS = 255  # levels above zero that one byte can tell apart
+BLOCK_ROWS = 16_384  # eight float32 columns of V for so many rows fill half of a 1 MiB cache
+DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
+SAMPLE_ROWS = 65_536  # rows that quantile levels are read from
+
+
+@dataclass(frozen=True)
+class SortedColumns:
+    """Entries k of dimension d are starts[d] <= k < starts[d+1], ascending in `values`; `rows` says whose they are."""
+
+    shape: tuple[int, int]
+    starts: Array  # (D+1,) int64
+    rows: Array  # (nnz,) uint16 or int32
+    values: Array  # (nnz,) float64
+
+
+@dataclass(frozen=True)
+class CodeBlocks:
+    """Row blocks of code columns. Dimension d has the levels values[level_starts[d]:level_starts[d+1]], the first is 0.
+
+    Entries of (block, d) are starts[block*D + d] <= k < starts[block*D + d + 1]; entry k belongs to row
+    bases[block] + rows[k], or, when `rows` is None, to the next row each (dense: zeros are there too, with code 0).
+    """
+
+    shape: tuple[int, int]
+    bases: Array  # (blocks+1,) int64, first row of each block
+    starts: Array  # (blocks*D+1,) int64
+    rows: Array | None  # (nnz,) uint16
+    codes: Array  # (nnz,) uint8
+    level_starts: Array  # (D+1,) int64
+    values: Array  # (levels,) float64
+
+
+Codes = SortedColumns | CodeBlocks
+
+
+def split_signs(X: Any, dims: int | None = None) -> Any:
+    """A signed matrix as a non-negative one of twice the width: positive parts, then negative parts.
+
+    min(x⁺, z⁺) + min(x⁻, z⁻) is positive semi-definite like the kernel itself, so any embedding can be used.
+    Data without a negative entry comes back as it is, unless `dims` asks for the wide form.
+
+    >>> split_signs(np.array([[1.0, -2.0]]))
+    array([[1., 0., 0., 2.]])
+    """
+    D = X.shape[1]
+    data = X.data if sp.issparse(X) else X
+    if not (data.size and data.min() < 0) and dims in (None, D):
+        return X
+    if not sp.issparse(X):
+        return np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
+    wide = X.indices + np.where(X.data < 0, D, 0).astype(X.indices.dtype)
+    return sp.csr_matrix((np.abs(X.data), wide, X.indptr), shape=(X.shape[0], 2 * D))
+
+
+def encode(
+    X: Any,  # (n, D) non-negative, dense or CSR without duplicate entries
+    levels: int | None = None,
+    binning: str = "quantile",
+) -> Codes:
+    """Codes of X: exact when `levels` is None, else at most `levels` levels a dimension ("quantile" or "width")."""
+    if levels is None:
+        tables = _distinct_levels(X)
+        if tables is None:
+            return _sort_columns(X)
+    else:
+        tables = _chosen_levels(X, levels, binning)
+    level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
+    return encode_as(X, level_starts, np.concatenate(tables))
+
+
+def _sort_columns(X: Any) -> SortedColumns:
+    C = sp.csc_matrix(X)
+    C.eliminate_zeros()
+    starts = C.indptr.astype(np.int64)
+    values = C.data.astype(np.float64)
+    rows = C.indices.astype(np.uint16 if X.shape[0] <= 65_536 else np.int32)
+
+    def sort(_: int, first: int, last: int) -> None:
+        for d in range(first, last):
+            column = slice(starts[d], starts[d + 1])
+            order = values[column].argsort(kind="stable")
+            values[column] = values[column][order]
+            rows[column] = rows[column][order]
+
+    share(sort, X.shape[1], thread_count())
+    return SortedColumns(X.shape, starts, rows, values)
+
+
+def _columns(X: Any) -> Any:
+    """A function d -> the entries of dimension d (zeros may be among them)."""
+    if not sp.issparse(X):
+        return lambda d: np.ascontiguousarray(X[:, d])
+    C = X.tocsc()
+    return lambda d: C.data[C.indptr[d] : C.indptr[d + 1]]
+
+
+def _distinct_levels(X: Any) -> list[Array] | None:
+    """Zero and every distinct value of each dimension, or None when some dimension has more than 255."""
+    from saccade.operators import loops
+
+    tables: list[Array] = []
+    for rows in (X[: 16 * MAX_LEVELS], X):  # a few rows tell most real-valued data apart at once
+        column = _columns(rows)
+        tables.clear()
+        for d in range(X.shape[1]):
+            entries = column(d)
+            found = loops.distinct(entries, MAX_LEVELS)
+            if found.size == 0 and entries.size and entries.max() > 0:
+                return None
+            tables.append(np.concatenate([[0.0], np.sort(found.astype(np.float64))]))
+    return tables
+
+
+def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
+    """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the maximum."""
+    n, D = X.shape
+    top = column_max(X)
+    if binning == "width":
+        return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
+    rows = X if n <= SAMPLE_ROWS else X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)]
+    column = _columns(rows)
+    tables: list[Array] = [np.zeros(1)] * D
+
+    def choose(_: int, first: int, last: int) -> None:
+        for d in range(first, last):
+            entries = np.sort(column(d).astype(np.float64))
+            entries = entries[np.searchsorted(entries, 0.0, side="right") :]
+            if entries.size and top[d] > 0:
+                known = entries[np.append(True, np.diff(entries) > 0)]
+                if known.size >= levels:
+                    known = entries[np.linspace(0, entries.size - 1, levels - 1).astype(np.int64)]
+                tables[d] = np.unique(np.concatenate([[0.0, top[d]], known]))
+            elif top[d] > 0:
+                tables[d] = np.array([0.0, top[d]])
+
+    share(choose, D, thread_count())
+    return tables
+
+
+def column_max(X: Any) -> Array:  # (D,) float64
+    """The largest value of each dimension, 0 where there is none."""
+    if not sp.issparse(X):
+        return np.maximum(X.max(axis=0), 0).astype(np.float64)
+    from saccade.operators import loops
+
+    parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
+    share(lambda t, a, b: loops.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
+    return parts.max(axis=0).astype(np.float64)
+
+
+def encode_as(
+    X: Any,  # (n, D)
+    level_starts: Array,
+    values: Array,
+) -> CodeBlocks:
+    """Codes of X by given levels: each non-zero entry takes the nearest level above zero."""
+    n, D = X.shape
+    lower, upper = values[:-1], values[1:]
+    middles = lower + (upper - lower) / 2  # between levels; those at the zero level are dropped
+    middles = np.where(middles < upper, middles, lower)
+    keep = np.ones(values.size, bool)
+    keep[level_starts[:-1]] = False
+    keep[np.minimum(level_starts[:-1] + 1, values.size - 1)] = False
+    borders = middles[keep[1:]]
+    counts = np.maximum(np.diff(level_starts) - 2, 0)
+    border_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    size = min(BLOCK_ROWS, -(-n // thread_count()))
+    bases = np.append(np.arange(0, n, max(size, 1)), n).astype(np.int64)
+    entries = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
+    store = _encode_dense if entries >= DENSE_FROM * n * D else _encode_sparse
+    starts, rows, codes = store(X, bases, borders, border_starts)
+    return CodeBlocks((n, D), bases, starts, rows, codes, level_starts, values)
+
+
+def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, None, Array]:
+    from saccade.operators import loops
+
+    D = X.shape[1]
+    starts = np.append((bases[:-1, None] * D + np.diff(bases)[:, None] * np.arange(D)).ravel(), bases[-1] * D)
+    codes = np.empty(X.shape[0] * D, np.uint8)
+    for first, last in zip(bases[:-1], bases[1:], strict=True):
+        block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
+
+        def encode(_: int, a: int, b: int, block: Array = block, at: int = first * D) -> None:
+            loops.encode_dense(block, borders, border_starts, a, b, at, codes)
+
+        share(encode, D, thread_count())
+    return starts.astype(np.int64), None, codes
+
+
+def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, Array, Array]:
+    from saccade.operators import loops
+
+    X = X if sp.issparse(X) else sp.csr_matrix(X)
+    D, blocks = X.shape[1], bases.size - 1
+    counts = np.zeros(blocks * D, np.int64)
+    share(
+        lambda _, a, b: loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts), blocks, thread_count()
+    )
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    rows = np.empty(starts[-1], np.uint16)
+    codes = np.empty(starts[-1], np.uint8)
+
+    def encode(_: int, a: int, b: int) -> None:
+        loops.encode_sparse(X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes)
+
+    share(encode, blocks, thread_count())
+    return starts, rows, codes
+
+
+def decode(codes: Codes, first_block: int = 0) -> sp.csr_matrix:
+    """The matrix that the codes stand for, from block `first_block` on."""
+    D = codes.shape[1]
+    if isinstance(codes, SortedColumns):
+        parts = (codes.values, codes.rows.astype(np.int32), codes.starts)
+        return sp.csc_matrix(parts, shape=codes.shape).tocsr()
+    start = first_block * D
+    entry = np.arange(codes.starts[start], codes.starts[-1])
+    column = np.repeat(np.arange(start, codes.starts.size - 1), np.diff(codes.starts[start:]))
+    within = entry - codes.starts[column] if codes.rows is None else codes.rows[entry]
+    row = codes.bases[column // D] + within - codes.bases[first_block]
+    value = codes.values[codes.level_starts[column % D] + codes.codes[entry]]
+    shape = (codes.shape[0] - codes.bases[first_block], D)
+    X = sp.csr_matrix((value, (row, column % D)), shape=shape)
+    X.eliminate_zeros()
+    return X
+
+
+def append(codes: Codes, X: Any, levels: int | None = None) -> Codes:
+    """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value."""
+    if levels is None:
+        return encode(sp.vstack([decode(codes), sp.csr_matrix(X)], format="csr"))
+    assert isinstance(codes, CodeBlocks)
+    D, last = codes.shape[1], codes.bases.size - 2
+    if codes.bases[-1] - codes.bases[last] >= BLOCK_ROWS // 2:
+        last += 1  # the last block is full enough: leave it
+    new = sp.vstack([decode(codes, last), sp.csr_matrix(X)], format="csr") if last < codes.bases.size - 1 else X
+    added = encode_as(new, codes.level_starts, codes.values)
+    if last == 0:
+        return added
+    if (added.rows is None) != (codes.rows is None):  # one layout a matrix
+        return encode_as(
+            sp.vstack([decode(codes), sp.csr_matrix(X)], format="csr"), codes.level_starts, codes.values
+        )
+    kept = codes.starts[last * D]
+    rows = None if codes.rows is None else np.concatenate([codes.rows[:kept], added.rows])  # type: ignore[list-item]
+    return CodeBlocks(
+        (codes.bases[last] + added.shape[0], D),
+        np.concatenate([codes.bases[:last], codes.bases[last] + added.bases]),
+        np.concatenate([codes.starts[: last * D], kept + added.starts]),
+        rows,
+        np.concatenate([codes.codes[:kept], added.codes]),
+        codes.level_starts,
+        codes.values,
+    )

@@ -1,0 +1,181 @@
+"""The histogram-intersection kernel matrix K_ij = Σ_d min(ℓ_d[c_id], ℓ_d[c_jd]), known by its products (H §4).
+
+One pass in and one pass out, whatever the number of columns of V:
+
+    H_d[b] = Σ_{i: c_id = b} V_i,   C_d[b] = Σ_{b' ≥ b} H_d[b'],   T_d[b] = Σ_{b' ≤ b} (ℓ_d[b'] − ℓ_d[b'−1]) C_d[b'],
+    (K V)_i = Σ_d T_d[c_id]
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from saccade._core.threads import share, thread_count
+from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
+from saccade.operators.tables import PiecewiseTables, lane_tuple, padded
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
+
+
+class Intersection(ABC):
+    """Products, diagonal and tables of the kernel matrix of `codes`. Another kernel on the same data shares the codes."""
+
+    def __init__(self, codes: Codes, transform: Levels) -> None:
+        starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
+        self.codes = codes
+        self.levels = transform(codes.values, starts)
+        self._starts = starts
+        self._steps: dict[Any, Array] = {}
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.codes.shape[0], self.codes.shape[0]
+
+    def matmul(
+        self,
+        V: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """K V in O(non-zeros · m)."""
+        out = np.empty_like(V)
+        for first in range(0, V.shape[1], 16):
+            lanes = lane_tuple(min(V.shape[1] - first, 16))
+            product = self._product(padded(V, first, lanes), lanes)
+            out[:, first : first + len(lanes)] = product[:, : V.shape[1] - first]
+        return out
+
+    def steps(self, dtype: Any) -> Array:
+        """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0."""
+        if dtype not in self._steps:
+            steps = np.diff(self.levels, prepend=0.0)
+            first = self._starts[:-1][np.diff(self._starts) > 0]
+            steps[first] = self.levels[first]
+            self._steps[dtype] = steps.astype(dtype)
+        return self._steps[dtype]
+
+    @abstractmethod
+    def diag(self) -> Array:
+        """Σ_d ℓ_d[c_id], the self-similarities."""
+
+    @abstractmethod
+    def tables(
+        self,
+        V: Array,  # (n, m)
+    ) -> PiecewiseTables:
+        """The function x ↦ Σ_i V_i k(x_i, x) as tables."""
+
+    @abstractmethod
+    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array: ...
+
+
+class SortedIntersection(Intersection):
+    """Exact, for any number of distinct values; threads share the dimensions."""
+
+    codes: SortedColumns
+
+    def diag(self) -> Array:
+        return np.bincount(self.codes.rows, weights=self.levels, minlength=self.codes.shape[0])
+
+    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
+        from saccade.operators import loops
+
+        c, steps = self.codes, self.steps(V.dtype)
+        longest = int(np.diff(c.starts).max(initial=0)) + 2
+        out = np.zeros((thread_count(), *V.shape), V.dtype)
+
+        def work(thread: int, first: int, last: int) -> None:
+            if len(lanes) == 1:
+                A, B = np.empty((2, longest), V.dtype)
+                part = out[thread, :, 0]
+                loops.sorted_product_one(c.starts, c.rows, steps, first, last, V[:, 0], part, A, B)
+            else:
+                C = np.empty((longest, len(lanes)), V.dtype)
+                loops.sorted_product(c.starts, c.rows, steps, first, last, V, out[thread], C, lanes)
+
+        ran = share(work, c.shape[1], len(out))
+        total: Array = out[0]
+        for part in out[1:ran]:
+            total += part
+        return total
+
+    def tables(self, V: Array) -> PiecewiseTables:
+        from saccade.operators import loops
+
+        c, D, steps = self.codes, self.codes.shape[1], self.steps(np.float64)
+        column = np.repeat(np.arange(D), np.diff(c.starts))
+        last_of_ties = np.append((np.diff(self.levels) != 0) | (np.diff(column) != 0), True)[: column.size]
+        kept = np.bincount(column[last_of_ties], minlength=D) + 1  # one more for the level 0
+        level_starts = np.concatenate([[0], np.cumsum(kept)])
+        above_zero = np.ones(level_starts[-1], bool)
+        above_zero[level_starts[:-1]] = False
+        levels = np.zeros(level_starts[-1])
+        levels[above_zero] = self.levels[last_of_ties]
+        T = np.zeros((level_starts[-1], V.shape[1]))
+        for first in range(0, V.shape[1], 4):
+            lanes = lane_tuple(min(V.shape[1] - first, 4))
+            block, part = padded(V, first, lanes), np.empty((c.values.size + 1, len(lanes)))
+            share(
+                lambda _, a, b, block=block, part=part, lanes=lanes: loops.sorted_tables(
+                    c.starts, c.rows, steps, a, b, block, part, lanes
+                ),
+                D,
+                thread_count(),
+            )
+            T[above_zero, first : first + len(lanes)] = part[:-1][last_of_ties][:, : V.shape[1] - first]
+        return PiecewiseTables(level_starts, levels, T)
+
+
+class BinnedIntersection(Intersection):
+    """At most 255 levels a dimension; threads share the blocks of rows."""
+
+    codes: CodeBlocks
+
+    def diag(self) -> Array:
+        return self._look_up(self.levels[:, None], (0,))[:, 0]
+
+    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
+        return self._look_up(self._table(V, lanes), lanes)
+
+    def tables(self, V: Array) -> PiecewiseTables:
+        T = np.empty((self.levels.size, V.shape[1]))
+        for first in range(0, V.shape[1], 16):
+            lanes = lane_tuple(min(V.shape[1] - first, 16))
+            table = self._table(padded(V, first, lanes), lanes)
+            T[:, first : first + len(lanes)] = table[:, : V.shape[1] - first]
+        return PiecewiseTables(self.codes.level_starts, self.levels, T)
+
+    def _table(self, V: Array, lanes: tuple[int, ...]) -> Array:
+        from saccade.operators import loops
+
+        c, steps, threads = self.codes, self.steps(V.dtype), thread_count()
+        H = np.zeros((min(threads, c.bases.size - 1), self.levels.size, len(lanes)), V.dtype)
+        share(
+            lambda t, a, b: loops.histogram(
+                c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t], lanes
+            ),
+            c.bases.size - 1,
+            len(H),
+        )
+        share(lambda _, a, b: loops.cumulate(c.level_starts, steps, a, b, H, lanes), c.shape[1], threads)
+        table: Array = H[0]
+        return table
+
+    def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Array:
+        from saccade.operators import loops
+
+        c = self.codes
+        out = np.zeros((c.shape[0], len(lanes)), T.dtype)
+        share(
+            lambda _, a, b: loops.look_up(c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, T, out, lanes),
+            c.bases.size - 1,
+            thread_count(),
+        )
+        return out
+
+
+def intersection(codes: Codes, transform: Levels) -> Intersection:
+    """The operator for the layout that the codes have."""
+    kind = SortedIntersection if isinstance(codes, SortedColumns) else BinnedIntersection
+    return kind(codes, transform)

@@ -1,0 +1,272 @@
+"""The compiled loops: plain arrays in and out, no checks, no Python objects. `reference.py` has the slow twin of each.
+
+Every loop works on a range (dimensions, or blocks of rows), so that threads can share it out, and releases the GIL.
+`lanes` is a tuple as long as a row of V: see lanes.py. Arrays of T, H and V have shape (rows, lanes).
+"""
+
+import numpy as np
+from numba import njit
+
+from saccade.operators.lanes import fma_row
+
+
+@njit(nogil=True, cache=True)
+def sorted_product_one(starts, rows, steps, first, last, v, out, A, B):
+    """out += K v over dimensions first..last, entries sorted by value in each; A, B are scratch of a column's length.
+
+    H (6): C_k = sum of v from entry k up; T_k = T_{k-1} + step_k C_k is what entry k's row receives. Two columns go in
+    step, because one running sum waits for its own last addition.
+    """
+    zero = v.dtype.type(0)
+    for d in range(first, last, 2):
+        a, length_a = starts[d], starts[d + 1] - starts[d]
+        b, length_b = a, length_a * 0
+        if d + 1 < last:
+            b, length_b = starts[d + 1], starts[d + 2] - starts[d + 1]
+        both = min(length_a, length_b)
+        s = t = zero
+        for p in range(1, both + 1):
+            s += v[rows[a + length_a - p]]
+            A[length_a - p] = s
+            t += v[rows[b + length_b - p]]
+            B[length_b - p] = t
+        for p in range(length_a - both - 1, -1, -1):
+            s += v[rows[a + p]]
+            A[p] = s
+        for p in range(length_b - both - 1, -1, -1):
+            t += v[rows[b + p]]
+            B[p] = t
+        s = t = zero
+        for p in range(both):
+            s += steps[a + p] * A[p]
+            t += steps[b + p] * B[p]
+            out[rows[a + p]] += s
+            out[rows[b + p]] += t
+        for p in range(both, length_a):
+            s += steps[a + p] * A[p]
+            out[rows[a + p]] += s
+        for p in range(both, length_b):
+            t += steps[b + p] * B[p]
+            out[rows[b + p]] += t
+
+
+@njit(nogil=True, cache=True)
+def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
+    """out += K V as in `sorted_product_one`, for several columns of V; C is scratch, two rows longer than a column."""
+    one = V.dtype.type(1)
+    for d in range(first, last):
+        a, length = starts[d], starts[d + 1] - starts[d]
+        C[0] = 0
+        C[length + 1] = 0
+        for p in range(length, 0, -1):
+            fma_row(C, p, C, p + 1, one, V, rows[a + p - 1], lanes)
+        for p in range(1, length + 1):
+            row = rows[a + p - 1]
+            fma_row(C, p, C, p - 1, steps[a + p - 1], C, p, lanes)
+            fma_row(out, row, out, row, one, C, p, lanes)
+
+
+@njit(nogil=True, cache=True)
+def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
+    """T_k of `sorted_product` for every entry k: the table that predicts. T has one row more than there are entries."""
+    one = V.dtype.type(1)
+    for d in range(first, last):
+        a, b = starts[d], starts[d + 1]
+        for k in range(b - 1, a - 1, -1):
+            T[k] = V[rows[k]]
+            if k + 1 < b:
+                fma_row(T, k, T, k, one, T, k + 1, lanes)
+        for k in range(a, b):
+            T[k] *= steps[k]
+            if k > a:
+                fma_row(T, k, T, k, one, T, k - 1, lanes)
+
+
+@njit(nogil=True, cache=True)
+def histogram(starts, rows, codes, bases, level_starts, first, last, V, H, lanes):
+    """H_d[b] += sum of V over the rows with code b, blocks first..last. rows=None: a code for every row (dense)."""
+    one = V.dtype.type(1)
+    dims = level_starts.size - 1
+    for block in range(first, last):
+        base = bases[block]
+        for d in range(dims):
+            o = level_starts[d]
+            start = starts[block * dims + d]
+            for k in range(start, starts[block * dims + d + 1]):
+                b = o + codes[k]
+                if rows is None:
+                    i = base + k - start
+                else:
+                    i = base + rows[k]
+                fma_row(H, b, H, b, one, V, i, lanes)
+
+
+@njit(nogil=True, cache=True)
+def cumulate(level_starts, steps, first, last, H, lanes):
+    """Turn histograms into tables, in place: H[0] becomes T of the summed H (one H a thread), dimensions first..last.
+
+    C_d[b] = sum_{b' >= b} H_d[b'],  T_d[b] = T_d[b-1] + step_d[b] C_d[b],  T_d[0] = 0.
+    """
+    T = H[0]
+    one = T.dtype.type(1)
+    for d in range(first, last):
+        o, end = level_starts[d], level_starts[d + 1]
+        for part in range(1, H.shape[0]):
+            other = H[part]
+            for b in range(o, end):
+                fma_row(T, b, T, b, one, other, b, lanes)
+        for b in range(end - 2, o, -1):
+            fma_row(T, b, T, b, one, T, b + 1, lanes)
+        T[o] = 0
+        for b in range(o + 1, end):
+            fma_row(T, b, T, b - 1, steps[b], T, b, lanes)
+
+
+@njit(nogil=True, cache=True)
+def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes):
+    """out_i += sum_d T_d[c_id], blocks first..last: the second half of the product."""
+    one = T.dtype.type(1)
+    dims = level_starts.size - 1
+    for block in range(first, last):
+        base = bases[block]
+        for d in range(dims):
+            o = level_starts[d]
+            start = starts[block * dims + d]
+            for k in range(start, starts[block * dims + d + 1]):
+                if rows is None:
+                    i = base + k - start
+                else:
+                    i = base + rows[k]
+                fma_row(out, i, out, i, one, T, o + codes[k], lanes)
+
+
+@njit(nogil=True, cache=True)
+def _code(x, borders, o, end):
+    """1 + the number of borders below x among borders[o:end]."""
+    low, count = o, end - o
+    while count > 0:
+        half = count >> 1
+        if borders[low + half] < x:
+            low += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return low - o + 1
+
+
+@njit(nogil=True, cache=True)
+def encode_sparse(
+    indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes
+):
+    """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
+
+    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m - 1 borders, midway between l_1 ... l_m: the nearest level
+    wins, and only a zero is ever coded as zero.
+    """
+    dims = border_starts.size - 1
+    fill = np.empty(dims, np.int64)
+    for block in range(first, last):
+        for d in range(dims):
+            fill[d] = starts[block * dims + d]
+        base = bases[block]
+        for i in range(base, bases[block + 1]):
+            for k in range(indptr[i], indptr[i + 1]):
+                if data[k] > 0:
+                    d = indices[k]
+                    rows[fill[d]] = i - base
+                    codes[fill[d]] = _code(data[k], borders, border_starts[d], border_starts[d + 1])
+                    fill[d] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_sparse(indptr, indices, data, bases, dims, first, last, counts):
+    """counts[block, d] = non-zeros of dimension d among the rows of the block."""
+    for block in range(first, last):
+        for k in range(indptr[bases[block]], indptr[bases[block + 1]]):
+            if data[k] > 0:
+                counts[block * dims + indices[k]] += 1
+
+
+@njit(nogil=True, cache=True)
+def encode_dense(X, borders, border_starts, first, last, start, codes):
+    """One block of dense rows as code columns, dimensions first..last; zero is code 0."""
+    for d in range(first, last):
+        at = start + d * X.shape[0]
+        for i in range(X.shape[0]):
+            x = X[i, d]
+            codes[at + i] = _code(x, borders, border_starts[d], border_starts[d + 1]) if x > 0 else 0
+
+
+@njit(nogil=True, cache=True)
+def column_max(indices, data, first, last, out):
+    """out_d = max(out_d, values of dimension d) over the entries first..last of a CSR matrix."""
+    for k in range(first, last):
+        out[indices[k]] = max(out[indices[k]], data[k])
+
+
+@njit(nogil=True, cache=True)
+def distinct(column, limit):
+    """The distinct positive values of a column, unsorted; an empty array when there are more than `limit`."""
+    slots = 4 * limit
+    table = np.zeros(slots, column.dtype)
+    found = np.empty(limit, column.dtype)
+    count = 0
+    for x in column:
+        if not x > 0:
+            continue
+        slot = hash(x) % slots
+        while table[slot] != 0 and table[slot] != x:
+            slot = slot + 1 if slot + 1 < slots else 0
+        if table[slot] == 0:
+            if count == limit:
+                return found[:0]
+            table[slot] = x
+            found[count] = x
+            count += 1
+    return found[:count]
+
+
+@njit(nogil=True, cache=True)
+def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out, lanes):
+    """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
+
+    T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
+    """
+    one = T.dtype.type(1)
+    dims = level_starts.size - 1
+    for i in range(first, last):
+        for k in range(indptr[i], indptr[i + 1]):
+            d, x = indices[k], data[k]
+            if not x > 0 or d >= dims or level_starts[d + 1] - level_starts[d] < 2:
+                continue
+            b = level_starts[d] + _code(x, levels, level_starts[d], level_starts[d + 1]) - 2
+            if b + 1 == level_starts[d + 1]:
+                fma_row(out, i, out, i, one, T, b, lanes)
+            else:
+                w = T.dtype.type((x - levels[b]) / (levels[b + 1] - levels[b]))
+                fma_row(out, i, out, i, one - w, T, b, lanes)
+                fma_row(out, i, out, i, w, T, b + 1, lanes)
+
+
+@njit(nogil=True, cache=True)
+def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lanes):
+    """out_i += sum_d T_d[nearest grid node to x_id]: constant time a value (H §4, quantisation)."""
+    one = T.dtype.type(1)
+    dims = per_unit.size
+    for i in range(first, last):
+        for k in range(indptr[i], indptr[i + 1]):
+            d, x = indices[k], data[k]
+            if x > 0 and d < dims:
+                b = min(int(min(x * per_unit[d], bins) + 0.5), bins - 1)
+                fma_row(out, i, out, i, one, T, d * bins + b, lanes)
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def block_dense(X, Z, first, last, out):
+    """out[i, j] += sum_d min(X[i, d], Z[j, d]), rows first..last of X."""
+    for i in range(first, last):
+        for j in range(Z.shape[0]):
+            total = out.dtype.type(0)
+            for d in range(X.shape[1]):
+                total += min(X[i, d], Z[j, d])
+            out[i, j] += total

@@ -1,0 +1,109 @@
+"""Functions of a picture that are sums over dimensions of one table each: all that prediction needs.
+
+f(x) = Σ_d T_d(x_d) with T_d piecewise linear (H (6)), or read off an even grid (H §4, quantisation). A table holds no
+training example, only what all of them add up to.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from saccade._core.threads import share, thread_count
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def lane_tuple(columns: int) -> tuple[int, ...]:
+    """The lanes that `columns` columns are worked on in: 1, or a multiple of four up to sixteen."""
+    return (0,) * (1 if columns == 1 else min(16, -(-columns // 4) * 4))
+
+
+def padded(
+    V: Array,  # (n, m)
+    first: int,
+    lanes: tuple[int, ...],
+) -> Array:  # (n, len(lanes)), contiguous
+    """Columns first, first+1, … of V, with zeros for columns that are not there."""
+    block = V[:, first : first + len(lanes)]
+    if block.shape[1] == len(lanes):
+        return np.ascontiguousarray(block)
+    return np.pad(block, ((0, 0), (0, len(lanes) - block.shape[1])))
+
+
+@dataclass(frozen=True)
+class PiecewiseTables:
+    """T_d linear between the levels of dimension d, constant beyond the last; the first level is 0, where T_d is 0."""
+
+    level_starts: Array  # (D+1,) int64
+    levels: Array  # (L,) float64, ascending in each dimension
+    T: Array  # (L, m) float64
+
+    def walk(
+        self,
+        X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
+    ) -> Array:  # (n, m)
+        """f(x) for every row."""
+        from saccade.operators import loops
+
+        def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
+            loops.interpolate(X.indptr, X.indices, X.data, self.level_starts, self.levels, T, first, last, out, lanes)
+
+        return _walk(loop, self.T, X.shape[0])
+
+
+@dataclass(frozen=True)
+class GridTables:
+    """T_d at `bins` nodes, `per_unit[d]` of them for each unit of x_d; a value takes its nearest node."""
+
+    per_unit: Array  # (D,) float64
+    T: Array  # (D * bins, m) float32
+
+    @property
+    def bins(self) -> int:
+        return self.T.shape[0] // max(self.per_unit.size, 1)
+
+    def walk(
+        self,
+        X: sp.csr_matrix,  # (n, D): values as they come, no transform
+    ) -> Array:  # (n, m)
+        """f(x) for every row, in constant time a value."""
+        from saccade.operators import loops
+
+        def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
+            loops.look_up_grid(X.indptr, X.indices, X.data, self.per_unit, self.bins, T, first, last, out, lanes)
+
+        return _walk(loop, self.T, X.shape[0])
+
+
+def _walk(loop: Callable[..., None], T: Array, n: int) -> Array:
+    m = T.shape[1]
+    result = np.empty((n, m))
+    for first in range(0, m, 16):
+        lanes = lane_tuple(min(m - first, 16))
+        block = padded(T, first, lanes)
+        out = np.zeros((n, len(lanes)), T.dtype)
+        share(lambda _, a, b, block=block, out=out, lanes=lanes: loop(block, a, b, out, lanes), n, thread_count())
+        result[:, first : first + len(lanes)] = out[:, : m - first]
+    return result
+
+
+def quantize(
+    tables: PiecewiseTables,
+    top: Array,  # (D,) the largest raw value of each dimension
+    transform: Callable[[sp.csr_matrix], sp.csr_matrix],
+    bins: int,
+) -> GridTables:
+    """`tables` read off at `bins` even steps of the raw values from 0 to `top`."""
+    D = top.size
+    share_of_top = np.linspace(0.0, 1.0, bins)[:, None]
+    grid = sp.csr_matrix(share_of_top * top)  # (bins, D): all dimensions step together
+    T = np.zeros((D, bins, tables.T.shape[1]), np.float32)
+    for b in range(bins):  # one node of every dimension at a time, each dimension its own row
+        row = grid[b]
+        nodes = sp.csr_matrix((row.data, row.indices, np.arange(row.nnz + 1)), shape=(row.nnz, D))
+        T[row.indices, b] = tables.walk(transform(nodes))
+    per_unit = np.divide(bins - 1, top, out=np.zeros(D), where=top > 0)
+    return GridTables(per_unit, T.reshape(D * bins, -1))

@@ -1,0 +1,1 @@
+"""The tests mirror src/saccade; tolerances.py holds every tolerance."""

@@ -1,0 +1,28 @@
+"""What every user meets first: a light import, the type marker, one version."""
+
+import json
+import subprocess
+import sys
+from importlib import metadata, resources
+
+import saccade
+
+# Loaded where they are used, and never for `import saccade` alone.
+HEAVY = {"numba", "matplotlib", "torch", "fastapi", "dask", "pandas", "typer"}
+
+
+def test_import_is_light():
+    """A fresh interpreter, because this one has long loaded everything."""
+    code = "import json, sys, saccade; print(json.dumps(list(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    loaded = {name.partition(".")[0] for name in json.loads(run.stdout)}
+    assert loaded & HEAVY == set()
+
+
+def test_type_marker_ships():
+    assert resources.files("saccade").joinpath("py.typed").is_file()
+
+
+def test_version_is_the_installed_one():
+    assert saccade.__version__ == metadata.version("saccade")
