@@ -6,8 +6,9 @@ web servers, survive a fork, and the number of threads is one number that anybod
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
+from threading import local
 
 from saccade._core.errors import InvalidParameter
 
@@ -17,7 +18,7 @@ def thread_count() -> int:
     wish = os.environ.get("SACCADE_NUM_THREADS")
     if wish is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not wish.isdigit() or int(wish) < 1:
+    if not wish.isdecimal() or int(wish) < 1:
         raise InvalidParameter(
             f"SACCADE_NUM_THREADS must be a whole number from 1 on, got {wish!r}. Unset it to use every core."
         )
@@ -39,23 +40,30 @@ def share(
     total: int,
     threads: int,
 ) -> int:
-    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
-    runs = spans(total, threads)
+    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran.
+
+    Work that shares out again keeps to its own thread: waiting for the pool it runs in would never end.
+    """
+    runs = spans(total, 1 if getattr(_thread, "of_pool", False) else threads)
     others = [_pool(len(runs) - 1).submit(work, k, *run) for k, run in enumerate(runs) if k]
-    if runs:
-        work(0, *runs[0])
+    try:
+        if runs:
+            work(0, *runs[0])
+    finally:
+        wait(others)  # also after an error: nobody writes any more once the caller goes on
     for future in others:
         future.result()
     return len(runs)
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}
+_thread = local()
 
 
 def _pool(size: int) -> ThreadPoolExecutor:
     """Threads wait between calls, because starting one costs as much as a small product."""
     if size not in _pools:
-        _pools[size] = ThreadPoolExecutor(size, thread_name_prefix="saccade")
+        _pools[size] = ThreadPoolExecutor(size, "saccade", lambda: setattr(_thread, "of_pool", True))
     return _pools[size]
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import abc
-import numbers
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
 
+from .._core.checks import is_number
 from .._core.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
@@ -72,17 +72,9 @@ class Kernel(BaseEstimator, abc.ABC):
         """factor · k for a positive number, again a kernel."""
         from .combine import Scaled
 
-        return Scaled(self, float(factor)) if _is_number(factor) else NotImplemented
+        return Scaled(self, float(factor)) if is_number(factor) else NotImplemented
 
     __rmul__ = __mul__
-
-
-def check_positive(name: str, value: object, remedy: str) -> float:
-    """The value as a float, or an error that names the parameter, the value and a remedy."""
-    if _is_number(value) and 0.0 < float(value) < np.inf:
-        return float(value)
-    shown = value.item() if isinstance(value, np.generic) else value  # -1.0, not np.float64(-1.0)
-    raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
 
 
 def check_kernel(name: str, value: object) -> Kernel:
@@ -92,31 +84,6 @@ def check_kernel(name: str, value: object) -> Kernel:
     raise InvalidParameter(
         f"`{name}` must be a kernel, got {value!r}. Pass an instance such as RBF(length_scale=1.0)."
     )
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    """A real number; True and False are not meant as 1 and 0."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-
-
-def canonical(
-    X: Matrix,  # (n, d)
-) -> Matrix:
-    """X as scikit-learn's compiled distances need it; the caller's arrays are never touched.
-
-    Sparse rows get sorted int32 indices without duplicates: `manhattan_distances` refuses int64
-    indices and sorts its argument in place, and `row_norms` squares duplicates one by one.
-    """
-    if not sp.issparse(X):
-        return X
-    out = sp.csr_array(X)  # a view: only its attributes are ours
-    if not out.has_canonical_format:
-        out = out.copy()
-        out.sum_duplicates()
-    if out.indices.dtype != np.int32 and max(out.nnz, *out.shape) <= np.iinfo(np.int32).max:
-        parts = (out.data, out.indices.astype(np.int32), out.indptr.astype(np.int32))
-        out = sp.csr_array(parts, shape=out.shape)
-    return out
 
 
 def decay(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .base import Array, Kernel, Matrix, check_kernel, check_positive
+from .._core.checks import check_positive
+from .base import Array, Kernel, Matrix, check_kernel
 
 __all__ = ["Scaled", "Sum"]
 

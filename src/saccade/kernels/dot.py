@@ -9,7 +9,8 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, canonical, check_positive, decay, symmetric
+from .._core.checks import canonical, check_positive
+from .base import Array, Kernel, Matrix, decay, symmetric
 
 __all__ = ["Chi2", "Linear"]
 

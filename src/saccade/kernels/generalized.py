@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Array, Kernel, Matrix, check_kernel, check_positive, decay, symmetric
+from .._core.checks import check_positive
+from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
 
 __all__ = ["GeneralizedRBF"]
 

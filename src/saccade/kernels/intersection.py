@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from .._core.errors import InvalidInput, InvalidParameter
 from .._core.threads import share, thread_count
-from ..operators.codes import encode, split_signs
-from ..operators.intersection import Intersection, intersection
-from .base import Array, Kernel, Matrix, canonical, check_positive, symmetric
+from ..operators.codes import Codes, split_signs
+from ..operators.intersection import intersection
+from .._core.checks import canonical, check_positive
+from .base import Array, Kernel, Matrix, symmetric
 from .transforms import Exponential, Power, Transform, Weights
 
 __all__ = ["HIK", "Exponential", "Power", "Transform", "Weights"]
 
+BLOCK_ROWS = 16_384
 BLOCK_DIMS = 1024  # dimensions made dense at a time
 
 
@@ -43,27 +45,35 @@ class HIK(Kernel):
 
     def fit(self, X: Matrix) -> HIK:
         """The same kernel with `scale` a number."""
+        self.check_width(X.shape[1])
+        plain = HIK(self.transform, scale=1.0)
+        return self._scaled(lambda: float(plain.diag(X).mean()))
+
+    def fit_codes(
+        self,
+        codes: Codes,
+        weight: Array | None = None,  # (n,)
+    ) -> HIK:
+        """As `fit`, from coded data; examples may count more or less."""
+        plain = HIK(self.transform, scale=1.0)
+        return self._scaled(lambda: float(np.average(intersection(codes, plain.levels).diag(), weights=weight)))
+
+    def _scaled(self, mean_similarity: Callable[[], float]) -> HIK:
         if self.scale != "auto":
             check_positive("scale", self.scale, 'scale="auto" suits any data, scale=1.0 is the plain kernel.')
-        self._check_width(X.shape[1])
-        factor = self._scale(X)
-        fitted = HIK(self.transform, scale=factor)
-        return fitted
-
-    def _scale(self, X: Matrix) -> float:
-        if self.scale != "auto":
-            return float(self.scale)
-        mean = float(HIK(self.transform, scale=1.0).diag(X).mean())
-        with np.errstate(over="ignore", divide="ignore"):
+            return self
+        mean = mean_similarity()
+        with np.errstate(over="ignore"):
             factor = float(1.0 / np.float64(mean)) if mean > 0 else 1.0
         if not 0.0 < factor < np.inf:
             raise InvalidInput(
                 f"The mean self-similarity of the data is {mean:.3g}, which float64 cannot invert. "
                 "Scale the features to about [0, 1] first."
             )
-        return factor
+        return HIK(self.transform, scale=factor)
 
-    def _transforms(self) -> list[Transform]:
+    def transforms(self) -> list[Transform]:
+        """The chain of transforms, in order."""
         if self.transform is None:
             return []
         chain = [self.transform] if isinstance(self.transform, Transform) else list(self.transform)
@@ -74,16 +84,17 @@ class HIK(Kernel):
                 )
         return chain
 
-    def _check_width(self, width: int) -> None:
-        for transform in self._transforms():
+    def check_width(self, width: int) -> None:
+        """Complain of weights that do not fit data of `width` dimensions."""
+        for transform in self.transforms():
             if isinstance(transform, Weights) and np.size(transform.w) != width:
                 raise InvalidParameter(
                     f"`w` must have one weight a dimension, got {np.size(transform.w)} for {width} dimensions."
                 )
 
-    def _apply(self, x: Array, dims: Array | None, width: int) -> Array:
+    def _apply(self, x: Array, dims: Array | None) -> Array:
         """Transforms and scale on values x of the given dimensions; negative parts share their dimension's weight."""
-        chain = self._transforms()
+        chain = self.transforms()
         places = np.zeros(0, np.int64)
         if any(t.per_dimension for t in chain) and dims is not None:
             places = dims % next(np.size(t.w) for t in chain if isinstance(t, Weights))
@@ -99,22 +110,20 @@ class HIK(Kernel):
     ) -> Array:  # (L,)
         """What the operator works with: transformed, weighted and scaled levels."""
         dims = None
-        if any(t.per_dimension for t in self._transforms()):
+        if any(t.per_dimension for t in self.transforms()):
             dims = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        return self._apply(values, dims, starts.size - 1)
+        return self._apply(values, dims)
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
         S = split_signs(canonical(sp.csr_matrix(X)))
-        data = self._apply(S.data, S.indices, X.shape[1])
+        data = self._apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)
 
-    def operator(self, X: Matrix, levels: int | None = None, binning: str = "quantile") -> Intersection:
-        """The kernel matrix of X, known by its products. Needs a fitted kernel."""
-        return intersection(encode(split_signs(X), levels, binning), self.levels)
-
     def diag(self, X: Matrix) -> Array:
-        return np.asarray(self._settled(X).features(X).sum(axis=1)).ravel()
+        kernel = self._settled(X)
+        batches = gen_batches(X.shape[0], BLOCK_ROWS)  # features are float64 copies: a block at a time
+        return np.concatenate([np.asarray(kernel.features(X[rows]).sum(axis=1)).ravel() for rows in batches])
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
         kernel = self._settled(X)

@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from .._core.errors import InvalidParameter
-from .base import Array, Kernel, Matrix, canonical, check_positive, decay, symmetric
+from .._core.checks import canonical, check_positive
+from .base import Array, Kernel, Matrix, decay, symmetric
 
 __all__ = ["RBF", "Laplacian"]
 

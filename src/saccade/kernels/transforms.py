@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._core.errors import InvalidInput, InvalidParameter
-from .base import Array, check_positive
+from .._core.checks import check_positive
+from .base import Array
 
 
 class Transform(BaseEstimator, abc.ABC):

@@ -14,6 +14,10 @@ class Operator(Protocol):
     def shape(self) -> tuple[int, int]:
         """(n, n)."""
 
+    @property
+    def work(self) -> int:
+        """Stored numbers that one product reads: what the choice of a preconditioner weighs."""
+
     def diag(self) -> Array:  # (n,)
         """The diagonal of K."""
 
@@ -36,6 +40,10 @@ class Dense:
     @property
     def shape(self) -> tuple[int, int]:
         return self.K.shape[0], self.K.shape[1]
+
+    @property
+    def work(self) -> int:
+        return self.K.size
 
     def diag(self) -> Array:
         return self.K.diagonal().copy()

@@ -11,6 +11,7 @@ by measurement (docs/decisions/002):
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -55,18 +56,18 @@ class CodeBlocks:
 Codes = SortedColumns | CodeBlocks
 
 
-def split_signs(X: Any, dims: int | None = None) -> Any:
+def split_signs(X: Any) -> Any:
     """A signed matrix as a non-negative one of twice the width: positive parts, then negative parts.
 
     min(x⁺, z⁺) + min(x⁻, z⁻) is positive semi-definite like the kernel itself, so any embedding can be used.
-    Data without a negative entry comes back as it is, unless `dims` asks for the wide form.
+    Data without a negative entry comes back as it is.
 
     >>> split_signs(np.array([[1.0, -2.0]]))
     array([[1., 0., 0., 2.]])
     """
     D = X.shape[1]
     data = X.data if sp.issparse(X) else X
-    if not (data.size and data.min() < 0) and dims in (None, D):
+    if not (data.size and data.min() < 0):
         return X
     if not sp.issparse(X):
         return np.hstack([np.maximum(X, 0), np.maximum(-X, 0)])
@@ -87,7 +88,7 @@ def encode(
     else:
         tables = _chosen_levels(X, levels, binning)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
-    return encode_as(X, level_starts, np.concatenate(tables))
+    return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]))
 
 
 def _sort_columns(X: Any) -> SortedColumns:
@@ -121,7 +122,8 @@ def _distinct_levels(X: Any) -> list[Array] | None:
     from saccade.operators import loops
 
     tables: list[Array] = []
-    for rows in (X[: 16 * MAX_LEVELS], X):  # a few rows tell most real-valued data apart at once
+    few = 16 * MAX_LEVELS  # rows that tell most real-valued data apart at once
+    for rows in (X[:few], X) if X.shape[0] > few else (X,):
         column = _columns(rows)
         tables.clear()
         for d in range(X.shape[1]):
@@ -145,15 +147,12 @@ def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
 
     def choose(_: int, first: int, last: int) -> None:
         for d in range(first, last):
-            entries = np.sort(column(d).astype(np.float64))
+            entries = np.sort(np.append(column(d), top[d]).astype(np.float64))  # the sample may have missed the top
             entries = entries[np.searchsorted(entries, 0.0, side="right") :]
-            if entries.size and top[d] > 0:
-                known = entries[np.append(True, np.diff(entries) > 0)]
-                if known.size >= levels:
-                    known = entries[np.linspace(0, entries.size - 1, levels - 1).astype(np.int64)]
-                tables[d] = np.unique(np.concatenate([[0.0, top[d]], known]))
-            elif top[d] > 0:
-                tables[d] = np.array([0.0, top[d]])
+            known = entries[np.diff(entries, prepend=0.0) > 0]
+            if known.size > levels:
+                known = entries[np.linspace(entries.size - 1, 0, levels).astype(np.int64)]
+            tables[d] = np.unique(np.append(0.0, known))
 
     share(choose, D, thread_count())
     return tables
@@ -162,7 +161,7 @@ def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
 def column_max(X: Any) -> Array:  # (D,) float64
     """The largest value of each dimension, 0 where there is none."""
     if not sp.issparse(X):
-        return np.maximum(X.max(axis=0), 0).astype(np.float64)
+        return X.max(axis=0, initial=0).astype(np.float64)  # type: ignore[no-any-return]
     from saccade.operators import loops
 
     parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
@@ -174,24 +173,33 @@ def encode_as(
     X: Any,  # (n, D)
     level_starts: Array,
     values: Array,
+    *,
+    dense: bool | None = None,
+    block_rows: int | None = None,
 ) -> CodeBlocks:
-    """Codes of X by given levels: each non-zero entry takes the nearest level above zero."""
+    """Codes of X by given levels: each non-zero entry takes the nearest level above zero, if there is one.
+
+    `dense` and `block_rows` ask for a layout; otherwise it follows from the rows and non-zeros of X.
+    """
     n, D = X.shape
-    lower, upper = values[:-1], values[1:]
-    middles = lower + (upper - lower) / 2  # between levels; those at the zero level are dropped
-    middles = np.where(middles < upper, middles, lower)
-    keep = np.ones(values.size, bool)
-    keep[level_starts[:-1]] = False
-    keep[np.minimum(level_starts[:-1] + 1, values.size - 1)] = False
-    borders = middles[keep[1:]]
-    counts = np.maximum(np.diff(level_starts) - 2, 0)
-    border_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    size = min(BLOCK_ROWS, -(-n // thread_count()))
-    bases = np.append(np.arange(0, n, max(size, 1)), n).astype(np.int64)
-    entries = X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)
-    store = _encode_dense if entries >= DENSE_FROM * n * D else _encode_sparse
-    starts, rows, codes = store(X, bases, borders, border_starts)
+    above_zero = np.ones(values.size, bool)
+    above_zero[level_starts[:-1]] = False
+    lower = np.roll(values, 1)
+    middles = lower + (values - lower) / 2  # between a level and the one below
+    borders = np.where(middles < values, middles, lower)
+    borders[level_starts[:-1][np.diff(level_starts) > 1] + 1] = 0.0
+    border_starts = level_starts - np.arange(D + 1)
+    bases = np.append(np.arange(0, n, block_rows or _block_rows(n)), n).astype(np.int64)
+    if dense is None:
+        dense = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)) >= DENSE_FROM * n * D
+    store = _encode_dense if dense else _encode_sparse
+    starts, rows, codes = store(X, bases, borders[above_zero], border_starts)
     return CodeBlocks((n, D), bases, starts, rows, codes, level_starts, values)
+
+
+def _block_rows(n: int) -> int:
+    """Rows of a block when there are n in all: every thread gets its share."""
+    return max(1, min(BLOCK_ROWS, -(-n // thread_count())))
 
 
 def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, None, Array]:
@@ -200,7 +208,7 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
     D = X.shape[1]
     starts = np.append((bases[:-1, None] * D + np.diff(bases)[:, None] * np.arange(D)).ravel(), bases[-1] * D)
     codes = np.empty(X.shape[0] * D, np.uint8)
-    for first, last in zip(bases[:-1], bases[1:], strict=True):
+    for first, last in pairwise(bases):
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
 
         def encode(_: int, a: int, b: int, block: Array = block, at: int = first * D) -> None:
@@ -230,48 +238,70 @@ def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -
     return starts, rows, codes
 
 
-def decode(codes: Codes, first_block: int = 0) -> sp.csr_matrix:
-    """The matrix that the codes stand for, from block `first_block` on."""
-    D = codes.shape[1]
+def decode(
+    codes: Codes,
+    rows: Array | None = None,  # ascending row numbers; None for all
+) -> sp.csr_matrix:
+    """The rows that the codes stand for."""
+    n, D = codes.shape
+    place = np.arange(n) if rows is None else np.full(n, -1)
+    if rows is not None:
+        place[rows] = np.arange(rows.size)
+    shape = (n if rows is None else rows.size, D)
     if isinstance(codes, SortedColumns):
-        parts = (codes.values, codes.rows.astype(np.int32), codes.starts)
-        return sp.csc_matrix(parts, shape=codes.shape).tocsr()
-    start = first_block * D
-    entry = np.arange(codes.starts[start], codes.starts[-1])
-    column = np.repeat(np.arange(start, codes.starts.size - 1), np.diff(codes.starts[start:]))
-    within = entry - codes.starts[column] if codes.rows is None else codes.rows[entry]
-    row = codes.bases[column // D] + within - codes.bases[first_block]
-    value = codes.values[codes.level_starts[column % D] + codes.codes[entry]]
-    shape = (codes.shape[0] - codes.bases[first_block], D)
-    X = sp.csr_matrix((value, (row, column % D)), shape=shape)
-    X.eliminate_zeros()
-    return X
+        row = place[codes.rows]
+        column = np.repeat(np.arange(D), np.diff(codes.starts))
+        return sp.csr_matrix((codes.values[row >= 0], (row[row >= 0], column[row >= 0])), shape=shape)
+    wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]
+    if not wanted:
+        return sp.csr_matrix(shape)
+    parts = [_decode_block(codes, block, place) for block in wanted]
+    value, row, column = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return sp.csr_matrix((value, (row, column)), shape=shape)
 
 
-def append(codes: Codes, X: Any, levels: int | None = None) -> Codes:
-    """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value."""
-    if levels is None:
-        return encode(sp.vstack([decode(codes), sp.csr_matrix(X)], format="csr"))
+def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, Array, Array]:
+    """Value, new row and dimension of the non-zero entries of a block whose row has a place."""
+    D = codes.shape[1]
+    starts = codes.starts[block * D : (block + 1) * D + 1]
+    entries = slice(starts[0], starts[-1])
+    column = np.repeat(np.arange(D), np.diff(starts))
+    within = np.arange(starts[-1] - starts[0]) - (starts - starts[0])[column]
+    row = place[codes.bases[block] + (within if codes.rows is None else codes.rows[entries])]
+    keep = (row >= 0) & (codes.codes[entries] > 0)
+    value = codes.values[codes.level_starts[column] + codes.codes[entries]]
+    return value[keep], row[keep], column[keep]
+
+
+def append(codes: Codes, X: Any, levels: int | None = None, binning: str = "quantile") -> Codes:
+    """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value.
+
+    With chosen levels, a value above the last level counts as the last, and one in a dimension without levels as zero.
+    """
+    D = max(codes.shape[1], X.shape[1])
+    X = _widened(sp.csr_matrix(X), D)
+    if levels is None or codes.shape[1] < D:  # new values, or the first negative parts, need new levels
+        return encode(sp.vstack([_widened(decode(codes), D), X], format="csr"), levels, binning)
     assert isinstance(codes, CodeBlocks)
-    D, last = codes.shape[1], codes.bases.size - 2
-    if codes.bases[-1] - codes.bases[last] >= BLOCK_ROWS // 2:
-        last += 1  # the last block is full enough: leave it
-    new = sp.vstack([decode(codes, last), sp.csr_matrix(X)], format="csr") if last < codes.bases.size - 1 else X
-    added = encode_as(new, codes.level_starts, codes.values)
+    last, block_rows = max(codes.bases.size - 2, 0), _block_rows(codes.shape[0] + X.shape[0])
+    if codes.bases[-1] - codes.bases[last] < block_rows / 2:  # fill the last block up first
+        X = sp.vstack([decode(codes, np.arange(codes.bases[last], codes.shape[0])), X], format="csr")
+    else:
+        last += 1
     if last == 0:
-        return added
-    if (added.rows is None) != (codes.rows is None):  # one layout a matrix
-        return encode_as(
-            sp.vstack([decode(codes), sp.csr_matrix(X)], format="csr"), codes.level_starts, codes.values
-        )
+        return encode_as(X, codes.level_starts, codes.values)
+    added = encode_as(X, codes.level_starts, codes.values, dense=codes.rows is None, block_rows=block_rows)
     kept = codes.starts[last * D]
-    rows = None if codes.rows is None else np.concatenate([codes.rows[:kept], added.rows])  # type: ignore[list-item]
     return CodeBlocks(
-        (codes.bases[last] + added.shape[0], D),
+        (int(codes.bases[last]) + added.shape[0], D),
         np.concatenate([codes.bases[:last], codes.bases[last] + added.bases]),
         np.concatenate([codes.starts[: last * D], kept + added.starts]),
-        rows,
+        None if codes.rows is None or added.rows is None else np.concatenate([codes.rows[:kept], added.rows]),
         np.concatenate([codes.codes[:kept], added.codes]),
         codes.level_starts,
         codes.values,
     )
+
+
+def _widened(X: sp.csr_matrix, D: int) -> sp.csr_matrix:
+    return X if X.shape[1] == D else sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], D))

@@ -34,6 +34,10 @@ class Intersection(ABC):
     def shape(self) -> tuple[int, int]:
         return self.codes.shape[0], self.codes.shape[0]
 
+    @property
+    def work(self) -> int:
+        return self.codes.values.size if isinstance(self.codes, SortedColumns) else self.codes.codes.size
+
     def matmul(
         self,
         V: Array,  # (n, m)
@@ -115,7 +119,7 @@ class SortedIntersection(Intersection):
         T = np.zeros((level_starts[-1], V.shape[1]))
         for first in range(0, V.shape[1], 4):
             lanes = lane_tuple(min(V.shape[1] - first, 4))
-            block, part = padded(V, first, lanes), np.empty((c.values.size + 1, len(lanes)))
+            block, part = padded(V, first, lanes), np.empty((c.values.size, len(lanes)))
             share(
                 lambda _, a, b, block=block, part=part, lanes=lanes: loops.sorted_tables(
                     c.starts, c.rows, steps, a, b, block, part, lanes
@@ -123,7 +127,7 @@ class SortedIntersection(Intersection):
                 D,
                 thread_count(),
             )
-            T[above_zero, first : first + len(lanes)] = part[:-1][last_of_ties][:, : V.shape[1] - first]
+            T[above_zero, first : first + len(lanes)] = part[last_of_ties][:, : V.shape[1] - first]
         return PiecewiseTables(level_starts, levels, T)
 
 
@@ -150,7 +154,7 @@ class BinnedIntersection(Intersection):
         from saccade.operators import loops
 
         c, steps, threads = self.codes, self.steps(V.dtype), thread_count()
-        H = np.zeros((min(threads, c.bases.size - 1), self.levels.size, len(lanes)), V.dtype)
+        H = np.zeros((max(1, min(threads, c.bases.size - 1)), self.levels.size, len(lanes)), V.dtype)
         share(
             lambda t, a, b: loops.histogram(
                 c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t], lanes

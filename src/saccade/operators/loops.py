@@ -68,7 +68,7 @@ def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
 
 @njit(nogil=True, cache=True)
 def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
-    """T_k of `sorted_product` for every entry k: the table that predicts. T has one row more than there are entries."""
+    """T_k of `sorted_product` for every entry k: the table that predicts."""
     one = V.dtype.type(1)
     for d in range(first, last):
         a, b = starts[d], starts[d + 1]
@@ -142,7 +142,7 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
 
 @njit(nogil=True, cache=True)
 def _code(x, borders, o, end):
-    """1 + the number of borders below x among borders[o:end]."""
+    """The number of borders below x among borders[o:end], which ascend."""
     low, count = o, end - o
     while count > 0:
         half = count >> 1
@@ -151,7 +151,7 @@ def _code(x, borders, o, end):
             count -= half + 1
         else:
             count = half
-    return low - o + 1
+    return low - o
 
 
 @njit(nogil=True, cache=True)
@@ -160,8 +160,8 @@ def encode_sparse(
 ):
     """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
 
-    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m - 1 borders, midway between l_1 ... l_m: the nearest level
-    wins, and only a zero is ever coded as zero.
+    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m borders: 0, then midway between l_1 ... l_m. The nearest level
+    wins, and only a zero is coded as zero, unless the dimension has no other level.
     """
     dims = border_starts.size - 1
     fill = np.empty(dims, np.int64)
@@ -239,7 +239,7 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
             d, x = indices[k], data[k]
             if not x > 0 or d >= dims or level_starts[d + 1] - level_starts[d] < 2:
                 continue
-            b = level_starts[d] + _code(x, levels, level_starts[d], level_starts[d + 1]) - 2
+            b = level_starts[d] + _code(x, levels, level_starts[d], level_starts[d + 1]) - 1
             if b + 1 == level_starts[d + 1]:
                 fma_row(out, i, out, i, one, T, b, lanes)
             else:

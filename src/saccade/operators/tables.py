@@ -30,7 +30,9 @@ def padded(
     block = V[:, first : first + len(lanes)]
     if block.shape[1] == len(lanes):
         return np.ascontiguousarray(block)
-    return np.pad(block, ((0, 0), (0, len(lanes) - block.shape[1])))
+    out = np.zeros((len(V), len(lanes)), V.dtype)
+    out[:, : block.shape[1]] = block
+    return out
 
 
 @dataclass(frozen=True)

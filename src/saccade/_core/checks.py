@@ -1,0 +1,85 @@
+"""Every check of what a caller hands over, once."""
+
+import numbers
+from typing import Any, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from saccade._core.errors import InvalidInput, InvalidParameter
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """A real number; True and False are not meant as 1 and 0."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
+def check_positive(name: str, value: object, remedy: str) -> float:
+    """The value as a float, or an error that names the parameter, the value and a remedy."""
+    if is_number(value) and 0.0 < float(value) < np.inf:
+        return float(value)
+    shown = value.item() if isinstance(value, np.generic) else value  # -1.0, not np.float64(-1.0)
+    raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
+
+
+def check_noise(value: Any) -> float:
+    return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(repr(c) for c in choices)
+        raise InvalidParameter(f"`{name}` must be one of {listed}, got {value!r}.")
+
+
+def check_levels(levels: Any, most: int) -> int | None:
+    """None for exact, or the number of levels."""
+    if levels is None:
+        return None
+    if isinstance(levels, numbers.Integral) and not isinstance(levels, bool) and 2 <= levels <= most:
+        return int(levels)
+    raise InvalidParameter(
+        f"`levels` must be None (exact) or a whole number from 2 to {most}, got {levels!r}. {most} is close to exact."
+    )
+
+
+def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = None, **options: Any) -> Any:
+    """X (and y) as finite floats, dense or CSR with sorted unique int32 indices; the caller's arrays stay as they are."""
+    kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "reset": reset, "accept_large_sparse": True}
+    if y is None:
+        return canonical(validate_data(estimator, X, **kind, **options))
+    X, y = validate_data(estimator, X, y, **kind, **options)
+    return canonical(X), y
+
+
+def canonical(
+    X: Any,  # (n, d)
+) -> Any:
+    """Dense X as it is; sparse X as CSR with sorted int32 indices and no duplicates. The caller's arrays stay untouched.
+
+    Compiled distances refuse int64 indices or sort them in place, and sums of squares take duplicates one by one.
+    """
+    if not sp.issparse(X):
+        return X
+    out = sp.csr_matrix(X)  # a view: only its attributes are ours
+    if not out.has_canonical_format:
+        out = out.copy()
+        out.sum_duplicates()
+    if out.indices.dtype != np.int32 and max(out.nnz, *out.shape) <= np.iinfo(np.int32).max:
+        out = sp.csr_matrix((out.data, out.indices.astype(np.int32), out.indptr.astype(np.int32)), shape=out.shape)
+    return out
+
+
+def check_weight(sample_weight: Any, X: Any) -> Array | None:
+    """Weights ≥ 0, not all zero, or None."""
+    if sample_weight is None:
+        return None
+    weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    if (weight < 0).any() or not weight.any():
+        raise InvalidInput(
+            f"`sample_weight` must be ≥ 0 and not all zero, got a minimum of {weight.min():g} and a sum of {weight.sum():g}."
+        )
+    return weight

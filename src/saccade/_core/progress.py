@@ -1,0 +1,36 @@
+"""Who is told how long work goes on: nobody, unless a front end listens.
+
+The command line listens with a bar (`listening`); libraries and notebooks stay quiet.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Listener = Callable[[str, float], None]  # (what is done, share done from 0 to 1)
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def report(what: str, done: float) -> None:
+    """Say that `what` has come as far as `done`, from 0 to 1."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(what, min(max(done, 0.0), 1.0))
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Within the block, `listener` hears every report of this thread.
+
+    >>> heard = []
+    >>> with listening(lambda what, done: heard.append((what, done))):
+    ...     report("solving", 0.5)
+    >>> heard
+    [('solving', 0.5)]
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

@@ -1,0 +1,183 @@
+"""What the classifier and the regressor share: one posterior for all columns of Y, and prediction from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.checks import check_choice, check_levels, check_noise, check_positive
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.progress import report
+from saccade.inference.regression import Posterior, solve
+from saccade.kernels import HIK, Kernel
+from saccade.operators.base import Dense, Operator
+from saccade.operators.codes import MAX_LEVELS, append, column_max, decode, encode, split_signs
+from saccade.operators.intersection import Intersection, intersection
+from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+from saccade.solvers.cg import solve_cg
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
+
+
+class GaussianProcess(BaseEstimator):
+    """Fitting and predicting for any number of outputs; subclasses say what the outputs mean."""
+
+    kernel: Kernel | None
+    noise: float
+    levels: int | None
+    binning: str
+    solver: str
+    tol: float
+    max_iter: int
+    random_state: Any
+
+    def _check_parameters(self) -> Kernel:
+        check_noise(self.noise)
+        check_positive("tol", self.tol, "The default is 1e-3.")
+        check_positive("max_iter", self.max_iter, "The default is 1000.")
+        check_levels(self.levels, MAX_LEVELS)
+        check_choice("binning", self.binning, ("quantile", "width"))
+        check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
+        kernel = HIK() if self.kernel is None else self.kernel
+        if not isinstance(kernel, Kernel):
+            raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
+        return clone(kernel)
+
+    def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
+        noise = np.full((len(Y), 1), float(self.noise))
+        return noise if weight is None else noise / weight[:, None]
+
+    def _train(self, X: Any, Y: Array, weight: Array | None) -> Posterior:
+        """Settle kernel, operator and posterior on checked data."""
+        kernel = self._check_parameters()
+        report("encoding", 0.0)
+        if isinstance(kernel, HIK):
+            kernel.check_width(X.shape[1])
+            split = split_signs(X)
+            self._tops = column_max(split)
+            self._codes = encode(split, self.levels, self.binning)
+            self.kernel_ = kernel.fit_codes(self._codes, weight)
+        else:
+            self._X = X
+            self.kernel_ = kernel.fit(X)
+        return self._solve(Y, weight, lambda rows: self.kernel_(X[rows]))
+
+    def _extend(self, X: Any, Y: Array, weight: Array | None, start: Array) -> Posterior:
+        """The posterior with the rows of X appended; α starts where it was."""
+        kernel = self._check_parameters()
+        if isinstance(kernel, HIK) and hasattr(self, "_codes"):
+            split = split_signs(X)
+            self._tops = _larger(self._tops, column_max(split))
+            self._codes = append(self._codes, split, self.levels, self.binning)
+            self.kernel_ = kernel.fit_codes(self._codes, weight)
+            return self._solve(Y, weight, lambda rows: self.kernel_(decode(self._codes, rows)), start)
+        if not hasattr(self, "_X"):
+            raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
+        self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
+        self.kernel_ = kernel.fit(self._X)
+        return self._solve(Y, weight, lambda rows: self.kernel_(self._X[rows]), start)
+
+    def _operator(self) -> Operator:
+        """The kernel matrix of the training examples."""
+        if isinstance(self.kernel_, HIK):
+            return intersection(self._codes, self.kernel_.levels)
+        n = self._X.shape[0]
+        if n > DENSE_LIMIT:
+            raise InvalidInput(
+                f"{type(self.kernel_).__name__} needs the whole {n} × {n} kernel matrix, too large beyond "
+                f"{DENSE_LIMIT} examples. Use HIK(), which needs none, or fewer examples."
+            )
+        return Dense(self.kernel_(self._X))
+
+    def _solve(
+        self, Y: Array, weight: Array | None, submatrix: Callable[[Array], Array], start: Array | None = None
+    ) -> Posterior:
+        operator, noise = self._operator(), self._noise_diagonal(Y, weight)
+        posterior = solve(
+            operator,
+            noise,
+            Y,
+            submatrix=submatrix,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
+            start=start,
+        )
+        self._noise, self._posterior = noise, posterior
+        self.n_iter_ = posterior.iterations
+        self.residual_ = float(posterior.residual.max(initial=0.0))
+        self.converged_ = posterior.converged
+        self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None
+        return posterior
+
+    def _mean(self, X: Any) -> Array:  # (n, m)
+        """k*ᵀα for every row of checked X."""
+        if isinstance(self.tables_, GridTables):
+            return self.tables_.walk(split_signs(sp.csr_matrix(X)))
+        if isinstance(self.tables_, PiecewiseTables):
+            return self.tables_.walk(self.kernel_.features(X))
+        return np.asarray(self.kernel_(X, self._X) @ self._posterior.alpha)
+
+    def _variance(self, X: Any) -> Array:  # (n, 1) or (n, m)
+        """k** − k*ᵀ(K + N)⁻¹k* for every row of checked X, exactly; one column when all outputs share the noise."""
+        if not hasattr(self, "_posterior"):
+            raise InvalidInput(
+                "A loaded model holds no training examples, and the exact variance needs them. "
+                "Ask the model that was fitted, before it is saved."
+            )
+        train = decode(self._codes) if isinstance(self.kernel_, HIK) else self._X
+        prior = self.kernel_.diag(X)[:, None]
+        parts = []
+        for rows in gen_batches(X.shape[0], 64):
+            k_star = self.kernel_(train, X[rows])
+            parts.append(self._explained(k_star))
+            report("variance", rows.stop / X.shape[0])
+        return np.maximum(prior - np.concatenate(parts), 0.0)
+
+    def _explained(self, k_star: Array) -> Array:  # (n, b) -> (b, 1) or (b, m)
+        """k*ᵀ(K + N)⁻¹k* for each column k* and each noise diagonal."""
+        factors = self._posterior.factors
+        if factors:
+            return np.column_stack([(f.half_solve(k_star) ** 2).sum(axis=0) for f in factors])
+        operator = self._operator()
+        solved = [
+            solve_cg(operator, noise[:, None], k_star, tol=self.tol, max_iter=self.max_iter).x for noise in self._noise.T
+        ]
+        return np.column_stack([(k_star * x).sum(axis=0) for x in solved])
+
+    def quantized(self, bins: int = 256) -> Self:
+        """This fitted model with its tables read off `bins` even steps a dimension: faster, smaller, slightly coarser."""
+        check_is_fitted(self)
+        if not isinstance(self.tables_, PiecewiseTables):
+            raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
+        if not isinstance(bins, int) or not 2 <= bins <= 65_536:
+            raise InvalidParameter(f"`bins` must be a whole number from 2 to 65536, got {bins!r}. The default is 256.")
+        model = copy(self)
+        model.tables_ = quantize(self.tables_, self._tops, self.kernel_.features, bins)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _dense(X: Any) -> Array:
+    return X.toarray() if sp.issparse(X) else X
+
+
+def _larger(a: Array, b: Array) -> Array:
+    """The elementwise maximum; the shorter one counts as zero beyond its end."""
+    out = np.zeros(max(a.size, b.size))
+    out[: a.size] = a
+    out[: b.size] = np.maximum(out[: b.size], b)
+    return out

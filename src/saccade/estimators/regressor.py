@@ -1,0 +1,114 @@
+"""Gaussian-process regression with a fast intersection kernel."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.checks import check_rows, check_weight
+from saccade._core.errors import InvalidInput
+from saccade.estimators.base import Array, GaussianProcess
+from saccade.estimators.model_file import save
+from saccade.kernels import Kernel
+
+
+class GPRegressor(RegressorMixin, GaussianProcess):
+    """Gaussian-process regression for one or many targets, which are centred and scaled to unit variance inside.
+
+    `noise` is the variance of the noise as a share of the targets' variance; the other parameters are those of
+    `GPClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = GPRegressor(noise=1e-4).fit(X, np.sin(3 * X[:, 0]))
+    >>> bool(abs(model.predict([[0.5]])[0] - np.sin(1.5)) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float = 0.1,
+        levels: int | None = None,
+        binning: str = "quantile",
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.levels = levels
+        self.binning = binning
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on X (n, d) and y (n,) or (n, m)."""
+        self.__dict__.pop("_y", None)
+        return self._take(*check_rows(self, X, y=y, reset=True, multi_output=True, y_numeric=True), sample_weight)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
+        if not hasattr(self, "tables_"):
+            return self.fit(X, y, sample_weight)
+        if not hasattr(self, "_y"):
+            raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
+        return self._take(*check_rows(self, X, y=y, reset=False, multi_output=True, y_numeric=True), sample_weight)
+
+    def _take(self, X: Any, y: Array, sample_weight: Any) -> Self:
+        weight = check_weight(sample_weight, X)
+        if weight is not None:
+            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        if not hasattr(self, "_y"):
+            self._y, self._weight = y.astype(np.float64), weight
+            self._train(X, self._normalised(), weight)
+            return self
+        if y.shape[1:] != self._y.shape[1:]:
+            raise InvalidInput(f"`y` must have the shape (n, {self._y.shape[1:]}) of the first call, got {y.shape}.")
+        scale, alpha = self._scale, self._posterior.alpha
+        if weight is not None or self._weight is not None:
+            old = np.ones(len(self._y)) if self._weight is None else self._weight
+            self._weight = np.append(old, np.ones(len(y)) if weight is None else weight)
+        self._y = np.concatenate([self._y, y])
+        Y = self._normalised()
+        start = np.vstack([alpha * (scale / self._scale), np.zeros((len(y), Y.shape[1]))])
+        self._extend(X, Y, self._weight, start)
+        return self
+
+    def _normalised(self) -> Array:  # (n, m)
+        Y = self._y.reshape(len(self._y), -1)
+        self._offset = np.average(Y, axis=0, weights=self._weight)
+        spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
+        self._scale = np.where(spread > 0, spread, 1.0)
+        self._flat = self._y.ndim == 1
+        return (Y - self._offset) / self._scale
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The posterior mean; with `return_std`, also the standard deviation of the noise-free function."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        mean = self._mean(X) * self._scale + self._offset
+        if not return_std:
+            return mean[:, 0] if self._flat else mean
+        std = np.sqrt(self._variance(X)) * self._scale
+        return (mean[:, 0], std[:, 0]) if self._flat else (mean, std)
+
+    def save(self, path: Any) -> None:
+        """Write the model to one file that holds tables and no training example; `saccade.load` reads it."""
+        check_is_fitted(self)
+        extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
+        save(self, path, extra)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,28 @@
+"""Predictions for each training example as if it had not been there, in closed form."""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def leave_one_out(
+    Y: Array,  # (n, m)
+    alpha: Array,  # (n, m)
+    inverse_diagonal: Array,  # (n, 1) or (n, m): of (K + N)⁻¹
+    noise: Array,  # (n, 1) or (n, m)
+    weight: Array | None = None,  # (n,): how many equal copies each example stands for
+) -> tuple[Array, Array]:
+    """Mean (n, m) and latent variance of f_i with one copy of example i removed.
+
+    With d_i = [(K + N)⁻¹]_ii and ρ = 1/w the share of the example's precision that goes,
+
+        mean = y_i − α_i N_i / (1 − ρ(1 − N_i d_i)),   variance = N_i (1 − N_i d_i) / (1 − ρ(1 − N_i d_i)),
+
+    which for w = 1 is the usual y_i − α_i / d_i and 1/d_i − N_i.
+    """
+    share = 1.0 if weight is None else np.minimum(1.0, 1.0 / weight)[:, None]
+    leverage = 1.0 - noise * inverse_diagonal
+    left = 1.0 - share * leverage
+    return Y - alpha * noise / left, noise * leverage / left

@@ -1,0 +1,136 @@
+"""The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade.operators.base import Dense, Operator
+from saccade.solvers.cg import CGResult, solve_cg
+from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
+PROBE_TOL = 0.2  # the trace errs by the square of the residual: a rough solve tells it to a percent
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """α and how it was found."""
+
+    alpha: Array  # (n, m)
+    inverse_diagonal: Array  # (n, 1) or (n, m): of (K + N)⁻¹; exact from a factor, else estimated
+    factors: tuple[Factor, ...]  # one, or one a column of N; empty after conjugate gradients
+    iterations: int
+    residual: Array  # (m,)
+    converged: bool
+    rank: int  # of the preconditioner, 0 for none
+
+
+def solve(
+    K: Operator,
+    noise: Array,  # (n, 1) or (n, m)
+    Y: Array,  # (n, m)
+    *,
+    submatrix: Callable[[Array], Array],  # example numbers -> their kernel matrix
+    solver: str = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    rng: np.random.Generator,
+    start: Array | None = None,  # (n, m): a first guess of α
+) -> Posterior:
+    """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
+    direct = isinstance(K, Dense) or K.shape[0] <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
+    if direct:
+        return _direct(K, noise, Y)
+    return _iterate(K, noise, Y, submatrix, tol, max_iter, rng, start)
+
+
+def _direct(K: Operator, noise: Array, Y: Array) -> Posterior:
+    dense = K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))
+    factors = tuple(factorise(dense, column) for column in noise.T)
+    if len(factors) == 1:
+        alpha = factors[0].solve(Y)
+    else:
+        alpha = np.column_stack([f.solve(y) for f, y in zip(factors, Y.T, strict=True)])
+    residual = np.abs(Y - dense @ alpha - noise * alpha).max(axis=0, initial=0.0)
+    diagonal = np.column_stack([f.inverse_diagonal() for f in factors])
+    return Posterior(alpha, diagonal, factors, 0, residual, True, 0)
+
+
+def _iterate(
+    K: Operator,
+    noise: Array,
+    Y: Array,
+    submatrix: Callable[[Array], Array],
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Array | None,
+) -> Posterior:
+    n, m = Y.shape
+    shared = noise.mean(axis=1, keepdims=True)
+    probes = 1 + (-m - 1) % 4  # as many as fill the lanes of the product
+    Z = rng.choice([-1.0, 1.0], (n, probes))
+    M = precondition(K, shared[:, 0], m + probes, submatrix, rng)
+    wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, probes, axis=1)])
+    result = solve_cg(
+        K,
+        wide,
+        np.hstack([Y, Z]),
+        tol=np.append(np.full(m, tol), np.full(probes, max(tol, PROBE_TOL))),
+        max_iter=max_iter,
+        precondition=M,
+        x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
+    )
+    converged = bool((result.residual[:m] <= tol).all())
+    if not converged:
+        _warn(result, m, tol, max_iter)
+    trace = float((Z * result.x[:, m:]).sum()) / probes
+    diagonal = _inverse_diagonal(trace, shared[:, 0], noise, M)
+    rank = 0 if M is None else M.rank
+    return Posterior(result.x[:, :m], diagonal, (), result.iterations, result.residual[:m], converged, rank)
+
+
+def precondition(
+    K: Operator,
+    noise: Array,  # (n,)
+    columns: int,
+    submatrix: Callable[[Array], Array],
+    rng: np.random.Generator,
+) -> Nystrom | None:
+    """The preconditioner that pays for this problem, if one does."""
+    n = K.shape[0]
+    order = rng.permutation(n)
+    rank = 0
+    for probe in PROBES:  # a larger probe only where the smaller one promises enough
+        some = np.sort(order[:probe])
+        rank = choose_rank(submatrix(some), n, float(noise.mean()), K.work, columns)
+        if 4 * rank < probe:
+            break
+    return build(K, noise, order[:rank]) if rank else None
+
+
+def _inverse_diagonal(trace: float, shared: Array, noise: Array, M: Nystrom | None) -> Array:
+    """The diagonal of (K + N)⁻¹: its shape from the preconditioner, its size from the trace.
+
+    With no preconditioner all examples have one leverage, as in generalised cross-validation. 1/d_i − N_i is the latent
+    variance with example i left out; it depends on N only through the other examples, so it serves every column of N.
+    """
+    shape = 1.0 / shared if M is None else M.inverse_diagonal()
+    diagonal = np.minimum(shape * (trace / shape.sum()), 1.0 / shared)
+    left_out = np.maximum(1.0 / diagonal - shared, 0.0)
+    return np.asarray(1.0 / (left_out[:, None] + noise))
+
+
+def _warn(result: CGResult, m: int, tol: float, max_iter: int) -> None:
+    warnings.warn(
+        f"The solver stopped after {result.iterations} iterations with a residual of {result.residual[:m].max():.2g}, "
+        f"above tol={tol:g}. Raise `max_iter` (now {max_iter}), or raise `noise` or `tol`.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )

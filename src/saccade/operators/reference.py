@@ -1,0 +1,241 @@
+"""The slow twin of every loop in `loops.py`, in plain NumPy: each is its formula, written out.
+
+Same names and arguments, but without scratch arrays and `lanes`, which only speed needs. Where a loop keeps running
+sums, its twin sums the intersections min(ℓ, ℓ') of all pairs, so that both can be wrong only in different ways.
+"""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def sorted_product_one(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    steps: Array,  # (entries,) each entry's value less the one before it
+    first: int,
+    last: int,
+    v: Array,  # (n,)
+    out: Array,  # (n,)
+) -> None:
+    """out_i += Σ_d Σ_j min(x_id, x_jd) v_j over dimensions first..last."""
+    sorted_product(starts, rows, steps, first, last, v[:, None], out[:, None])
+
+
+def sorted_product(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    steps: Array,  # (entries,)
+    first: int,
+    last: int,
+    V: Array,  # (n, m)
+    out: Array,  # (n, m)
+) -> None:
+    """out_i += Σ_d Σ_j min(x_id, x_jd) V_j over dimensions first..last."""
+    T = np.zeros((rows.size, V.shape[1]), out.dtype)
+    sorted_tables(starts, rows, steps, first, last, V, T)
+    for d in range(first, last):
+        out[rows[starts[d] : starts[d + 1]]] += T[starts[d] : starts[d + 1]]
+
+
+def sorted_tables(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    steps: Array,  # (entries,)
+    first: int,
+    last: int,
+    V: Array,  # (n, m)
+    T: Array,  # (entries, m)
+) -> None:
+    """T_k = Σ_l min(x_k, x_l) V_row(l) over the entries l of k's own dimension, dimensions first..last."""
+    for d in range(first, last):
+        entries = slice(starts[d], starts[d + 1])
+        x = np.cumsum(steps[entries])
+        T[entries] = np.minimum.outer(x, x) @ V[rows[entries]]
+
+
+def _entries(starts: Array, rows: Array | None, bases: Array, dims: int, block: int, d: int) -> tuple[slice, Array]:
+    """Where the entries of dimension d in a block stand, and the rows that they belong to."""
+    a, b = starts[block * dims + d], starts[block * dims + d + 1]
+    within = np.arange(b - a) if rows is None else rows[a:b].astype(np.int64)
+    return slice(a, b), bases[block] + within
+
+
+def histogram(
+    starts: Array,  # (blocks*D+1,)
+    rows: Array | None,  # (entries,), None: a code for every row
+    codes: Array,  # (entries,)
+    bases: Array,  # (blocks+1,)
+    level_starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    V: Array,  # (n, m)
+    H: Array,  # (levels, m)
+) -> None:
+    """H_d[b] += Σ_{i: c_id = b} V_i over the rows of blocks first..last."""
+    dims = level_starts.size - 1
+    for block in range(first, last):
+        for d in range(dims):
+            entries, i = _entries(starts, rows, bases, dims, block, d)
+            np.add.at(H, level_starts[d] + codes[entries], V[i])
+
+
+def cumulate(
+    level_starts: Array,  # (D+1,)
+    steps: Array,  # (levels,) each level less the one before it
+    first: int,
+    last: int,
+    H: Array,  # (threads, levels, m)
+) -> None:
+    """H[0] becomes T_d[b] = Σ_b' min(ℓ_d[b], ℓ_d[b']) H_d[b'] of the summed histograms, dimensions first..last."""
+    for d in range(first, last):
+        levels = slice(level_starts[d], level_starts[d + 1])
+        x = np.append(0.0, np.cumsum(steps[levels][1:]))
+        H[0, levels] = np.minimum.outer(x, x) @ H[:, levels].sum(axis=0)
+
+
+def look_up(
+    starts: Array,  # (blocks*D+1,)
+    rows: Array | None,  # (entries,), None: a code for every row
+    codes: Array,  # (entries,)
+    bases: Array,  # (blocks+1,)
+    level_starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    T: Array,  # (levels, m)
+    out: Array,  # (n, m)
+) -> None:
+    """out_i += Σ_d T_d[c_id] over the rows of blocks first..last."""
+    dims = level_starts.size - 1
+    for block in range(first, last):
+        for d in range(dims):
+            entries, i = _entries(starts, rows, bases, dims, block, d)
+            out[i] += T[level_starts[d] + codes[entries]]
+
+
+def count_sparse(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    bases: Array,  # (blocks+1,)
+    dims: int,
+    first: int,
+    last: int,
+    counts: Array,  # (blocks*D,)
+) -> None:
+    """counts[block, d] += the positive entries of dimension d among the rows of the block."""
+    for block in range(first, last):
+        entries = slice(indptr[bases[block]], indptr[bases[block + 1]])
+        positive = indices[entries][data[entries] > 0]
+        counts[block * dims : (block + 1) * dims] += np.bincount(positive, minlength=dims)
+
+
+def encode_sparse(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    bases: Array,  # (blocks+1,)
+    borders: Array,  # (levels - D,)
+    border_starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    starts: Array,  # (blocks*D+1,)
+    rows: Array,  # (entries,)
+    codes: Array,  # (entries,)
+) -> None:
+    """Entry by entry of (block, d): the row within the block, and the number of borders of d that lie below x."""
+    dims = border_starts.size - 1
+    owner = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))  # the row of every number in `data`
+    for block in range(first, last):
+        for d in range(dims):
+            here = (indices == d) & (data > 0) & (owner >= bases[block]) & (owner < bases[block + 1])
+            entries = slice(starts[block * dims + d], starts[block * dims + d + 1])
+            rows[entries] = owner[here] - bases[block]
+            codes[entries] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], data[here])
+
+
+def encode_dense(
+    X: Array,  # (rows of the block, D)
+    borders: Array,  # (levels - D,)
+    border_starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    start: int,
+    codes: Array,  # (entries,)
+) -> None:
+    """The code of every x_id, dimension after dimension from `start` on: the number of borders of d that lie below."""
+    for d in range(first, last):
+        at = start + d * X.shape[0]
+        codes[at : at + X.shape[0]] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], X[:, d])
+
+
+def column_max(
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    first: int,
+    last: int,
+    out: Array,  # (D,)
+) -> None:
+    """out_d = max(out_d, values of dimension d) over the entries first..last."""
+    np.maximum.at(out, indices[first:last], data[first:last])
+
+
+def distinct(
+    column: Array,  # (n,)
+    limit: int,
+) -> Array:  # (at most limit,)
+    """The distinct positive values, in any order; none when there are more than `limit`."""
+    values: Array = np.unique(column[column > 0])
+    return values if values.size <= limit else values[:0]
+
+
+def interpolate(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    level_starts: Array,  # (D+1,)
+    levels: Array,  # (levels,)
+    T: Array,  # (levels, m)
+    first: int,
+    last: int,
+    out: Array,  # (n, m)
+) -> None:
+    """out_i += Σ_d T_d(x_id), T_d the line through the points (levels_d, T_d); rows first..last."""
+    for i in range(first, last):
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] > 0 and indices[k] < level_starts.size - 1:
+                table = slice(level_starts[indices[k]], level_starts[indices[k] + 1])
+                if levels[table].size > 1:
+                    out[i] += [np.interp(data[k], levels[table], column) for column in T[table].T]
+
+
+def look_up_grid(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    per_unit: Array,  # (D,)
+    bins: int,
+    T: Array,  # (D*bins, m)
+    first: int,
+    last: int,
+    out: Array,  # (n, m)
+) -> None:
+    """out_i += Σ_d T_d[b], b the node nearest to x_id · per_unit_d (the upper of two), or the last; rows first..last."""
+    for i in range(first, last):
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] > 0 and indices[k] < per_unit.size:
+                node = np.floor(data[k] * per_unit[indices[k]] + 0.5)
+                out[i] += T[indices[k] * bins + int(min(node, bins - 1))]
+
+
+def block_dense(
+    X: Array,  # (n, D)
+    Z: Array,  # (k, D)
+    first: int,
+    last: int,
+    out: Array,  # (n, k)
+) -> None:
+    """out_ij += Σ_d min(X_id, Z_jd), rows first..last of X."""
+    out[first:last] += np.minimum(X[first:last, None, :], Z[None, :, :]).sum(axis=2)

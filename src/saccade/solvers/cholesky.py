@@ -1,0 +1,60 @@
+"""The direct solver: exact up to rounding, for small problems and for kernels without a fast product."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpotri
+
+from saccade._core.errors import InvalidInput
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """K + N = L Lᵀ."""
+
+    L: Array  # (n, n) lower
+
+    def solve(
+        self,
+        B: Array,  # (n, m)
+    ) -> Array:
+        """(K + N)⁻¹ B."""
+        return np.asarray(cho_solve((self.L, True), B))
+
+    def half_solve(
+        self,
+        B: Array,  # (n, m)
+    ) -> Array:
+        """L⁻¹ B, whose squared columns are bᵀ(K + N)⁻¹b."""
+        return np.asarray(solve_triangular(self.L, B, lower=True))
+
+    def inverse_diagonal(self) -> Array:  # (n,)
+        """The diagonal of (K + N)⁻¹."""
+        inverse, _ = dpotri(self.L, lower=1)
+        return np.asarray(inverse.diagonal()).copy()
+
+    def log_determinant(self) -> float:
+        """log |K + N|."""
+        return float(2.0 * np.log(self.L.diagonal()).sum())
+
+
+def factorise(
+    K: Array,  # (n, n)
+    noise: Array,  # (n,)
+) -> Factor:
+    """The factor of K + diag(noise)."""
+    A = K.copy()
+    A[np.diag_indices_from(A)] += noise
+    try:
+        return Factor(cholesky(A, lower=True, overwrite_a=True))
+    except np.linalg.LinAlgError:
+        largest = float(np.abs(K).max(initial=0.0))
+        raise InvalidInput(
+            f"The kernel matrix with noise {noise.min():.3g} is not positive definite in float64 "
+            f"(its largest entry is {largest:.3g}). Raise `noise` to at least {1e-12 * max(largest, 1e-300):.1g}, "
+            "or drop repeated examples."
+        ) from None

@@ -1,0 +1,127 @@
+"""A low-rank preconditioner from a sample of the examples, and the decision whether one pays.
+
+M = B Bᵀ + S with B = K_nm L⁻ᵀ, L Lᵀ = K_mm (Nyström) and S = N + the mean of what the low rank leaves of the diagonal.
+By Woodbury, M⁻¹ = S⁻¹ − S⁻¹B (I + BᵀS⁻¹B)⁻¹ BᵀS⁻¹. Putting the remainder into S, where the usual form has the noise
+alone, halves the iterations at small noise: S is then right on average for all that B does not hold.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from saccade._core.progress import report
+from saccade.operators.base import Operator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RANKS = (64, 128, 256, 512, 1024)
+PROBES = (256, 2048)  # examples whose kernel matrix tells the spectrum, roughly and well
+MEMORY = 50_000_000  # numbers that B may have
+
+
+@dataclass(frozen=True)
+class Nystrom:
+    """M⁻¹ by its products."""
+
+    rank: int
+    B: Array  # (n, r)
+    S: Array  # (n, 1)
+    inner: Array  # (r, r): lower Cholesky factor of I + BᵀS⁻¹B
+
+    def __call__(
+        self,
+        R: Array,  # (n, m)
+    ) -> Array:
+        """M⁻¹ R."""
+        T = R / self.S
+        small = (self.B.T @ T.astype(self.B.dtype, copy=False)).astype(np.float64)
+        small = solve_triangular(self.inner, small, lower=True)
+        small = solve_triangular(self.inner, small, lower=True, trans=1)
+        T -= (self.B @ small.astype(self.B.dtype, copy=False)) / self.S
+        return T
+
+    def inverse_diagonal(self) -> Array:  # (n,)
+        """The diagonal of M⁻¹."""
+        taken = np.empty(len(self.S))
+        for rows in _slices(len(self.S), 4096):
+            half = solve_triangular(self.inner, self.B[rows].T.astype(np.float64), lower=True)
+            taken[rows] = np.einsum("ij,ij->j", half, half)
+        S = self.S[:, 0]
+        return (1.0 - taken / S) / S
+
+
+def choose_rank(
+    K_mm: Array,  # (m, m): kernel matrix of a random sample of m examples
+    n: int,
+    noise: float,
+    work: int,
+    columns: int,
+) -> int:
+    """The rank with the least predicted time, 0 for none.
+
+    The eigenvalues of (n/m) K_mm stand for those of K. Plain CG spends an iteration on each of j outliers and then
+    about c √(λ_{j+1}/σ²); rank r leaves c √(λ_{r+1}/S). Costs are in numbers read; the constants are from
+    benchmarks/layouts.py, and only ratios matter.
+    """
+    m = len(K_mm)
+    spectrum = np.maximum(np.linalg.eigvalsh(K_mm)[::-1], 0.0) * (n / m)
+    c = 4.0
+    j = np.arange(m)
+    plain = float((j + c * np.sqrt(spectrum / noise + 1.0)).min())
+    product = work * (1.0 + columns / 4.0)
+    best, best_cost = 0, plain * product
+    for rank in RANKS:
+        if 2 * rank > m or n * rank > MEMORY:
+            break
+        left = spectrum[rank:].sum() / n
+        iterations = c * np.sqrt(1.0 + spectrum[rank] / (noise + left))
+        build = rank / 16 * work * 5.0 + n * rank * rank / 50.0
+        cost = build + iterations * (product + n * rank * (1.5 + columns / 12.0))
+        if cost < best_cost:
+            best, best_cost = rank, cost
+    return best
+
+
+def build(
+    K: Operator,
+    noise: Array,  # (n,)
+    landmarks: Array,  # (r,) example numbers
+) -> Nystrom:
+    """The preconditioner on the given examples."""
+    n, r = K.shape[0], landmarks.size
+    B = np.empty((n, r), np.float64 if n * r <= MEMORY // 2 else np.float32)
+    for k in range(0, r, 16):
+        some = landmarks[k : k + 16]
+        unit = np.zeros((n, some.size), np.float32)
+        unit[some, np.arange(some.size)] = 1.0
+        B[:, k : k + 16] = K.matmul(unit)
+        report("preconditioning", k / r)
+    K_mm = (B[landmarks] + B[landmarks].T).astype(np.float64) / 2
+    L = _factor(K_mm)
+    diag = K.diag()
+    inner, left = np.zeros((r, r)), 0.0
+    for rows in _slices(n, 8192):
+        part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
+        B[rows] = part
+        left += float((diag[rows] - np.einsum("ij,ij->i", part, part)).sum())
+    S = noise + max(left, 0.0) / n
+    for rows in _slices(n, 8192):
+        part = B[rows].astype(np.float64)
+        inner += part.T @ (part / S[rows, None])
+    inner[np.diag_indices(r)] += 1.0
+    return Nystrom(r, B, S[:, None], cholesky(inner, lower=True))
+
+
+def _factor(K_mm: Array) -> Array:
+    """The Cholesky factor of K_mm, with the least jitter that float32 products need."""
+    jitter = 1e-6 * float(np.trace(K_mm)) / len(K_mm) + 1e-300
+    while True:
+        try:
+            return np.asarray(cholesky(K_mm + jitter * np.eye(len(K_mm)), lower=True))
+        except np.linalg.LinAlgError:
+            jitter *= 10.0
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]

@@ -1,0 +1,178 @@
+"""Conjugate gradients against dense algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.operators.base import Dense
+from saccade.solvers.cg import CGResult, solve_cg
+from tests.solvers.problems import Array, Problem, coded_problems, correlated, random_problem
+
+KINDS = ["coded", "sorted", "dense"]
+
+
+def true_residual(problem: Problem, noise: Array, B: Array, x: Array) -> Array:
+    return np.asarray(np.abs(B - problem.K @ x - noise * x).max(axis=0))
+
+
+def check(problem: Problem, noise: Array, B: Array, tol: float, result: CGResult) -> None:
+    """The residual is the true one and within `tol`; so is the solution, through the smallest eigenvalue."""
+    assert result.converged
+    assert (result.residual <= tol).all()
+    worst = true_residual(problem, noise, B, result.x)
+    scale = np.finfo(float).eps * 100 * (np.abs(problem.K).sum(axis=1).max() + noise.max()) * np.abs(result.x).max()
+    np.testing.assert_allclose(result.residual, worst, rtol=1e-3, atol=scale)
+    for k in range(B.shape[1]):
+        N = noise[:, min(k, noise.shape[1] - 1)]
+        x = np.linalg.solve(problem.K + np.diag(N), B[:, k])
+        assert np.linalg.norm(result.x[:, k] - x) <= 1.01 * tol * np.sqrt(len(x)) / N.min() + scale
+
+
+@pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_columns_each_with_its_noise(kind: str, tol: float) -> None:
+    problem = random_problem(kind)
+    rng = np.random.default_rng(1)
+    n = len(problem.K)
+    B = rng.standard_normal((n, 5)) * [1.0, 10.0, 1e-3, 1.0, 0.0]
+    noise = rng.uniform(0.05, 1.0, (n, 5))
+    check(problem, noise, B, tol, solve_cg(problem.operator, noise, B, tol=tol))
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("kind", KINDS)
+def test_shared_noise(kind: str, tol: float) -> None:
+    problem = random_problem(kind)
+    n = len(problem.K)
+    B = np.random.default_rng(2).choice([-1.0, 1.0], (n, 3))
+    noise = np.full((n, 1), 0.1)
+    check(problem, noise, B, tol, solve_cg(problem.operator, noise, B, tol=tol))
+
+
+@given(
+    coded_problems(), st.sampled_from([1e-3, 1e-9]), st.sampled_from([1e-2, 1.0]), st.integers(1, 4), st.integers(0, 99)
+)
+def test_ties_zeros_copies_and_single_rows(
+    problem: Problem, tol: float, sigma: float, columns: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    n = len(problem.K)
+    B = rng.choice([-1.0, 0.0, 1.0, 0.3], (n, columns))
+    noise = sigma * rng.uniform(1.0, 2.0, (n, columns if seed % 2 else 1))
+    check(problem, noise, B, tol, solve_cg(problem.operator, noise, B, tol=tol))
+
+
+def test_single_precision_is_not_taken_at_its_word() -> None:
+    """Large right-hand sides drown a tolerance of 1e-3 in float32 rounding; the answer must hold all the same."""
+    problem = random_problem("coded", n=150, D=40)
+    n = len(problem.K)
+    B = 1e5 * np.random.default_rng(0).standard_normal((n, 2))
+    noise = np.full((n, 1), 1e-2)
+    check(problem, noise, B, 1e-3, solve_cg(problem.operator, noise, B, tol=1e-3, max_iter=3000))
+
+
+def test_warm_start_saves_iterations() -> None:
+    problem = correlated()
+    n = len(problem.K)
+    B = np.random.default_rng(0).choice([-1.0, 1.0], (n, 2))
+    noise = np.full((n, 1), 0.01)
+    cold = solve_cg(problem.operator, noise, B, tol=1e-6)
+    near = cold.x * (1 + 1e-4)
+    kept = near.copy()
+    warm = solve_cg(problem.operator, noise, B, tol=1e-6, x0=near)
+    assert cold.converged
+    assert warm.converged
+    assert warm.iterations < cold.iterations
+    np.testing.assert_array_equal(near, kept)
+    again = solve_cg(problem.operator, noise, B, tol=1e-6, x0=cold.x)
+    assert again.iterations == 0
+    np.testing.assert_array_equal(again.x, cold.x)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+@pytest.mark.parametrize("limit", [0, 1, 7])
+def test_limit_reached(limit: int, tol: float) -> None:
+    problem = correlated()
+    n = len(problem.K)
+    B = np.random.default_rng(0).standard_normal((n, 2))
+    noise = np.full((n, 1), 1e-4)
+    result = solve_cg(problem.operator, noise, B, tol=tol, max_iter=limit)
+    assert not result.converged
+    assert result.iterations == limit
+    np.testing.assert_allclose(result.residual, true_residual(problem, noise, B, result.x), rtol=1e-6)
+    assert (result.residual > tol).any()
+
+
+def test_a_tolerance_below_rounding_ends_without_a_lie() -> None:
+    problem = random_problem("coded")
+    n = len(problem.K)
+    B = np.random.default_rng(0).standard_normal((n, 2))
+    noise = np.full((n, 1), 0.1)
+    result = solve_cg(problem.operator, noise, B, tol=1e-30, max_iter=200)
+    assert not result.converged
+    assert result.iterations <= 200
+    assert (result.residual < 1e-12).all()
+    assert np.isfinite(result.x).all()
+
+
+def test_zero_right_hand_side() -> None:
+    problem = random_problem("coded")
+    n = len(problem.K)
+    result = solve_cg(problem.operator, np.ones((n, 1)), np.zeros((n, 3)))
+    assert result.converged
+    assert result.iterations == 0
+    assert not result.x.any()
+    assert not result.residual.any()
+
+
+def test_one_example() -> None:
+    result = solve_cg(Dense(np.array([[2.0]])), np.array([[0.5]]), np.array([[5.0, -1.0]]), tol=1e-9)
+    np.testing.assert_allclose(result.x, [[2.0, -0.4]])
+    assert result.converged
+
+
+def test_examples_that_are_all_alike() -> None:
+    result = solve_cg(Dense(np.ones((6, 6))), np.full((6, 1), 1e-3), np.ones((6, 1)), tol=1e-9)
+    np.testing.assert_allclose(result.x, 1.0 / 6.001)
+    assert result.iterations <= 2
+
+
+def test_a_perfect_preconditioner_takes_one_step() -> None:
+    problem = random_problem("dense")
+    n = len(problem.K)
+    noise = np.full((n, 1), 0.01)
+    inverse = np.linalg.inv(problem.K + np.diag(noise[:, 0]))
+    B = np.random.default_rng(0).standard_normal((n, 2))
+    result = solve_cg(problem.operator, noise, B, tol=1e-8, precondition=lambda R: inverse @ R)
+    check(problem, noise, B, 1e-8, result)
+    assert result.iterations <= 2
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-9])
+def test_callback_hears_every_iteration(tol: float) -> None:
+    problem = random_problem("coded")
+    n = len(problem.K)
+    heard: list[tuple[int, float]] = []
+    B = np.random.default_rng(0).standard_normal((n, 2))
+
+    def callback(iteration: int, residual: float) -> None:
+        heard.append((iteration, residual))
+
+    result = solve_cg(problem.operator, np.full((n, 1), 0.1), B, tol=tol, callback=callback)
+    assert [iteration for iteration, _ in heard] == list(range(1, result.iterations + 1))
+    assert all(np.isfinite(residual) for _, residual in heard)
+
+
+def test_the_inputs_stay_as_they_are() -> None:
+    problem = random_problem("coded")
+    n = len(problem.K)
+    B, noise = np.ones((n, 2)), np.full((n, 1), 0.1)
+    before: Any = (B.copy(), noise.copy())
+    solve_cg(problem.operator, noise, B, tol=1e-9)
+    np.testing.assert_array_equal(B, before[0])
+    np.testing.assert_array_equal(noise, before[1])
