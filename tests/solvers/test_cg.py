@@ -57,9 +57,7 @@ def test_shared_noise(kind: str, tol: float) -> None:
 @given(
     coded_problems(), st.sampled_from([1e-3, 1e-9]), st.sampled_from([1e-2, 1.0]), st.integers(1, 4), st.integers(0, 99)
 )
-def test_ties_zeros_copies_and_single_rows(
-    problem: Problem, tol: float, sigma: float, columns: int, seed: int
-) -> None:
+def test_ties_zeros_copies_and_single_rows(problem: Problem, tol: float, sigma: float, columns: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = len(problem.K)
     B = rng.choice([-1.0, 0.0, 1.0, 0.3], (n, columns))
@@ -118,6 +116,18 @@ def test_a_tolerance_below_rounding_ends_without_a_lie() -> None:
     assert result.iterations <= 200
     assert (result.residual < 1e-12).all()
     assert np.isfinite(result.x).all()
+
+
+def test_a_tolerance_for_each_column() -> None:
+    problem = random_problem("coded")
+    n = len(problem.K)
+    B = np.random.default_rng(0).standard_normal((n, 3))
+    noise, tol = np.full((n, 1), 0.1), np.array([1e-2, 1e-8, 10.0])
+    result = solve_cg(problem.operator, noise, B, tol=tol)
+    assert result.converged
+    assert (result.residual <= tol).all()
+    assert not result.x[:, 2].any()
+    assert result.residual[0] > 1e-6
 
 
 def test_zero_right_hand_side() -> None:

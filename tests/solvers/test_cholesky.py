@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput
 from saccade.solvers.cholesky import factorise
-from tests.solvers.problems import Problem, coded_problems, random_problem
+from tests.solvers.problems import Array, Problem, coded_problems, random_problem
 from tests.tolerances import assert_close
 
 
-def check(problem: Problem, noise: np.ndarray) -> None:  # type: ignore[type-arg]
+def check(problem: Problem, noise: Array) -> None:
     factor = factorise(problem.K, noise)
     A = problem.K + np.diag(noise)
     B = np.random.default_rng(0).standard_normal((len(A), 3))

@@ -46,13 +46,11 @@ def check_levels(levels: Any, most: int) -> int | None:
     )
 
 
-def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = None, **options: Any) -> Any:
+def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation", **options: Any) -> Any:
     """X (and y) as finite floats, dense or CSR with sorted unique int32 indices; the caller's arrays stay as they are."""
     kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "reset": reset, "accept_large_sparse": True}
-    if y is None:
-        return canonical(validate_data(estimator, X, **kind, **options))
-    X, y = validate_data(estimator, X, y, **kind, **options)
-    return canonical(X), y
+    checked = validate_data(estimator, X, y, **kind, **options)
+    return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
 
 
 def canonical(
@@ -79,7 +77,5 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
         return None
     weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     if (weight < 0).any() or not weight.any():
-        raise InvalidInput(
-            f"`sample_weight` must be ≥ 0 and not all zero, got a minimum of {weight.min():g} and a sum of {weight.sum():g}."
-        )
+        raise InvalidInput(f"`sample_weight` must be ≥ 0 and not all zero, got a smallest value of {weight.min():g}.")
     return weight

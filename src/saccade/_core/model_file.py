@@ -6,14 +6,13 @@ told apart before a number of it is used.
 
 import hashlib
 import json
-import os
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,19 +28,12 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     text = json.dumps({"format": FORMAT, "saccade": version("saccade"), **header}, sort_keys=True)
     data = save(tensors, {"saccade": text, "digest": _digest(text, tensors)})
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    except OSError as error:
-        raise ModelFileError(f"Cannot write {path}: {error.strerror}. Choose a folder that exists and is yours.") from None
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with replacing(path) as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too: leave nothing behind
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        raise ModelFileError(
+            f"Cannot write {path}: {error.strerror}. Choose a folder that exists and is yours."
+        ) from None
 
 
 def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -56,9 +48,11 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         header = json.loads(metadata["saccade"])
+        if not isinstance(header, dict):
+            raise TypeError("a model is described by named values")
     except SafetensorError as error:
         raise ModelFileError(f"{path} is not a whole model file ({error}). Save the model again.") from None
-    except (KeyError, ValueError, TypeError, AttributeError):
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
         raise ModelFileError(f"{path} was not written by saccade. Use a file made with `model.save`.") from None
     if metadata.get("digest") != _digest(metadata["saccade"], tensors):
         raise ModelFileError(f"{path} was changed after it was written. Save the model again.")
@@ -77,9 +71,3 @@ def _digest(text: str, tensors: dict[str, Array]) -> str:
         digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
         digest.update(np.ascontiguousarray(tensor).data)
     return digest.hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,1 +1,109 @@
-""""""
+"""The command `saccade`: one module a command, each loading what it needs when it runs."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from saccade.cli import say
+from saccade.cli.fit import fit
+from saccade.cli.info import info
+from saccade.cli.predict import predict
+
+__all__ = ["app", "main"]
+
+
+class _Commands(TyperGroup):
+    """Turns every error into one sentence and an exit status: 2 for bad input, 130 for Ctrl-C, 1 for a bug of ours."""
+
+    def invoke(self, ctx: Any) -> Any:
+        if os.environ.get("SACCADE_DEBUG"):
+            return super().invoke(ctx)
+        try:
+            with say.plain_warnings():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say.note("Stopped.")
+            raise typer.Exit(130) from None
+        except Exception as error:
+            if say.expected(error):
+                say.fail(say.explain(error))
+                raise typer.Exit(2) from None
+            if hasattr(error, "exit_code") or isinstance(error, typer.Abort | OSError):
+                raise  # typer's own: a wrong option, a deliberate end, a reader who left
+            say.fail(
+                f"This is a mistake in saccade, please report it ({type(error).__name__}: {error}). "
+                "SACCADE_DEBUG=1 shows where it happened."
+            )
+            raise typer.Exit(1) from None
+
+
+app = typer.Typer(
+    cls=_Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from saccade import __version__
+
+        print(f"saccade {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _saccade(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """One Gaussian process for pictures.
+
+    Train a classifier on a table of features, keep it in one small file, and use it anywhere:
+
+    saccade fit train.csv model.saccade
+
+    saccade predict model.saccade new.csv --out answers.csv
+    """
+
+
+app.command()(fit)
+app.command()(predict)
+app.command()(info)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder for what it draws.")] = Path("demo"),
+) -> None:
+    """A first look: train, predict and draw."""
+    from saccade.cli.demo import run_demo
+
+    run_demo(out)
+
+
+@app.command()
+def bench(
+    full: Annotated[bool, typer.Option("--full", help="Every size, which takes long.")] = False,
+    out: Annotated[Path | None, typer.Option(help="A file for the numbers, as JSON.")] = None,
+) -> None:
+    """Time it on this machine, beside other libraries."""
+    from saccade.cli.bench import run_bench
+
+    run_bench(full, out)
+
+
+def main() -> None:
+    """What the installed script calls."""
+    try:
+        app(prog_name="saccade")
+    except KeyboardInterrupt:  # before or after a command runs
+        sys.exit(130)

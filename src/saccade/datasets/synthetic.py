@@ -68,7 +68,7 @@ def _distinct_dimensions(
     nonzeros: int,
     rng: np.random.Generator,
 ) -> Array:  # (rows, nonzeros) ascending
-    """Weighted draws without replacement as a race: the first arrivals when dimension d arrives at rate `rates[y, d]`."""
+    """Weighted draws without replacement, as a race: who arrives first when dimension d has the rate rates[y, d]."""
     times = rng.standard_exponential((y.size, rates.shape[1]), np.float32)
     times /= rates.astype(np.float32)[y]
     first = times.argpartition(nonzeros - 1, axis=1)[:, :nonzeros].astype(np.int32)

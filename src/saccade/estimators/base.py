@@ -113,7 +113,7 @@ class GaussianProcess(BaseEstimator):
             start=start,
         )
         self._noise, self._posterior = noise, posterior
-        self.n_iter_ = posterior.iterations
+        self.n_iter_ = max(posterior.iterations, 1)
         self.residual_ = float(posterior.residual.max(initial=0.0))
         self.converged_ = posterior.converged
         self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None

@@ -145,8 +145,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _check_classes(self) -> None:
         if self.classes_.size < 2:
-            only = self.classes_[0]
-            raise InvalidInput(f"`y` must have at least two classes, got only {only!r}. Add examples of another class.")
+            only = self.classes_.tolist()
+            raise InvalidInput(f"`y` must have at least two classes, got 1 class: {only}. Add examples of another class.")
 
     def _targets(self) -> Array:  # (n, 1) or (n, M)
         """Labels ±1, one column a class; one column for two classes."""
@@ -177,11 +177,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def predict(self, X: Any) -> Array:
         """The class with the largest latent mean."""
-        return np.asarray(self.classes_[class_means(self._checked_mean(X)).argmax(axis=1)])
+        best = class_means(self._checked_mean(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
         """Calibrated class probabilities (n, M), columns as in `classes_`."""
-        return probabilities(self._checked_mean(X), self.sharpness_)
+        mean = self._checked_mean(X)
+        return probabilities(mean, self.sharpness_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it."""

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core import model_file
+from saccade._core.checks import check_positive
 from saccade._core.errors import ModelFileError
 from saccade.kernels import HIK, Exponential, Power, Weights
 from saccade.operators.tables import GridTables, PiecewiseTables
@@ -14,6 +15,7 @@ from saccade.operators.tables import GridTables, PiecewiseTables
 Array = np.ndarray[Any, np.dtype[Any]]
 TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
+LONGEST_LABEL = 1 << 20  # bytes
 
 
 def save(model: Any, path: Any, extra: dict[str, Any], classes: Array | None = None) -> None:
@@ -49,58 +51,107 @@ def load(path: Any) -> Any:
     header, tensors = model_file.read(path)
     kinds = {kind.__name__: kind for kind in (GPClassifier, GPRegressor)}
     try:
-        model = kinds[header["estimator"]](**header["parameters"])
-        model.kernel_ = HIK(_read_transforms(header["kernel"]["transforms"]), scale=header["kernel"]["scale"])
-        model.kernel = HIK(model.kernel_.transform, scale=model.kernel_.scale)
+        model: Any = kinds[header["estimator"]](**header["parameters"])
         model.n_features_in_ = int(header["features"])
-        if header["feature_names"]:
-            model.feature_names_in_ = np.array(header["feature_names"], object)
-        for name in ("n_iter_", "residual_", "converged_"):
-            setattr(model, name, header["solved"][name])
+        model.kernel_ = _read_kernel(header["kernel"], model.n_features_in_)
+        model.kernel = HIK(model.kernel_.transform, scale=model.kernel_.scale)
+        _read_names(model, header["feature_names"])
+        for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool)):
+            setattr(model, name, kind(header["solved"][name]))
         model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
         if "tops" in tensors:
             model._tops = tensors["tops"]
-        _read_extra(model, header)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        outputs = _read_classes(model, header) if isinstance(model, GPClassifier) else _read_targets(model, header)
+        if model.tables_.T.shape[1] != outputs:
+            raise ValueError(f"{model.tables_.T.shape[1]} tables for {outputs} outputs")
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path} does not describe a model ({error!r}). Save the model again.") from None
     return model
 
 
-def _read_extra(model: Any, header: dict[str, Any]) -> None:
-    extra, outputs = header["extra"], model.tables_.T.shape[1]
-    if "classes" in header:
-        model.classes_ = np.array(header["classes"]["values"], header["classes"]["dtype"])
-        model.sharpness_ = float(extra["sharpness"])
-        expected = 1 if model.classes_.size == 2 else model.classes_.size
-    else:
-        model._offset, model._scale = np.array(extra["offset"]), np.array(extra["scale"])
-        model._flat = bool(extra["flat"])
-        expected = model._offset.size
-    if outputs != expected:
-        raise ValueError(f"{outputs} tables for {expected} outputs")
+def _read_kernel(written: dict[str, Any], features: int) -> HIK:
+    scale = check_positive("scale", written["scale"], "Save the model again.")
+    kernel = HIK(_read_transforms(written["transforms"]), scale=scale)
+    kernel.check_width(features)
+    for transform in kernel.transforms():
+        transform(np.zeros(1), np.zeros(1, np.int64))  # complains of parameters out of range
+    return kernel
+
+
+def _read_names(model: Any, names: list[str]) -> None:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError("feature names are not text")
+    if len(names) not in (0, model.n_features_in_):
+        raise ValueError(f"{len(names)} names for {model.n_features_in_} features")
+    if names:
+        model.feature_names_in_ = np.array(names, object)
+
+
+def _read_classes(model: Any, header: dict[str, Any]) -> int:
+    """Sets what a classifier needs; returns the number of outputs."""
+    dtype = np.dtype(header["classes"]["dtype"])
+    if dtype.kind not in LABEL_KINDS or dtype.itemsize > LONGEST_LABEL:
+        raise ValueError(f"labels of type {dtype}")
+    model.classes_ = np.array(header["classes"]["values"], dtype)
+    M = model.classes_.size
+    if model.classes_.ndim != 1 or M < 2 or not np.array_equal(np.unique(model.classes_), model.classes_):
+        raise ValueError("classes are not two or more in ascending order")
+    model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
+    return 1 if M == 2 else int(M)
+
+
+def _read_targets(model: Any, header: dict[str, Any]) -> int:
+    """Sets what a regressor needs; returns the number of outputs."""
+    extra = header["extra"]
+    model._offset, model._scale = (np.array(extra[name], np.float64) for name in ("offset", "scale"))
+    model._flat = bool(extra["flat"])
+    m = model._offset.size
+    sound = model._offset.shape == model._scale.shape == (m,) and (m == 1 or not model._flat)
+    if not sound or not np.isfinite([model._offset, model._scale]).all() or (model._scale <= 0).any():
+        raise ValueError("offset and scale of the targets do not fit together")
+    return int(m)
 
 
 def _read_tables(kind: str, tensors: dict[str, Array], features: int) -> PiecewiseTables | GridTables:
     """The tables, with every bound checked that the compiled loops rely on."""
+    if not all(np.isfinite(t).all() for t in tensors.values()):
+        raise ValueError("tables are not finite")
     if kind == "GridTables":
         grid = GridTables(tensors["per_unit"], tensors["T"])
-        D = grid.per_unit.size
-        sound = grid.T.ndim == 2 and grid.per_unit.dtype == np.float64 and grid.T.dtype == np.float32
-        sound = sound and D > 0 and grid.T.shape[0] == D * grid.bins and grid.bins >= 2
+        D, sound = grid.per_unit.size, _grid_is_sound(grid)
         tables: PiecewiseTables | GridTables = grid
     elif kind == "PiecewiseTables":
         piecewise = PiecewiseTables(tensors["level_starts"], tensors["levels"], tensors["T"])
-        starts, levels, T = piecewise.level_starts, piecewise.levels, piecewise.T
-        D = starts.size - 1
-        sound = starts.dtype == np.int64 and levels.dtype == T.dtype == np.float64 and T.ndim == 2 and starts.ndim == 1
-        sound = sound and D > 0 and starts[0] == 0 and starts[-1] == levels.size == len(T)
-        sound = sound and bool((np.diff(starts) >= 1).all()) and tensors["tops"].size == D
+        tops = tensors["tops"]
+        D = piecewise.level_starts.size - 1
+        sound = _piecewise_is_sound(piecewise) and tops.shape == (D,) and tops.dtype == np.float64 and tops.min() >= 0
         tables = piecewise
     else:
         raise ValueError(f"unknown tables {kind!r}")
-    if not sound or D not in (features, 2 * features) or not all(np.isfinite(t).all() for t in tensors.values()):
+    if not sound or D not in (features, 2 * features):
         raise ValueError("tables do not fit together")
     return tables
+
+
+def _grid_is_sound(tables: GridTables) -> bool:
+    per_unit, T = tables.per_unit, tables.T
+    if per_unit.dtype != np.float64 or T.dtype != np.float32 or per_unit.ndim != 1 or T.ndim != 2:
+        return False
+    D = per_unit.size
+    return D > 0 and len(T) == D * tables.bins and tables.bins >= 2 and bool(per_unit.min() >= 0)
+
+
+def _piecewise_is_sound(tables: PiecewiseTables) -> bool:
+    starts, levels, T = tables.level_starts, tables.levels, tables.T
+    if starts.dtype != np.int64 or levels.dtype != np.float64 or T.dtype != np.float64:
+        return False
+    if starts.ndim != 1 or levels.ndim != 1 or T.ndim != 2 or starts.size < 2:
+        return False
+    if starts[0] != 0 or not starts[-1] == levels.size == len(T) or (starts[1:] <= starts[:-1]).any():
+        return False
+    rises = np.diff(levels) >= 0
+    rises[starts[1:-1] - 1] = True  # from one dimension to the next
+    return bool(rises.all() and (levels[starts[:-1]] == 0).all())
 
 
 def _write_transforms(kernel: HIK) -> list[dict[str, Any]]:
@@ -120,7 +171,7 @@ def _read_transforms(written: list[dict[str, Any]]) -> list[Any] | None:
 def _write_classes(classes: Array) -> dict[str, Any]:
     if classes.dtype == object and all(isinstance(c, str) for c in classes):
         classes = classes.astype(str)
-    if classes.dtype.kind not in LABEL_KINDS:
+    if classes.dtype.kind not in LABEL_KINDS or classes.dtype.itemsize > LONGEST_LABEL:
         raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 

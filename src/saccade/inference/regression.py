@@ -15,6 +15,7 @@ from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
+LONELINESS_BINS = 25
 PROBE_TOL = 0.2  # the trace errs by the square of the residual: a rough solve tells it to a percent
 
 
@@ -90,8 +91,8 @@ def _iterate(
     converged = bool((result.residual[:m] <= tol).all())
     if not converged:
         _warn(result, m, tol, max_iter)
-    trace = float((Z * result.x[:, m:]).sum()) / probes
-    diagonal = _inverse_diagonal(trace, shared[:, 0], noise, M)
+    estimate = (Z * result.x[:, m:]).mean(axis=1)
+    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag() if M is None else M.left)
     rank = 0 if M is None else M.rank
     return Posterior(result.x[:, :m], diagonal, (), result.iterations, result.residual[:m], converged, rank)
 
@@ -115,15 +116,23 @@ def precondition(
     return build(K, noise, order[:rank]) if rank else None
 
 
-def _inverse_diagonal(trace: float, shared: Array, noise: Array, M: Nystrom | None) -> Array:
-    """The diagonal of (K + N)⁻¹: its shape from the preconditioner, its size from the trace.
+def _inverse_diagonal(
+    estimate: Array,  # (n,): unbiased and noisy, z ⊙ (K + N)⁻¹z
+    shared: Array,  # (n,): the noise of the probes
+    noise: Array,  # (n, 1) or (n, m)
+    loneliness: Array,  # (n,): large where the other examples tell little
+) -> Array:  # like noise
+    """The diagonal d of (K + N)⁻¹: the estimate averaged over examples that are about equally lonely.
 
-    With no preconditioner all examples have one leverage, as in generalised cross-validation. 1/d_i − N_i is the latent
-    variance with example i left out; it depends on N only through the other examples, so it serves every column of N.
+    N_i d_i is one minus the leverage of example i. 1/d_i − N_i is the latent variance with example i left out; it
+    depends on N only through the other examples, so it serves every column of N.
     """
-    shape = 1.0 / shared if M is None else M.inverse_diagonal()
-    diagonal = np.minimum(shape * (trace / shape.sum()), 1.0 / shared)
-    left_out = np.maximum(1.0 / diagonal - shared, 0.0)
+    order = np.argsort(loneliness / shared, kind="stable")
+    kept = np.empty_like(estimate)
+    for some in np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200))):
+        kept[some] = (shared * estimate)[some].mean()
+    kept = np.clip(kept, 1e-3, 1.0)
+    left_out = (1.0 / kept - 1.0) * shared
     return np.asarray(1.0 / (left_out[:, None] + noise))
 
 

@@ -136,7 +136,7 @@ def _distinct_levels(X: Any) -> list[Array] | None:
 
 
 def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
-    """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the maximum."""
+    """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the top."""
     n, D = X.shape
     top = column_max(X)
     if binning == "width":

@@ -21,7 +21,7 @@ Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kern
 
 
 class Intersection(ABC):
-    """Products, diagonal and tables of the kernel matrix of `codes`. Another kernel on the same data shares the codes."""
+    """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
 
     def __init__(self, codes: Codes, transform: Levels) -> None:
         starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
@@ -154,14 +154,16 @@ class BinnedIntersection(Intersection):
         from saccade.operators import loops
 
         c, steps, threads = self.codes, self.steps(V.dtype), thread_count()
-        H = np.zeros((max(1, min(threads, c.bases.size - 1)), self.levels.size, len(lanes)), V.dtype)
+        parts, copies = max(1, min(threads, c.bases.size - 1)), 2 if c.rows is None else 1
+        H = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
         share(
             lambda t, a, b: loops.histogram(
-                c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t], lanes
+                c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t, 0], H[t, -1], lanes
             ),
             c.bases.size - 1,
-            len(H),
+            parts,
         )
+        H = H.reshape(parts * copies, self.levels.size, len(lanes))
         share(lambda _, a, b: loops.cumulate(c.level_starts, steps, a, b, H, lanes), c.shape[1], threads)
         table: Array = H[0]
         return table

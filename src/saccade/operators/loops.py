@@ -83,22 +83,35 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
 
 
 @njit(nogil=True, cache=True)
-def histogram(starts, rows, codes, bases, level_starts, first, last, V, H, lanes):
-    """H_d[b] += sum of V over the rows with code b, blocks first..last. rows=None: a code for every row (dense)."""
+def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, lanes):
+    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None: a code for every row (dense).
+
+    Two halves of a column go in step into A and B, because neighbouring rows often have one code (pixels: zero), and an
+    addition waits for the last one to the same place. A and B may be one array.
+    """
     one = V.dtype.type(1)
     dims = level_starts.size - 1
     for block in range(first, last):
         base = bases[block]
         for d in range(dims):
             o = level_starts[d]
-            start = starts[block * dims + d]
-            for k in range(start, starts[block * dims + d + 1]):
-                b = o + codes[k]
+            start, end = starts[block * dims + d], starts[block * dims + d + 1]
+            half = (end - start) // 2
+            for k in range(start, start + half):
+                a, b = o + codes[k], o + codes[k + half]
                 if rows is None:
-                    i = base + k - start
+                    i, j = base + k - start, base + k - start + half
                 else:
-                    i = base + rows[k]
-                fma_row(H, b, H, b, one, V, i, lanes)
+                    i, j = base + rows[k], base + rows[k + half]
+                fma_row(A, a, A, a, one, V, i, lanes)
+                fma_row(B, b, B, b, one, V, j, lanes)
+            if start + 2 * half < end:
+                a = o + codes[end - 1]
+                if rows is None:
+                    i = base + end - 1 - start
+                else:
+                    i = base + rows[end - 1]
+                fma_row(A, a, A, a, one, V, i, lanes)
 
 
 @njit(nogil=True, cache=True)
@@ -133,10 +146,7 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
             o = level_starts[d]
             start = starts[block * dims + d]
             for k in range(start, starts[block * dims + d + 1]):
-                if rows is None:
-                    i = base + k - start
-                else:
-                    i = base + rows[k]
+                i = base + k - start if rows is None else base + rows[k]
                 fma_row(out, i, out, i, one, T, o + codes[k], lanes)
 
 
@@ -155,13 +165,11 @@ def _code(x, borders, o, end):
 
 
 @njit(nogil=True, cache=True)
-def encode_sparse(
-    indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes
-):
+def encode_sparse(indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes):
     """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
 
-    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m borders: 0, then midway between l_1 ... l_m. The nearest level
-    wins, and only a zero is coded as zero, unless the dimension has no other level.
+    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m borders: 0, and midway between l_1 ... l_m. The nearest
+    level wins, and only a zero is coded as zero, unless the dimension has no other level.
     """
     dims = border_starts.size - 1
     fill = np.empty(dims, np.int64)

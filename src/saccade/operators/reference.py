@@ -72,14 +72,15 @@ def histogram(
     first: int,
     last: int,
     V: Array,  # (n, m)
-    H: Array,  # (levels, m)
+    A: Array,  # (levels, m)
+    B: Array,  # (levels, m), may be A
 ) -> None:
-    """H_d[b] += Σ_{i: c_id = b} V_i over the rows of blocks first..last."""
+    """A_d[b] + B_d[b] += Σ_{i: c_id = b} V_i over the rows of blocks first..last; here A takes it all."""
     dims = level_starts.size - 1
     for block in range(first, last):
         for d in range(dims):
             entries, i = _entries(starts, rows, bases, dims, block, d)
-            np.add.at(H, level_starts[d] + codes[entries], V[i])
+            np.add.at(A, level_starts[d] + codes[entries], V[i])
 
 
 def cumulate(
@@ -222,7 +223,7 @@ def look_up_grid(
     last: int,
     out: Array,  # (n, m)
 ) -> None:
-    """out_i += Σ_d T_d[b], b the node nearest to x_id · per_unit_d (the upper of two), or the last; rows first..last."""
+    """out_i += Σ_d T_d[b], b the node nearest to x_id · per_unit_d, at most the last; rows first..last."""
     for i in range(first, last):
         for k in range(indptr[i], indptr[i + 1]):
             if data[k] > 0 and indices[k] < per_unit.size:

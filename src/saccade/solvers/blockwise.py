@@ -6,7 +6,8 @@ kernel rows of length n. H §6.4 takes size 10 and 20 candidates. The rule by wh
 1. moving coordinate i alone lowers the objective by r_i² / 2(K_ii + N_i), r = b − (K + N)α the residual; the
    `candidates` examples with the largest such decrease may enter;
 2. the best enters S. Given S, candidate i would lower the objective by a further g_i² / 2d_i, where g is the residual
-   after S has been solved for and d the diagonal of the Schur complement of S; the largest enters next, until S is full.
+   after S has been solved for and d the diagonal of the Schur complement of S; the largest enters next, until S is
+   full.
 
 Step 2 is a pivoted Cholesky factorisation of the candidates' matrix that stops after `size` pivots. It reads only rows
 that the update of r needs anyway, so it costs no kernel value more than taking the `size` best of step 1, and it keeps
@@ -117,7 +118,7 @@ def _solve_block(
 
 
 def _residual(kernel_rows: Rows, noise: Array, b: Array, alpha: Array) -> Array:
-    r = b - noise * alpha
+    r: Array = b - noise * alpha
     for k in range(0, b.size, FRESH_ROWS):
         some = np.arange(k, min(k + FRESH_ROWS, b.size))
         r[some] -= kernel_rows(some) @ alpha

@@ -84,11 +84,11 @@ class _Watch:
 
 
 def _apply(K: Operator, noise: Array, V: Array) -> Array:
-    return K.matmul(V) + noise * V
+    return np.asarray(K.matmul(V) + noise * V)
 
 
 def _dots(A: Array, B: Array) -> Array:  # (m,)
-    return np.einsum("ij,ij->j", A, B)
+    return np.asarray(np.einsum("ij,ij->j", A, B))
 
 
 def _cycle(

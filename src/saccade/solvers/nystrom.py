@@ -16,7 +16,7 @@ from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 RANKS = (64, 128, 256, 512, 1024)
-PROBES = (256, 2048)  # examples whose kernel matrix tells the spectrum, roughly and well
+PROBES = (256, 1024)  # examples whose kernel matrix tells the spectrum, roughly and well
 MEMORY = 50_000_000  # numbers that B may have
 
 
@@ -27,6 +27,7 @@ class Nystrom:
     rank: int
     B: Array  # (n, r)
     S: Array  # (n, 1)
+    left: Array  # (n,): what the low rank leaves of the diagonal of K, small where landmarks are near
     inner: Array  # (r, r): lower Cholesky factor of I + BᵀS⁻¹B
 
     def __call__(
@@ -40,15 +41,6 @@ class Nystrom:
         small = solve_triangular(self.inner, small, lower=True, trans=1)
         T -= (self.B @ small.astype(self.B.dtype, copy=False)) / self.S
         return T
-
-    def inverse_diagonal(self) -> Array:  # (n,)
-        """The diagonal of M⁻¹."""
-        taken = np.empty(len(self.S))
-        for rows in _slices(len(self.S), 4096):
-            half = solve_triangular(self.inner, self.B[rows].T.astype(np.float64), lower=True)
-            taken[rows] = np.einsum("ij,ij->j", half, half)
-        S = self.S[:, 0]
-        return (1.0 - taken / S) / S
 
 
 def choose_rank(
@@ -100,17 +92,17 @@ def build(
     K_mm = (B[landmarks] + B[landmarks].T).astype(np.float64) / 2
     L = _factor(K_mm)
     diag = K.diag()
-    inner, left = np.zeros((r, r)), 0.0
+    inner, left = np.zeros((r, r)), np.empty(n)
     for rows in _slices(n, 8192):
         part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
         B[rows] = part
-        left += float((diag[rows] - np.einsum("ij,ij->i", part, part)).sum())
-    S = noise + max(left, 0.0) / n
+        left[rows] = np.maximum(diag[rows] - np.einsum("ij,ij->i", part, part), 0.0)
+    S = noise + left.mean()
     for rows in _slices(n, 8192):
         part = B[rows].astype(np.float64)
         inner += part.T @ (part / S[rows, None])
     inner[np.diag_indices(r)] += 1.0
-    return Nystrom(r, B, S[:, None], cholesky(inner, lower=True))
+    return Nystrom(r, B, S[:, None], left, cholesky(inner, lower=True))
 
 
 def _factor(K_mm: Array) -> Array:

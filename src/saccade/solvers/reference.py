@@ -1,4 +1,7 @@
-"""The slow, readable twin of every loop in `loops.py`: same arguments, same result up to rounding."""
+"""The slow, readable twins of the loops in `loops.py`: same arguments, same α and K α up to rounding.
+
+Where the loops keep trees in F, the twins keep the plain histogram h in its first column and nothing in its second.
+"""
 
 from typing import Any
 
@@ -18,21 +21,32 @@ def coordinate_sweep(
     b: Array,  # (n,)
     order: Array,  # the examples to visit
     alpha: Array,  # (n,), changed
-    T: Array,  # (L,), changed
+    F: Array,  # (L, 2), changed
 ) -> None:
-    """α_i += (b_i − (Kα)_i − N_i α_i) / (K_ii + N_i), one example after the other, and T_d[b] += δ min(l_b, l_{c_id})."""
+    """α_i += (b_i − (Kα)_i − N_i α_i) / (K_ii + N_i), one example after the other."""
+    product = np.empty(alpha.size)
     for i in order:
-        if not pivots[i] > 0:
-            continue
-        own = slice(indptr[i], indptr[i + 1])
-        change = (b[i] - T[slots[own]].sum() - noise[i] * alpha[i]) / pivots[i]
-        alpha[i] += change
-        for d, slot in zip(dims[own], slots[own], strict=True):
-            table = slice(level_starts[d], level_starts[d + 1])
-            T[table] += change * np.minimum(levels[table], levels[slot])
+        if pivots[i] > 0:
+            table_product(indptr, dims, slots, level_starts, levels, F, product)
+            change = (b[i] - product[i] - noise[i] * alpha[i]) / pivots[i]
+            alpha[i] += change
+            F[slots[indptr[i] : indptr[i + 1]], 0] += change
 
 
-def table_residual(indptr: Array, slots: Array, noise: Array, b: Array, alpha: Array, T: Array) -> float:
-    """max_i |b_i − (Kα)_i − N_i α_i|."""
-    product = np.array([T[slots[a:z]].sum() for a, z in zip(indptr[:-1], indptr[1:], strict=True)])
-    return float(np.abs(b - product - noise * alpha).max(initial=0.0))
+def table_product(
+    indptr: Array, dims: Array, slots: Array, level_starts: Array, levels: Array, F: Array, out: Array
+) -> None:
+    """out_i = Σ_d Σ_b min(l_b, l_{c_id}) h_b."""
+    for i in range(out.size):
+        out[i] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            own = slice(level_starts[dims[k]], level_starts[dims[k] + 1])
+            out[i] += np.minimum(levels[own], levels[slots[k]]) @ F[own, 0]
+
+
+def table_from(
+    indptr: Array, dims: Array, slots: Array, level_starts: Array, levels: Array, alpha: Array, F: Array
+) -> None:
+    """h_b = the sum of α over the examples of code b."""
+    F[:] = 0
+    np.add.at(F[:, 0], slots, np.repeat(alpha, np.diff(indptr)))

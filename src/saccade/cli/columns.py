@@ -1,0 +1,95 @@
+"""Which columns of a table are features, which is the label, which the id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from saccade._core.errors import InvalidInput
+
+LABEL_NAMES = ("label", "class", "target")  # what a label column is called, if nobody says otherwise
+SHOWN = 8  # names in a message
+NOT_A_FEATURE = "Leave the column out with --drop, or name it with --label or --id."
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a file is to be read; what is None or empty is found out."""
+
+    label: str | None = None  # a column, by name or by number from 1
+    labels: Path | None = None  # a file with one label a row
+    x: str | None = None  # arrays of an .npz
+    y: str | None = None
+    id: str | None = None
+    drop: tuple[str, ...] = ()
+    header: bool | None = None
+    zero_based: bool = False  # svmlight
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Column numbers."""
+
+    label: int | None
+    id: int | None
+    features: tuple[int, ...]
+    ignored: tuple[str, ...]  # names of columns that the model does not know
+
+
+def choose(
+    source: Path,
+    names: list[str],
+    how: Reading,
+    *,
+    named: bool,  # False: `names` are only numbers, made up
+    wanted: tuple[str, ...] = (),  # the features of a model
+) -> Columns:
+    """Sort the columns of a table by what they are for."""
+    label = find(source, names, how.label) if how.label is not None else _usual(source, names, LABEL_NAMES, "--label")
+    id_ = find(source, names, how.id) if how.id is not None else _index(source, names)
+    taken = {label, id_, *(find(source, names, name) for name in how.drop)}
+    rest = [k for k in range(len(names)) if k not in taken]
+    if not named or not wanted:
+        return Columns(label, id_, tuple(rest), ())
+    places = {name: k for k, name in reversed(list(enumerate(names)))}
+    missing = [name for name in wanted if name not in places]
+    if missing:
+        raise InvalidInput(
+            f"{source} has no column {missing[0]!r}, which the model was trained with; it has {listed(names)}."
+        )
+    features = tuple(places[name] for name in wanted)
+    return Columns(label, id_, features, tuple(names[k] for k in rest if k not in features))
+
+
+def find(source: Path, names: list[str], column: str) -> int:
+    """The column of that name, or of that number: 1 is the first, -1 the last."""
+    if column in names:
+        return names.index(column)
+    number = int(column) if column.removeprefix("-").isdecimal() else 0
+    if 1 <= abs(number) <= len(names):
+        return number - 1 if number > 0 else len(names) + number
+    raise InvalidInput(f"{source} has no column {column!r}; it has {listed(names)}.")
+
+
+def _usual(source: Path, names: list[str], usual: tuple[str, ...], option: str) -> int | None:
+    found = [k for k, name in enumerate(names) if name.strip().casefold() in usual]
+    if len(found) > 1:
+        both = " and ".join(repr(names[k]) for k in found[:2])
+        raise InvalidInput(f"{source} has the columns {both}: name the label with {option}.")
+    return found[0] if found else None
+
+
+def _index(source: Path, names: list[str]) -> int | None:
+    """A column called id, or the nameless first one that pandas writes."""
+    if names and not names[0].strip():
+        return 0
+    return _usual(source, names, ("id",), "--id")
+
+
+def listed(names: list[str]) -> str:
+    """
+    >>> listed(["a", "b"])
+    "'a', 'b'"
+    """
+    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"

@@ -1,0 +1,170 @@
+"""CSV files, read row by row into floats: with or without a header, with commas, semicolons or tabs."""
+
+from __future__ import annotations
+
+import csv
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose
+
+Array = np.ndarray[Any, np.dtype[Any]]
+REPORT_EVERY = 4096  # rows
+MISSING = ("", "na", "n/a", "none", "null", "?", "-")
+NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file in floats and text."""
+
+    X: Array  # (n, d)
+    names: tuple[str, ...]  # of the features; empty without a header
+    labels: list[str] | None
+    ids: list[str] | None
+    id_name: str
+    ignored: tuple[str, ...]
+
+
+def read_table(path: Path, how: Reading, wanted: tuple[str, ...] = ()) -> Table:
+    """Every row as numbers, with the label and the id as text."""
+    with _open(path, how) as (names, named, rows, share):
+        columns = choose(path, names, how, named=named, wanted=wanted)
+        if not columns.features:
+            raise InvalidInput(f"{path} has no column of features, only {names}.")
+        values, labels, ids = _collect(path, names, columns, rows, share)
+    X = np.frombuffer(values, np.float64).reshape(-1, len(columns.features))
+    return Table(
+        X,
+        tuple(names[k] for k in columns.features) if named else (),
+        labels if columns.label is not None else None,
+        ids if columns.id is not None else None,
+        (names[columns.id].strip() or "id") if columns.id is not None else "",
+        columns.ignored,
+    )
+
+
+def read_column(path: Path, how: Reading) -> list[str]:
+    """The label column, or the only one."""
+    with _open(path, how) as (names, named, rows, _):
+        place = 0 if len(names) == 1 else choose(path, names, Reading(how.label), named=named).label
+        if place is None:
+            raise InvalidInput(f"{path} has {len(names)} columns: name the one with the labels with --label.")
+        return [_whole(path, line, names, row)[place].strip() for line, row in rows]
+
+
+def _collect(
+    path: Path,
+    names: list[str],
+    columns: Columns,
+    rows: Iterator[tuple[int, list[str]]],
+    share: Callable[[], float],
+) -> tuple[array[float], list[str], list[str]]:
+    values, labels, ids = array("d"), [], []
+    pick = _picker(columns.features)
+    same: dict[str, str] = {}  # one string a class, not one a row
+    for count, (line, row) in enumerate(rows):
+        _whole(path, line, names, row)
+        try:
+            values.extend(map(float, pick(row)))
+        except ValueError:
+            raise InvalidInput(_not_a_number(path, line, names, columns, row)) from None
+        if columns.label is not None:
+            label = row[columns.label].strip()
+            labels.append(same.setdefault(label, label))
+        if columns.id is not None:
+            ids.append(row[columns.id])
+        if count % REPORT_EVERY == 0:
+            report("reading", share())
+    return values, labels, ids
+
+
+def _whole(path: Path, line: int, names: list[str], row: list[str]) -> list[str]:
+    if len(row) != len(names):
+        raise InvalidInput(f"{path}, line {line:,}: {len(row)} values where the first line has {len(names)}.")
+    return row
+
+
+def _picker(features: tuple[int, ...]) -> Callable[[list[str]], Any]:
+    if len(features) == 1:
+        return lambda row: (row[features[0]],)
+    return itemgetter(*features)
+
+
+def _not_a_number(path: Path, line: int, names: list[str], columns: Columns, row: list[str]) -> str:
+    bad = next(k for k in columns.features if not _is_number(row[k]))
+    name, value = names[bad], row[bad].strip()
+    where = f"{path}, line {line:,}: column {name!r}"
+    if value.casefold() in MISSING:
+        return f"{where} is {f'missing ({value})' if value else 'empty'}. Fill the gap or leave the row out."
+    return f"{where} holds {value!r}, which is not a number. {NOT_A_FEATURE}"
+
+
+@contextmanager
+def _open(
+    path: Path, how: Reading
+) -> Iterator[tuple[list[str], bool, Iterator[tuple[int, list[str]]], Callable[[], float]]]:
+    """The column names, whether they stand in the file, the rows with their line numbers, and the share read so far."""
+    size = max(path.stat().st_size, 1)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            binary: Any = file.buffer  # it can tell, the text cannot
+            reader = csv.reader(file, delimiter=_delimiter(file.readline(1 << 20)))
+            file.seek(0)
+            rows = ((reader.line_num, row) for row in reader if row)
+            first = list(islice(rows, 2))
+            if not first:
+                raise InvalidInput(f"{path} is empty.")
+            names = [name.strip() for name in first[0][1]]
+            named = how.header if how.header is not None else _is_header(*(row for _, row in first), how=how)
+            if not named:
+                names = [str(k + 1) for k in range(len(names))]
+            yield names, named, chain(first[1:] if named else first, rows), lambda: binary.tell() / size
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is not a text file in UTF-8. Save it again as CSV in UTF-8.") from None
+    except csv.Error as error:
+        raise InvalidInput(f"{path} is not a CSV file ({error}).") from None
+
+
+def _delimiter(line: str) -> str:
+    """
+    >>> _delimiter('"a,b,c";d')
+    ';'
+    """
+    bare = re.sub(r'"[^"]*"', "", line)
+    return max(",;\t", key=bare.count)
+
+
+def _is_header(first: list[str], second: list[str] | None = None, *, how: Reading) -> bool:
+    """Whether the first row names the columns.
+
+    It does when it holds no number, or one of the names we look for, or a name above a number, or 0, 1, 2, … as pandas
+    writes. A first row of numbers and text above the same is an example.
+    """
+    known = {*LABEL_NAMES, "id", *(name.casefold() for name in (how.label, how.id, *how.drop) if name is not None)}
+    texts = [k for k, value in enumerate(first) if not _is_number(value)]
+    if any(first[k].strip().casefold() in known for k in texts):
+        return True
+    if not texts:
+        return len(first) >= NUMBERED_FROM and [value.strip() for value in first] == [str(k) for k in range(len(first))]
+    above_number = any(k < len(second) and _is_number(second[k]) for k in texts) if second is not None else False
+    return above_number or len(texts) == len(first) > 1
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,179 @@
+"""`saccade fit`: train on a table of features and keep the model in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from saccade.cli import options as o
+from saccade.cli import say
+
+if TYPE_CHECKING:
+    from saccade.cli.read import Array, Examples
+
+CALIBRATION_BINS = 15
+MANY_CLASSES = 50  # from here on numbers may be measurements
+
+
+def fit(
+    data: o.Data,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
+    noise: Annotated[float, typer.Option(metavar="VARIANCE", help="Of the label noise; more is smoother.")] = 0.1,
+    power: Annotated[
+        float | None, typer.Option(metavar="ETA", help="Raise every feature to this power first; 0.5 suits counts.")
+    ] = None,
+    exponential: Annotated[
+        float | None, typer.Option(metavar="ETA", help="Bend every feature exponentially first.")
+    ] = None,
+    levels: Annotated[
+        str, typer.Option(metavar="exact|N", help="Exact, or N levels a feature (2 to 255): 255 for large data.")
+    ] = "exact",
+    balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
+    regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False,
+    test_share: Annotated[
+        float,
+        typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")] = 0,
+    force: o.Force = False,
+    label: o.Label = None,
+    labels: o.Labels = None,
+    x: o.XName = None,
+    y: o.YName = None,
+    id_: o.Id = None,
+    drop: o.Drop = None,
+    header: o.Header = None,
+    zero_based: o.ZeroBased = False,
+) -> None:
+    """Train on DATA and write MODEL, one file with no training example in it."""
+    o.check_target(model, force, (data,) if labels is None else (data, labels))
+    with say.progress():
+        from saccade.cli.columns import Reading
+        from saccade.cli.read import read
+
+        estimator = _estimator(regression, noise, power, exponential, levels, balanced, seed)
+        examples = read(data, Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based))
+        target = _targets(examples, regression)
+        train, test = _split(target, test_share, seed, regression)
+        watch = say.Stopwatch()
+        estimator.fit(examples.X[train] if test.size else examples.X, target[train])
+        taken = str(watch)
+        rows = _trained(estimator, target[train])
+        rows += _tested(estimator, examples.X[test], target[test]) if test.size else []
+        if examples.names:
+            estimator.feature_names_in_ = _objects(examples.names)
+        estimator.save(model)
+    say.table([*rows, ("training time", taken), ("model file", f"{model}, {say.size(model.stat().st_size)}")])
+
+
+def _estimator(
+    regression: bool,
+    noise: float,
+    power: float | None,
+    exponential: float | None,
+    levels: str,
+    balanced: bool,
+    seed: int,
+) -> Any:
+    from saccade import GPClassifier, GPRegressor
+    from saccade._core.checks import check_levels, check_noise
+    from saccade._core.errors import InvalidParameter
+    from saccade.kernels import HIK, Exponential, Power
+    from saccade.operators.codes import MAX_LEVELS
+
+    check_noise(noise)
+    transforms = [Power(power)] if power is not None else []
+    transforms += [Exponential(exponential)] if exponential is not None else []
+    number = check_levels(int(levels) if levels.isdecimal() else None if levels == "exact" else levels, MAX_LEVELS)
+    common: dict[str, Any] = {"noise": noise, "levels": number, "random_state": seed}
+    if not regression:
+        return GPClassifier(HIK(transforms or None), balanced=balanced, **common)
+    if balanced:
+        raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
+    return GPRegressor(HIK(transforms or None), **common)
+
+
+def _targets(examples: Examples, regression: bool) -> Array:
+    import numpy as np
+
+    from saccade._core.errors import InvalidInput
+
+    y = examples.y
+    assert y is not None
+    if regression:
+        if y.dtype.kind not in "biuf":
+            raise InvalidInput(
+                f"--regression needs numbers as labels, got {str(y[0])!r}. Leave it out to train classes."
+            )
+        return y.astype(np.float64)
+    if y.dtype.kind == "f" and (y != np.rint(y)).any():
+        value = float(y[y != np.rint(y)][0])
+        raise InvalidInput(
+            f"The label {value:g} is a measurement rather than a class. Add --regression to predict numbers."
+        )
+    classes = np.unique(y).size
+    if y.dtype.kind in "iuf" and classes > max(MANY_CLASSES, len(y) / 10):
+        say.warn(f"The labels are {classes:,} different numbers. If they are measurements, add --regression.")
+    return y
+
+
+def _split(y: Array, share: float, seed: int, regression: bool) -> tuple[Array, Array]:
+    """Row numbers to train and to test on: the same share of every class, of which at least one example trains."""
+    import numpy as np
+
+    from saccade._core.errors import InvalidInput
+
+    order = np.random.default_rng(seed).permutation(len(y))
+    kind = np.zeros(len(y), np.int64) if regression else np.unique(y, return_inverse=True)[1]
+    held = np.zeros(len(y), bool)
+    for members in np.split(order[np.argsort(kind[order], kind="stable")], np.cumsum(np.bincount(kind))[:-1]):
+        held[members[: min(round(share * len(members)), len(members) - 1)]] = True
+    if share > 0 and not held.any():
+        raise InvalidInput(
+            f"--test-share {share:g} of {len(y)} examples leaves nothing to test on. Take a larger share."
+        )
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
+    rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
+    if hasattr(estimator, "classes_"):
+        rows.append(("classes", f"{estimator.classes_.size:,}"))
+    rows += [
+        ("iterations", f"{estimator.n_iter_:,}"),
+        ("converged", "yes" if estimator.converged_ else "no"),
+        ("residual", f"{estimator.residual_:.1e}"),
+    ]
+    if hasattr(estimator, "classes_"):
+        decision = estimator.leave_one_out_decision_
+        choice = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        rows.append(("leave-one-out accuracy", f"{(estimator.classes_[choice] == y).mean():.4f}"))
+    return rows
+
+
+def _tested(estimator: Any, X: Any, y: Array) -> list[tuple[str, str]]:
+    import numpy as np
+
+    from saccade.scores.probability import expected_calibration_error
+
+    rows = [("held-out examples", f"{len(y):,}")]
+    if not hasattr(estimator, "classes_"):
+        error = np.sqrt(np.mean((estimator.predict(X) - y) ** 2))
+        return [*rows, ("held-out R²", f"{estimator.score(X, y):.4f}"), ("held-out error (RMS)", f"{error:.4g}")]
+    p, number = estimator.predict_proba(X), np.searchsorted(estimator.classes_, y)
+    loss = -np.log(np.maximum(p[np.arange(len(y)), number], np.finfo(float).tiny)).mean()
+    return [
+        *rows,
+        ("held-out accuracy", f"{estimator.score(X, y):.4f}"),
+        ("held-out log loss", f"{loss:.4f}"),
+        ("held-out calibration error", f"{expected_calibration_error(p, number, CALIBRATION_BINS):.4f}"),
+    ]
+
+
+def _objects(names: tuple[str, ...]) -> Array:
+    """As scikit-learn keeps the names of a data frame's columns."""
+    import numpy as np
+
+    return np.array(names, object)

@@ -1,0 +1,97 @@
+"""`saccade info`: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saccade.cli import say
+
+FEW = 8  # classes shown
+
+
+def info(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` wrote.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
+) -> None:
+    """Show what is in MODEL, after checking that it is whole and unchanged."""
+    facts = _facts(model)
+    if as_json:
+        import json
+
+        print(json.dumps(facts, indent=2))
+    else:
+        say.table(_rows(facts))
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    from saccade import load
+    from saccade._core import model_file
+
+    header, _ = model_file.read(path)
+    model = load(path)  # checks that what is inside fits together
+    tables = model.tables_
+    arrays = [getattr(tables, name) for name in tables.__dataclass_fields__]
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "digest": "ok",
+        "format": header["format"],
+        "saccade": header["saccade"],
+        "estimator": header["estimator"],
+        "parameters": header["parameters"],
+        "kernel": header["kernel"],
+        "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
+        "features": model.n_features_in_,
+        "feature_names": header["feature_names"],
+        "tables": {
+            "kind": header["tables"],
+            "rows": tables.T.shape[0],
+            "outputs": tables.T.shape[1],
+            "bytes": sum(array.nbytes for array in arrays),
+        },
+        "iterations": model.n_iter_,
+        "residual": model.residual_,
+        "converged": model.converged_,
+    }
+
+
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    tables = facts["tables"]
+    rows = [
+        ("estimator", facts["estimator"]),
+        ("kernel", _kernel(facts["kernel"])),
+        ("noise", f"{facts['parameters'].get('noise', '?')}"),
+    ]
+    if facts["classes"] is not None:
+        rows.append(("classes", _few(facts["classes"])))
+    rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
+    solved = f"in {say.count(facts['iterations'], 'iteration')}"
+    doubt = "" if facts["converged"] else ", not converged"
+    return [
+        *rows,
+        ("tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {say.size(tables['bytes'])}"),
+        ("solved", f"{solved}, residual {facts['residual']:.1e}{doubt}"),
+        ("file", f"{facts['file']}, {say.size(facts['bytes'])}, format {facts['format']}, saccade {facts['saccade']}"),
+        ("digest", "ok: whole and unchanged"),
+    ]
+
+
+def _kernel(kernel: dict[str, Any]) -> str:
+    parts = []
+    for transform in kernel["transforms"]:
+        value = transform.get("eta", f"{len(transform.get('w', []))} weights")
+        parts.append(f"{transform['name']}({value})")
+    parts.append(f"scale={kernel['scale']:.4g}")
+    return f"HIK({', '.join(parts)})"
+
+
+def _few(classes: list[Any]) -> str:
+    shown = ", ".join(str(c) for c in classes[:FEW])
+    return f"{len(classes):,}: {shown}" + (", …" if len(classes) > FEW else "")
+
+
+def _named(names: list[str]) -> str:
+    return f": {', '.join(names[:FEW])}" + (", …" if len(names) > FEW else "") if names else ""

@@ -1,0 +1,84 @@
+"""Arrays from .npy and .npz files, never by unpickling."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput
+from saccade.cli.columns import Reading, listed
+
+Array = np.ndarray[Any, np.dtype[Any]]
+X_NAMES = ("X", "x", "features", "data")
+Y_NAMES = ("y", "Y", "labels", "label", "target")
+
+
+def load_array(path: Path) -> Array:
+    """The array of an .npy file."""
+    found = _load(path, mmap_mode="r")
+    if not isinstance(found, np.ndarray):
+        raise InvalidInput(f"{path} is not an .npy file. An archive of arrays must be called .npz.")
+    return found
+
+
+def load_archive(path: Path, how: Reading) -> tuple[Any, Array | None]:
+    """Features and labels of an .npz file, or a sparse matrix that SciPy saved there."""
+    archive = _load(path)
+    if isinstance(archive, np.ndarray):
+        raise InvalidInput(f"{path} is not an .npz file. A single array must be called .npy.")
+    with archive:
+        names = list(archive.files)
+        if {"format", "shape"} <= set(names) and how.x is None:
+            return _load_sparse(path), None
+        x = _name(path, names, how.x, X_NAMES, "--x")
+        if x is None:
+            raise InvalidInput(f"{path} holds the arrays {listed(names)}: name the features with --x.")
+        y = _name(path, names, how.y, Y_NAMES, "--y")
+        return _member(path, archive, x), None if y is None else _member(path, archive, y)
+
+
+def _name(path: Path, names: list[str], wish: str | None, usual: tuple[str, ...], option: str) -> str | None:
+    if wish is None:
+        return next((name for name in usual if name in names), None)
+    if wish not in names:
+        raise InvalidInput(f"{path} has no array {wish!r} for {option}; it holds {listed(names)}.")
+    return wish
+
+
+def _load(path: Path, **options: Any) -> Any:
+    try:
+        return np.load(path, allow_pickle=False, **options)
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InvalidInput(_why(path, error)) from None
+
+
+def _member(path: Path, archive: Any, name: str) -> Array:
+    try:
+        return np.asarray(archive[name])
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InvalidInput(_why(path, error)) from None
+
+
+def _why(path: Path, error: Exception) -> str:
+    """Python objects are refused before anything of them is read: reading them can run any program."""
+    if any(hint in str(error) for hint in ("allow_pickle", "Object arrays", "Python objects")):
+        return (
+            f"{path} holds Python objects or is no NumPy file, and neither is read. Save plain numbers with numpy.save."
+        )
+    return f"{path} is damaged or not a NumPy file. Save it again."
+
+
+def _load_sparse(path: Path) -> Any:
+    import scipy.sparse as sp
+
+    try:
+        X = sp.load_npz(path)
+        if hasattr(X, "check_format"):
+            X.check_format(full_check=True)  # indices out of range would reach compiled loops
+        return sp.csr_matrix(X)
+    except (ValueError, EOFError, KeyError, IndexError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+        raise InvalidInput(f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz.") from None

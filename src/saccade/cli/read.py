@@ -1,0 +1,168 @@
+"""Examples from any file we read, checked: finite numbers, one label an example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
+from saccade.cli.csv_file import read_table
+from saccade.cli.labels import checked, read_labels, typed, whole
+from saccade.cli.numpy_file import load_archive, load_array
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CHECK_ROWS = 4096  # rows whose numbers are checked at a time
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features, and labels, names and ids where the file has them."""
+
+    X: Any  # (n, d) float, dense or CSR
+    y: Array | None = None  # (n,)
+    names: tuple[str, ...] = ()
+    ids: list[str] | None = None
+    id_name: str = "row"
+    ignored: tuple[str, ...] = ()  # columns that the model does not know
+
+
+def read(
+    path: Path,
+    how: Reading,
+    *,
+    need_labels: bool = True,
+    width: int | None = None,  # features of the model that will predict
+    wanted: tuple[str, ...] = (),  # their names
+) -> Examples:
+    """The examples of a .csv, .tsv, .npz, .npy, .parquet or svmlight file."""
+    if not path.exists():
+        raise InvalidInput(f"There is no file {path}. Check the name.")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder. Give a file of examples.")
+    report("reading", 0.0)
+    kind = path.suffix.lower()
+    if kind in (".csv", ".tsv"):
+        examples = _from_csv(path, how, wanted, need_labels)
+    elif kind in (".npz", ".npy"):
+        X, y = load_archive(path, how) if kind == ".npz" else (load_array(path), None)
+        examples = Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need_labels else None)
+    elif kind == ".parquet":
+        examples = _from_parquet(path, how, wanted, need_labels)
+    elif kind in (".svm", ".svmlight", ".libsvm"):
+        examples = _from_svmlight(path, how, width)
+    else:
+        raise InvalidInput(
+            f"{path} has the unknown ending {kind!r}. "
+            "It can be .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm."
+        )
+    _check_finite(path, examples)
+    return _with_labels(path, how, examples) if need_labels else examples
+
+
+def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
+    y = examples.y if how.labels is None else read_labels(how.labels, how)
+    if y is None:
+        remedy = "Give a file of them with --labels"
+        if examples.names:
+            remedy += f", or name their column with --label; the columns are {listed(list(examples.names))}"
+        elif path.suffix.lower() in (".csv", ".tsv"):
+            remedy += ", or name their column by its number with --label, such as --label -1 for the last"
+        elif path.suffix.lower() == ".npz":
+            remedy += ", or name their array with --y"
+        raise InvalidInput(f"{path} has no labels. {remedy}.")
+    if len(y) != examples.X.shape[0]:
+        source = how.labels or path
+        raise InvalidInput(f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}.")
+    return Examples(examples.X, y, examples.names, examples.ids, examples.id_name, examples.ignored)
+
+
+def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
+    table = read_table(path, how, wanted)
+    names = table.names if len(set(table.names)) == len(table.names) else ()
+    y = typed(table.labels, str(path)) if table.labels and need_labels and how.labels is None else None
+    return Examples(table.X, y, names, table.ids, table.id_name or "row", table.ignored)
+
+
+def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except (pa.ArrowException, ValueError, OSError):
+        raise InvalidInput(f"{path} is damaged or not a parquet file. Write it again.") from None
+    names = [str(name) for name in frame.columns]
+    columns = choose(path, names, how, named=True, wanted=wanted)
+    for k in columns.features:
+        if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[k]):
+            value = next((v for v in frame.iloc[:, k] if not isinstance(v, int | float)), None)
+            raise InvalidInput(f"{path}: column {names[k]!r} holds {value!r}, which is not a number. {NOT_A_FEATURE}")
+    X = frame.iloc[:, list(columns.features)].to_numpy(np.float64, na_value=np.nan)
+    ids = None if columns.id is None else [str(value) for value in frame.iloc[:, columns.id]]
+    id_name = "row" if columns.id is None else names[columns.id]
+    y = _parquet_labels(path, frame, columns) if need_labels and how.labels is None else None
+    return Examples(X, y, tuple(names[k] for k in columns.features), ids, id_name, columns.ignored)
+
+
+def _parquet_labels(path: Path, frame: Any, columns: Columns) -> Array | None:
+    if columns.label is None:
+        return None
+    column = frame.iloc[:, columns.label]
+    if column.isna().any():
+        raise InvalidInput(f"{path} has no label for example {int(column.isna().argmax()) + 1:,}. Leave the row out.")
+    y = np.asarray(column)
+    return checked(y.astype(str) if y.dtype.kind == "O" else y, str(path))
+
+
+def _from_svmlight(path: Path, how: Reading, width: int | None) -> Examples:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path), n_features=width, zero_based=how.zero_based)
+    except ValueError as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        if "index 0" in reason:
+            raise InvalidInput(f"{path} numbers its features from 0. Add --zero-based.") from None
+        if "n_features" in reason:
+            raise InvalidInput(f"{path} has features beyond the {width:,} that the model was trained on.") from None
+        raise InvalidInput(f"{path} is not a svmlight file ({reason}).") from None
+    return Examples(X, whole(checked(y, str(path))))
+
+
+def _numbers(path: Path, X: Any) -> Any:
+    """Floats as they are; other numbers as float64."""
+    if X.dtype.kind not in "biuf":
+        raise InvalidInput(f"The features in {path} must be numbers, got the type {X.dtype}.")
+    if X.ndim != 2:
+        n = X.shape[0] if X.ndim else 0
+        flat = f" Reshape it to ({n}, {X.size // n}) first." if X.ndim > 2 and n else ""
+        raise InvalidInput(f"The features in {path} must have one row an example, got the shape {X.shape}.{flat}")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _check_finite(path: Path, examples: Examples) -> None:
+    X = examples.X
+    if 0 in X.shape:
+        raise InvalidInput(f"{path} has no {'features' if X.shape[0] else 'examples'}.")
+    if not isinstance(X, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if bad.size:
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            raise InvalidInput(_not_finite(path, row, int(X.indices[bad[0]]), X.data[bad[0]], examples.names))
+        return
+    for first in range(0, len(X), CHECK_ROWS):
+        finite = np.isfinite(X[first : first + CHECK_ROWS])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            row += first
+            raise InvalidInput(_not_finite(path, row, column, X[row, column], examples.names))
+
+
+def _not_finite(path: Path, row: int, column: int, value: float, names: tuple[str, ...]) -> str:
+    name = repr(names[column]) if names else f"{column + 1:,}"
+    return f"{path} has {float(value)} in example {row + 1:,}, column {name}. Fill such gaps or leave those rows out."

@@ -1,0 +1,177 @@
+"""What the commands say: one sentence when something is wrong, short tables, and a bar for those who wait."""
+
+from __future__ import annotations
+
+import errno
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from saccade._core.errors import SaccadeError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+EXTRAS = {"matplotlib": "plots", "pandas": "tables", "pyarrow": "tables", "skimage": "demo"}
+PATIENCE = 1.0  # seconds before a bar appears
+
+
+def errors() -> Console:
+    """Where errors, notes and bars go, so that a pipe gets results alone."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def fail(sentence: str) -> None:
+    _say("Error:", "bold red", sentence)
+
+
+def warn(sentence: str) -> None:
+    _say("Warning:", "yellow", sentence)
+
+
+def note(sentence: str) -> None:
+    _say("", "", sentence)
+
+
+def _say(head: str, style: str, sentence: str) -> None:
+    from rich.text import Text
+
+    text = Text(" ".join(sentence.split()))
+    errors().print(Text.assemble((head, style), " ", text) if head else text, soft_wrap=True)
+
+
+def table(rows: list[tuple[str, str]]) -> None:
+    """Names and values in two columns, on standard output."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console, width = Console(highlight=False), max(len(name) for name, _ in rows) + 3
+    for name, value in rows:
+        console.print(Text.assemble((name.ljust(width), "cyan"), value), soft_wrap=True)
+
+
+def explain(error: BaseException) -> str:
+    """One sentence for what went wrong."""
+    if isinstance(error, ImportError):
+        package = (error.name or "").partition(".")[0]
+        if package in EXTRAS:
+            return f"This needs {package}: `pip install 'saccade[{EXTRAS[package]}]'`."
+        return f"{_first_line(error)}. Install saccade again."
+    if isinstance(error, MemoryError):
+        return "The memory is not enough for this. Try --levels 255, fewer examples or a larger machine."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'File'}: {error.strerror}."
+    return _first_line(error)
+
+
+def _first_line(error: BaseException) -> str:
+    """Some libraries append a manual to their message."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def expected(error: BaseException) -> bool:
+    """Whether the input is to blame, not saccade."""
+    broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
+    return isinstance(error, SaccadeError | ValueError | OSError | MemoryError | ImportError) and not broken_pipe
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Within the block a warning is one sentence, without the line of code it comes from."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        yield
+
+
+@contextmanager
+def progress() -> Iterator[None]:
+    """Within the block work that takes more than a second shows a bar, if a person is there to see it."""
+    console = errors()
+    if not console.is_terminal:
+        yield
+        return
+    from saccade._core.progress import listening
+
+    bar = _Bar(console)
+    try:
+        with listening(bar.hear):
+            yield
+    finally:
+        bar.close()
+
+
+class _Bar:
+    """A bar that appears after a while and vanishes at the end."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        self._bar = Progress(*columns, console=console, transient=True)
+        self._task: Any = self._bar.add_task("starting", total=None)
+        self._what, self._done = "", 0.0
+        self._lock, self._over = threading.Lock(), False
+        self._timer = threading.Timer(PATIENCE, self._show)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def hear(self, what: str, done: float) -> None:
+        self._done = max(done, self._done) if what == self._what else done  # never backwards
+        self._what = what
+        self._bar.update(self._task, description=what, completed=self._done, total=1.0 if self._done > 0 else None)
+
+    def _show(self) -> None:
+        with self._lock:
+            if not self._over:
+                self._bar.start()
+
+    def close(self) -> None:
+        with self._lock:
+            self._over = True
+        self._timer.cancel()
+        self._bar.stop()
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """
+    >>> count(1, "example"), count(1797, "example"), count(2, "class", "classes")
+    ('1 example', '1,797 examples', '2 classes')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(count: int) -> str:
+    """
+    >>> size(999), size(1_250_000)
+    ('999 bytes', '1.2 MB')
+    """
+    if count < 1000:
+        return f"{count} bytes"
+    power = 1 if count < 999_950 else 2 if count < 999_950_000 else 3
+    return f"{count / 1000**power:.1f} {' kMG'[power]}B"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(0.123), duration(75)
+    ('0.12 s', '1 min 15 s')
+    """
+    if seconds < 60:
+        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    def __str__(self) -> str:
+        return duration(time.perf_counter() - self._start)

@@ -1,0 +1,85 @@
+"""GPRegressor against dense algebra."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+
+from saccade import GPRegressor, load
+from saccade._core.errors import InvalidInput
+from saccade.kernels import HIK, RBF
+from tests.tolerances import assert_close
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@pytest.fixture(scope="module")
+def diabetes() -> tuple[Array, Array]:
+    X, y = load_diabetes(return_X_y=True)
+    return X, y  # signed features: positive and negative parts
+
+
+def dense(X: Array, y: Array, Z: Array, noise: float) -> tuple[Array, Array]:
+    def kernel(A: Array, B: Array) -> Array:
+        parts = [np.minimum(np.maximum(s * A, 0)[:, None], np.maximum(s * B, 0)[None]).sum(axis=2) for s in (1, -1)]
+        return np.asarray(parts[0] + parts[1])
+
+    scale = 1.0 / np.abs(X).sum(axis=1).mean()
+    K = scale * kernel(X, X) + noise * np.eye(len(X))
+    k = scale * kernel(Z, X)
+    mean = k @ np.linalg.solve(K, (y - y.mean()) / y.std()) * y.std() + y.mean()
+    variance = scale * np.abs(Z).sum(axis=1) - np.einsum("ij,ji->i", k, np.linalg.solve(K, k.T))
+    return mean, np.sqrt(variance) * y.std()
+
+
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+def test_mean_and_deviation_are_those_of_dense_algebra(diabetes: Any, solver: str) -> None:
+    X, y = diabetes
+    model = GPRegressor(noise=0.5, solver=solver, tol=1e-10, random_state=0).fit(X[:300], y[:300])
+    mean, std = model.predict(X[300:], return_std=True)
+    expected = dense(X[:300], y[:300], X[300:], 0.5)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-7)
+    np.testing.assert_allclose(std, expected[1], rtol=1e-6)
+
+
+def test_many_targets_are_each_alone(diabetes: Any) -> None:
+    X, y = diabetes
+    Y = np.column_stack([y, -3.0 * y + 7.0, X[:, 2]])
+    together = GPRegressor().fit(X, Y).predict(X)
+    for k in range(3):
+        assert_close(together[:, k], GPRegressor().fit(X, Y[:, k]).predict(X))
+
+
+def test_partial_fit_is_fit_on_everything(diabetes: Any) -> None:
+    X, y = diabetes
+    parts = GPRegressor(solver="cg", tol=1e-10, random_state=0).partial_fit(X[:200], y[:200])
+    parts.partial_fit(X[200:], y[200:])
+    np.testing.assert_allclose(parts.predict(X), GPRegressor().fit(X, y).predict(X), rtol=1e-6)
+    with pytest.raises(InvalidInput, match="first call"):
+        parts.partial_fit(X, np.column_stack([y, y]))
+
+
+def test_one_example_and_constant_targets() -> None:
+    assert GPRegressor().fit([[1.0, 2.0]], [3.0]).predict([[1.0, 2.0]]) == 3.0
+    assert_close(GPRegressor().fit([[1.0], [2.0]], [5.0, 5.0]).predict([[7.0]]), [5.0])
+
+
+def test_loaded_model_predicts_the_same_and_says_what_it_lacks(diabetes: Any, tmp_path: Any) -> None:
+    X, y = diabetes
+    model = GPRegressor(HIK(), levels=64).fit(X, y)
+    model.save(tmp_path / "m.saccade")
+    again = load(tmp_path / "m.saccade")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    with pytest.raises(InvalidInput, match="no training examples"):
+        again.predict(X, return_std=True)
+    with pytest.raises(InvalidInput, match="no examples to add to"):
+        again.partial_fit(X, y)
+
+
+def test_weights_count_as_copies(diabetes: Any) -> None:
+    X, y = diabetes
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    weighed = GPRegressor(RBF(0.1)).fit(X, y, sample_weight=weight)
+    copied = GPRegressor(RBF(0.1)).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_close(weighed.predict(X), copied.predict(X))

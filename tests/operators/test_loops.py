@@ -1,0 +1,285 @@
+"""Every compiled loop against its twin, on whole ranges cut in two: threads share the work out the same way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba.core.dispatcher import Dispatcher
+
+from saccade.operators import codes, loops, reference
+from tests.operators.histograms import Array, columns, encoded, histograms
+from tests.tolerances import assert_close
+
+DTYPES = [np.float32, np.float64]
+by_dtype = pytest.mark.parametrize("dtype", DTYPES)
+by_lanes = pytest.mark.parametrize("lanes", [1, 4])
+by_layout = pytest.mark.parametrize("layout", ["dense blocks", "sparse blocks"])
+few = settings(max_examples=25)
+cuts = st.floats(0.0, 1.0)
+SCRATCH = {"sorted_product_one": {"A", "B"}, "sorted_product": {"C"}}
+NO_NUMBER = np.nan  # what scratch holds before: it must not matter
+
+
+def in_two(work: Callable[[int, int], None], total: int, cut: float) -> None:
+    """`work` on 0..k and k..total: what the two halves do must add up."""
+    middle = round(cut * total)
+    work(0, middle)
+    work(middle, total)
+
+
+def sorted_steps(X: Array, dtype: type) -> tuple[Array, Array, Array]:
+    """starts, rows and steps of the sorted layout."""
+    c = codes._sort_columns(X)
+    steps = c.values.copy()
+    for a, b in pairwise(c.starts):
+        steps[a:b] = np.diff(c.values[a:b], prepend=0.0)
+    return c.starts, c.rows, steps.astype(dtype)
+
+
+def blocks(X: Array, layout: str) -> codes.CodeBlocks:
+    c = encoded(X, layout)
+    assert isinstance(c, codes.CodeBlocks)
+    assert (c.rows is None) == (layout == "dense blocks")
+    return c
+
+
+def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
+    compiled = {name: f for name, f in vars(loops).items() if isinstance(f, Dispatcher) and name[0] != "_"}
+    twins = {name for name, f in vars(reference).items() if inspect.isfunction(f) and name[0] != "_"}
+    assert twins == set(compiled)
+    for name, loop in compiled.items():
+        only_for_speed = SCRATCH.get(name, set()) | {"lanes"}
+        arguments = [a for a in inspect.signature(loop.py_func).parameters if a not in only_for_speed]
+        assert list(inspect.signature(getattr(reference, name)).parameters) == arguments, name
+
+
+# ---------------------------------------------------------------- sorted columns
+
+
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts)
+def test_sorted_product_one(dtype: type, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms())
+    n, D = X.shape
+    starts, rows, steps = sorted_steps(X, dtype)
+    v, out = columns(n, 1, dtype)[:, 0], columns(n, 1, dtype, seed=1)[:, 0]
+    expected = out.astype(np.float64)
+    A, B = np.full((2, n + 2), NO_NUMBER, dtype)
+    in_two(lambda a, b: loops.sorted_product_one(starts, rows, steps, a, b, v, out, A, B), D, cut)
+    reference.sorted_product_one(starts, rows, steps, 0, D, v, expected)
+    assert_close(out, expected, dtype)
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts)
+def test_sorted_product(dtype: type, lanes: int, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms())
+    n, D = X.shape
+    starts, rows, steps = sorted_steps(X, dtype)
+    V, out = columns(n, lanes, dtype), columns(n, lanes, dtype, seed=1)
+    expected = out.astype(np.float64)
+    C = np.full((n + 2, lanes), NO_NUMBER, dtype)
+    in_two(lambda a, b: loops.sorted_product(starts, rows, steps, a, b, V, out, C, (0,) * lanes), D, cut)
+    reference.sorted_product(starts, rows, steps, 0, D, V, expected)
+    assert_close(out, expected, dtype)
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts)
+def test_sorted_tables(dtype: type, lanes: int, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms())
+    starts, rows, steps = sorted_steps(X, np.float64)
+    V = columns(len(X), lanes, dtype)
+    T = np.full((rows.size, lanes), NO_NUMBER)
+    expected = T.copy()
+    in_two(lambda a, b: loops.sorted_tables(starts, rows, steps, a, b, V, T, (0,) * lanes), X.shape[1], cut)
+    reference.sorted_tables(starts, rows, steps, 0, X.shape[1], V, expected)
+    assert_close(T, expected)
+
+
+# ---------------------------------------------------------------- blocks of codes
+
+
+@by_layout
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts, apart=st.booleans())
+def test_histogram_and_look_up(
+    layout: str, dtype: type, lanes: int, data: st.DataObject, cut: float, apart: bool
+) -> None:
+    X = data.draw(histograms())
+    c = blocks(X, layout)
+    layout_arrays = (c.starts, c.rows, c.codes, c.bases, c.level_starts)
+    count = c.bases.size - 1
+
+    V, A = columns(len(X), lanes, dtype), columns(c.values.size, lanes, dtype, seed=1)
+    B = columns(c.values.size, lanes, dtype, seed=2) if apart else A
+    expected = (A + B if apart else A).astype(np.float64)
+    in_two(lambda a, b: loops.histogram(*layout_arrays, a, b, V, A, B, (0,) * lanes), count, cut)
+    reference.histogram(*layout_arrays, 0, count, V, expected, expected)
+    assert_close(A + B if apart else A, expected, dtype)
+
+    T, out = columns(c.values.size, lanes, dtype, seed=2), columns(len(X), lanes, dtype, seed=3)
+    expected = out.astype(np.float64)
+    in_two(lambda a, b: loops.look_up(*layout_arrays, a, b, T, out, (0,) * lanes), count, cut)
+    reference.look_up(*layout_arrays, 0, count, T, expected)
+    assert_close(out, expected, dtype)
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts, threads=st.integers(1, 3))
+def test_cumulate(dtype: type, lanes: int, data: st.DataObject, cut: float, threads: int) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=5))
+    level_starts = np.concatenate([[0], np.cumsum(sizes)])
+    total = int(level_starts[-1])
+    steps = np.array(data.draw(st.lists(st.sampled_from([0.0, 0.125, 1.0]), min_size=total, max_size=total)), dtype)
+    H = columns(threads * total, lanes, dtype).reshape(threads, total, lanes)
+    expected = H.astype(np.float64)
+    in_two(lambda a, b: loops.cumulate(level_starts, steps, a, b, H, (0,) * lanes), len(sizes), cut)
+    reference.cumulate(level_starts, steps, 0, len(sizes), expected)
+    assert_close(H[0], expected[0], dtype)
+    np.testing.assert_array_equal(H[1:], columns(threads * total, lanes, dtype).reshape(H.shape)[1:])
+
+
+# ---------------------------------------------------------------- encoding
+
+
+def some_borders(D: int, seed: int) -> tuple[Array, Array]:
+    """Zero and a few borders for each dimension, some on a tied value, some dimensions with none at all."""
+    rng = np.random.default_rng(seed)
+    tables = [np.append(0.0, np.sort(rng.choice([0.125, 0.3, 0.5, 0.9], k))) for k in rng.integers(0, 4, D)]
+    tables = [t if rng.random() < 0.8 else np.zeros(0) for t in tables]
+    return np.concatenate(tables), np.concatenate([[0], np.cumsum([t.size for t in tables])])
+
+
+@by_dtype
+@pytest.mark.parametrize("index_dtype", [np.int32, np.int64])
+@few
+@given(data=st.data(), cut=cuts, seed=st.integers(0, 99))
+def test_sparse_rows_to_codes(dtype: type, index_dtype: type, data: st.DataObject, cut: float, seed: int) -> None:
+    X = data.draw(histograms(dtype))
+    n, D = X.shape
+    S = sp.csr_matrix(X)
+    S.data[::3] = 0  # stored zeros are no entries
+    rows_csr = (S.indptr.astype(index_dtype), S.indices.astype(index_dtype), S.data)
+    bases = np.append(np.arange(0, n, 4), n)
+    count = bases.size - 1
+
+    counts, expected = np.zeros(count * D, np.int64), np.zeros(count * D, np.int64)
+    in_two(lambda a, b: loops.count_sparse(*rows_csr, bases, D, a, b, counts), count, cut)
+    reference.count_sparse(*rows_csr, bases, D, 0, count, expected)
+    np.testing.assert_array_equal(counts, expected)
+
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    borders, border_starts = some_borders(D, seed)
+    given_to = (*rows_csr, bases, borders, border_starts)
+    rows, coded = np.full(starts[-1], 99, np.uint16), np.full(starts[-1], 99, np.uint8)
+    twin_rows, twin_coded = rows.copy(), coded.copy()
+    in_two(lambda a, b: loops.encode_sparse(*given_to, a, b, starts, rows, coded), count, cut)
+    reference.encode_sparse(*given_to, 0, count, starts, twin_rows, twin_coded)
+    np.testing.assert_array_equal(rows, twin_rows)
+    np.testing.assert_array_equal(coded, twin_coded)
+
+
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts, seed=st.integers(0, 99), start=st.integers(0, 7))
+def test_encode_dense(dtype: type, data: st.DataObject, cut: float, seed: int, start: int) -> None:
+    X = data.draw(histograms(dtype))
+    borders, border_starts = some_borders(X.shape[1], seed)
+    coded = np.full(start + X.size + 3, 99, np.uint8)
+    expected = coded.copy()
+    in_two(lambda a, b: loops.encode_dense(X, borders, border_starts, a, b, start, coded), X.shape[1], cut)
+    reference.encode_dense(X, borders, border_starts, 0, X.shape[1], start, expected)
+    np.testing.assert_array_equal(coded, expected)
+
+
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts)
+def test_column_max(dtype: type, data: st.DataObject, cut: float) -> None:
+    S = sp.csr_matrix(data.draw(histograms(dtype)))
+    out = np.linspace(0.0, 1.0, S.shape[1]).astype(dtype)
+    expected = out.copy()
+    in_two(lambda a, b: loops.column_max(S.indices, S.data, a, b, out), S.nnz, cut)
+    reference.column_max(S.indices, S.data, 0, S.nnz, expected)
+    np.testing.assert_array_equal(out, expected)
+
+
+@by_dtype
+@given(data=st.data(), limit=st.integers(1, 8))
+def test_distinct(dtype: type, data: st.DataObject, limit: int) -> None:
+    """Few slots for many values: collisions run past the end of the table."""
+    column = data.draw(histograms(dtype, dims=1)).ravel()
+    np.testing.assert_array_equal(np.sort(loops.distinct(column, limit)), reference.distinct(column, limit))
+
+
+@pytest.mark.parametrize("values", [np.arange(256.0), np.arange(257.0), np.exp2(np.arange(-120.0, 120.0))])
+def test_distinct_at_the_limit(values: Array) -> None:
+    column = np.random.default_rng(0).permutation(np.tile(values, 3))
+    np.testing.assert_array_equal(np.sort(loops.distinct(column, 255)), reference.distinct(column, 255))
+
+
+# ---------------------------------------------------------------- prediction
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts)
+def test_interpolate(dtype: type, lanes: int, data: st.DataObject, cut: float) -> None:
+    """Also in dimensions that the tables do not know, and beyond the last level."""
+    c = blocks(data.draw(histograms(dims=3)), "dense blocks")
+    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
+    T, out = columns(c.values.size, lanes), columns(S.shape[0], lanes, seed=1)
+    expected = out.copy()
+    tables = (c.level_starts, c.values, T)
+    in_two(lambda a, b: loops.interpolate(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
+    reference.interpolate(*csr(S), *tables, 0, S.shape[0], expected)
+    assert_close(out, expected)
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts, bins=st.integers(1, 9))
+def test_look_up_grid(dtype: type, lanes: int, data: st.DataObject, cut: float, bins: int) -> None:
+    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
+    per_unit = np.array([0.0, 1.0, 8.0])
+    T, out = columns(3 * bins, lanes, np.float32), columns(S.shape[0], lanes, np.float32, seed=1)
+    expected = out.astype(np.float64)
+    in_two(lambda a, b: loops.look_up_grid(*csr(S), per_unit, bins, T, a, b, out, (0,) * lanes), S.shape[0], cut)
+    reference.look_up_grid(*csr(S), per_unit, bins, T, 0, S.shape[0], expected)
+    assert_close(out, expected, np.float32)
+
+
+def csr(S: Any) -> tuple[Array, Array, Array]:
+    return S.indptr, S.indices, S.data
+
+
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts)
+def test_block_dense(dtype: type, data: st.DataObject, cut: float) -> None:
+    X, Z = data.draw(histograms(dtype, dims=3)), data.draw(histograms(dtype, dims=3))
+    out = columns(len(X), len(Z))
+    expected = out.copy()
+    in_two(lambda a, b: loops.block_dense(X, Z, a, b, out), len(X), cut)
+    reference.block_dense(X, Z, 0, len(X), expected)
+    assert_close(out, expected, dtype)
