@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -17,24 +18,6 @@ from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, spans, thread_count
 
 PATIENCE = 30.0  # seconds after which a thread counts as hanging
-
-
-def in_time(work: Callable[[], None]) -> None:
-    """Run `work` in a thread that may hang: the test fails rather than waits for ever."""
-    errors: list[BaseException] = []
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=guarded, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    assert not thread.is_alive(), "hangs"
-    if errors:
-        raise errors[0]
 
 
 # ---------------------------------------------------------------- spans and numbers
@@ -107,7 +90,9 @@ def test_the_threads_are_kept() -> None:
 
 
 def test_two_callers_share_the_same_threads() -> None:
-    def sums(results: list[int]) -> None:
+    results: list[int] = []
+
+    def sums() -> None:
         for _ in range(50):
             parts = [0, 0, 0]
 
@@ -117,39 +102,41 @@ def test_two_callers_share_the_same_threads() -> None:
             share(work, 100, 3)
             results.append(sum(parts))
 
-    def both() -> None:
-        results: list[int] = []
-        callers = [threading.Thread(target=sums, args=(results,), daemon=True) for _ in range(2)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
-        assert results == [sum(range(100))] * 100
+    callers = [threading.Thread(target=sums, daemon=True) for _ in range(2)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(PATIENCE)
+    assert results == [sum(range(100))] * 100
 
-    in_time(both)
+
+NESTED = """
+from saccade._core.threads import share
+
+done = []
+
+def inner(thread, first, last):
+    done.extend(range(first, last))
+
+def outer(thread, first, last):
+    for _ in range(first, last):
+        share(inner, 6, 2)
+
+share(outer, 4, 2)
+assert sorted(done) == sorted([*range(6)] * 4)
+"""
 
 
 def test_work_may_share_out_again() -> None:
-    done: list[int] = []
-
-    def inner(thread: int, first: int, last: int) -> None:
-        done.extend(range(first, last))
-
-    def outer(thread: int, first: int, last: int) -> None:
-        for _ in range(first, last):
-            share(inner, 6, 2)
-
-    def nested() -> None:
-        share(outer, 4, 2)
-
-    in_time(nested)
-    assert sorted(done) == sorted([*range(6)] * 4)
+    """In a process of its own: threads that wait for each other would keep this one from ending."""
+    subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=PATIENCE)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_starts_its_own_threads() -> None:
-    share(lambda *_: None, 3, 3)
+    together = threading.Barrier(3)
+    share(lambda *_: together.wait(PATIENCE) and None, 3, 3)  # every thread of the pool has started
     assert threads._pools
     child = os.fork()
     if child == 0:  # no pytest in here: only an exit status goes home

@@ -190,7 +190,7 @@ def test_other_kernels(digits: Any) -> None:
 
 
 def test_fits_into_pipelines_frames_and_searches(digits: Any) -> None:
-    X, Z, y, _ = digits
+    X, _, y, _ = digits
     frame = pd.DataFrame(X, columns=[f"pixel {k}" for k in range(X.shape[1])])
     model = GPClassifier().fit(frame, y)
     assert list(model.feature_names_in_) == list(frame.columns)
@@ -269,7 +269,7 @@ def test_wrong_width_at_predict_and_unfitted() -> None:
 
 @pytest.mark.parametrize("weight", [[-1.0, 1, 1, 1], [0.0, 0, 0, 0]])
 def test_bad_weights(weight: Any) -> None:
-    with pytest.raises(ValueError, match="(?i)sample.weight"):
+    with pytest.raises(ValueError, match=r"(?i)sample.weight"):
         GPClassifier().fit(X4, Y4, sample_weight=weight)
 
 
@@ -300,7 +300,7 @@ def test_unusual_arrays(convert: Any) -> None:
     assert (model.predict(X) == Y4).all()
     assert np.isfinite(model.predict_proba(X)).all()
     if sp.issparse(X):
-        assert (X != before).nnz == 0
+        assert (before != X).nnz == 0
         np.testing.assert_array_equal(getattr(X, "indices", 0), getattr(before, "indices", 0))
     else:
         np.testing.assert_array_equal(np.asarray(X), np.asarray(before))

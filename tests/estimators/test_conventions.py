@@ -17,8 +17,6 @@ ESTIMATORS = [
 ]
 
 
-
-
 def expected_failures(estimator: Any) -> dict[str, str]:
     """Conjugate gradients estimate the calibration from random probes, one entry an example. A repeated example draws
     other probes than an example of weight two, so probabilities (not decisions) differ by the estimate's error.

@@ -210,6 +210,27 @@ def test_encode_dense(dtype: type, data: st.DataObject, cut: float, seed: int, s
     np.testing.assert_array_equal(coded, expected)
 
 
+def crowd(rng: np.random.Generator, count: int) -> Array:
+    """Positive values of very different size, many of them crowded into one bucket."""
+    near = 1.0 + 1e-12 * rng.random(count // 2)
+    return np.concatenate([near, np.exp(rng.normal(0.0, 40.0, count - near.size))])
+
+
+@few
+@given(seed=st.integers(0, 1000), ties=st.booleans(), cut=cuts)
+def test_sort_columns(seed: int, ties: bool, cut: float) -> None:
+    rng = np.random.default_rng(seed)
+    starts = np.append(0, np.cumsum(rng.choice([0, 1, 2, 7, 300], 6)))
+    values = crowd(rng, starts[-1])
+    values = rng.permutation(np.round(values, 1) + 0.1 if ties else values)
+    rows = rng.permutation(starts[-1]).astype(np.int32)
+    expected = values.copy(), rows.copy()
+    in_two(lambda a, b: loops.sort_columns(starts, a, b, values, rows), 6, cut)
+    reference.sort_columns(starts, 0, 6, *expected)
+    np.testing.assert_array_equal(values, expected[0])
+    np.testing.assert_array_equal(rows, expected[1])
+
+
 @by_dtype
 @few
 @given(data=st.data(), cut=cuts)

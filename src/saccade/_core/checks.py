@@ -39,7 +39,7 @@ def check_levels(levels: Any, most: int) -> int | None:
     """None for exact, or the number of levels."""
     if levels is None:
         return None
-    if isinstance(levels, numbers.Integral) and not isinstance(levels, bool) and 2 <= levels <= most:
+    if isinstance(levels, int | np.integer) and not isinstance(levels, bool) and 2 <= levels <= most:
         return int(levels)
     raise InvalidParameter(
         f"`levels` must be None (exact) or a whole number from 2 to {most}, got {levels!r}. {most} is close to exact."
@@ -47,7 +47,7 @@ def check_levels(levels: Any, most: int) -> int | None:
 
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation", **options: Any) -> Any:
-    """X (and y) as finite floats, dense or CSR with sorted unique int32 indices; the caller's arrays stay as they are."""
+    """X (and y) as finite floats, dense or canonical CSR; the caller's arrays stay as they are."""
     kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "reset": reset, "accept_large_sparse": True}
     checked = validate_data(estimator, X, y, **kind, **options)
     return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
@@ -56,7 +56,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
 def canonical(
     X: Any,  # (n, d)
 ) -> Any:
-    """Dense X as it is; sparse X as CSR with sorted int32 indices and no duplicates. The caller's arrays stay untouched.
+    """Dense X as it is; sparse X as CSR with sorted int32 indices and no duplicates, in arrays of its own where needed.
 
     Compiled distances refuse int64 indices or sort them in place, and sums of squares take duplicates one by one.
     """

@@ -51,7 +51,9 @@ def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
         if not isinstance(header, dict):
             raise TypeError("a model is described by named values")
     except SafetensorError as error:
-        raise ModelFileError(f"{path} is not a whole model file ({error}). Save the model again.") from None
+        raise ModelFileError(
+            f"{path} is not a model file, or not a whole one ({error}). Save the model again."
+        ) from None
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
         raise ModelFileError(f"{path} was not written by saccade. Use a file made with `model.save`.") from None
     if metadata.get("digest") != _digest(metadata["saccade"], tensors):

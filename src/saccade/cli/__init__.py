@@ -1,6 +1,7 @@
 """The command `saccade`: one module a command, each loading what it needs when it runs."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,10 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import say
-from saccade.cli.fit import fit
-from saccade.cli.info import info
-from saccade.cli.predict import predict
+from saccade.cli import fit, info, predict, say
 
 __all__ = ["app", "main"]
 
@@ -75,13 +73,13 @@ def _saccade(
     """
 
 
-app.command()(fit)
-app.command()(predict)
-app.command()(info)
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(info.info)
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def _demo(
     out: Annotated[Path, typer.Option(help="The folder for what it draws.")] = Path("demo"),
 ) -> None:
     """A first look: train, predict and draw."""
@@ -90,8 +88,8 @@ def demo(
     run_demo(out)
 
 
-@app.command()
-def bench(
+@app.command("bench")
+def _bench(
     full: Annotated[bool, typer.Option("--full", help="Every size, which takes long.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file for the numbers, as JSON.")] = None,
 ) -> None:
@@ -107,3 +105,7 @@ def main() -> None:
         app(prog_name="saccade")
     except KeyboardInterrupt:  # before or after a command runs
         sys.exit(130)
+    except SystemExit as end:
+        if end.code == 130:  # a second Ctrl-C need not wait for loops to come to their end
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise

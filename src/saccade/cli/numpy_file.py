@@ -19,7 +19,7 @@ Y_NAMES = ("y", "Y", "labels", "label", "target")
 
 def load_array(path: Path) -> Array:
     """The array of an .npy file."""
-    found = _load(path, mmap_mode="r")
+    found = _load(path, path, mmap_mode="r")
     if not isinstance(found, np.ndarray):
         raise InvalidInput(f"{path} is not an .npy file. An archive of arrays must be called .npz.")
     return found
@@ -27,10 +27,10 @@ def load_array(path: Path) -> Array:
 
 def load_archive(path: Path, how: Reading) -> tuple[Any, Array | None]:
     """Features and labels of an .npz file, or a sparse matrix that SciPy saved there."""
-    archive = _load(path)
-    if isinstance(archive, np.ndarray):
-        raise InvalidInput(f"{path} is not an .npz file. A single array must be called .npy.")
-    with archive:
+    with path.open("rb") as file:
+        archive = _load(path, file)
+        if isinstance(archive, np.ndarray):
+            raise InvalidInput(f"{path} is not an .npz file. A single array must be called .npy.")
         names = list(archive.files)
         if {"format", "shape"} <= set(names) and how.x is None:
             return _load_sparse(path), None
@@ -49,9 +49,9 @@ def _name(path: Path, names: list[str], wish: str | None, usual: tuple[str, ...]
     return wish
 
 
-def _load(path: Path, **options: Any) -> Any:
+def _load(path: Path, file: Any, **options: Any) -> Any:
     try:
-        return np.load(path, allow_pickle=False, **options)
+        return np.load(file, allow_pickle=False, **options)
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InvalidInput(_why(path, error)) from None
 

@@ -1,5 +1,6 @@
 """Real pictures that lie inside packages already installed: nothing is downloaded."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,5 +36,6 @@ def faces() -> tuple[Array, Array]:  # (200, 625), (200,)
         from skimage.data import lfw_subset
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("faces() needs scikit-image: pip install 'saccade[demo]'", name=error.name) from None
-    pictures = np.asarray(lfw_subset(), np.float64)
+    load: Callable[[], Any] = lfw_subset  # carries no types
+    pictures = np.asarray(load(), np.float64)
     return pictures.reshape(len(pictures), -1), np.repeat([1, 0], 100)

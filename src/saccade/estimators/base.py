@@ -38,6 +38,8 @@ class GaussianProcess(BaseEstimator):
     tol: float
     max_iter: int
     random_state: Any
+    tables_: PiecewiseTables | GridTables | None
+    _tops: Array
 
     def _check_parameters(self) -> Kernel:
         check_noise(self.noise)
@@ -49,7 +51,8 @@ class GaussianProcess(BaseEstimator):
         kernel = HIK() if self.kernel is None else self.kernel
         if not isinstance(kernel, Kernel):
             raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
-        return clone(kernel)
+        fresh: Kernel = clone(kernel)
+        return fresh
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), float(self.noise))
@@ -141,7 +144,7 @@ class GaussianProcess(BaseEstimator):
             k_star = self.kernel_(train, X[rows])
             parts.append(self._explained(k_star))
             report("variance", rows.stop / X.shape[0])
-        return np.maximum(prior - np.concatenate(parts), 0.0)
+        return np.asarray(np.maximum(prior - np.concatenate(parts), 0.0))
 
     def _explained(self, k_star: Array) -> Array:  # (n, b) -> (b, 1) or (b, m)
         """k*ᵀ(K + N)⁻¹k* for each column k* and each noise diagonal."""
@@ -150,12 +153,13 @@ class GaussianProcess(BaseEstimator):
             return np.column_stack([(f.half_solve(k_star) ** 2).sum(axis=0) for f in factors])
         operator = self._operator()
         solved = [
-            solve_cg(operator, noise[:, None], k_star, tol=self.tol, max_iter=self.max_iter).x for noise in self._noise.T
+            solve_cg(operator, noise[:, None], k_star, tol=self.tol, max_iter=self.max_iter).x
+            for noise in self._noise.T
         ]
         return np.column_stack([(k_star * x).sum(axis=0) for x in solved])
 
     def quantized(self, bins: int = 256) -> Self:
-        """This fitted model with its tables read off `bins` even steps a dimension: faster, smaller, slightly coarser."""
+        """This fitted model with its tables read off `bins` even steps a dimension: faster and slightly coarser."""
         check_is_fitted(self)
         if not isinstance(self.tables_, PiecewiseTables):
             raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
@@ -172,7 +176,7 @@ class GaussianProcess(BaseEstimator):
 
 
 def _dense(X: Any) -> Array:
-    return X.toarray() if sp.issparse(X) else X
+    return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
 def _larger(a: Array, b: Array) -> Array:

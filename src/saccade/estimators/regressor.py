@@ -54,7 +54,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) and y (n,) or (n, m)."""
         self.__dict__.pop("_y", None)
-        return self._take(*check_rows(self, X, y=y, reset=True, multi_output=True, y_numeric=True), sample_weight)
+        return self._take(X, y, sample_weight, reset=True)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
@@ -62,9 +62,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return self.fit(X, y, sample_weight)
         if not hasattr(self, "_y"):
             raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
-        return self._take(*check_rows(self, X, y=y, reset=False, multi_output=True, y_numeric=True), sample_weight)
+        return self._take(X, y, sample_weight, reset=False)
 
-    def _take(self, X: Any, y: Array, sample_weight: Any) -> Self:
+    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Self:
+        X, y = check_rows(self, X, y=y, reset=reset, multi_output=True, y_numeric=True)
         weight = check_weight(sample_weight, X)
         if weight is not None:
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
@@ -90,7 +91,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
         self._scale = np.where(spread > 0, spread, 1.0)
         self._flat = self._y.ndim == 1
-        return (Y - self._offset) / self._scale
+        return np.asarray((Y - self._offset) / self._scale)
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The posterior mean; with `return_std`, also the standard deviation of the noise-free function."""

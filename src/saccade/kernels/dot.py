@@ -8,8 +8,8 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._core.errors import InvalidInput
 from .._core.checks import canonical, check_positive
+from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix, decay, symmetric
 
 __all__ = ["Chi2", "Linear"]
@@ -99,9 +99,7 @@ class Chi2(Kernel):
         return np.ones(X.shape[0])
 
     def _check(self) -> float:
-        return check_positive(
-            "gamma", self.gamma, "Try 1 / (the mean χ² distance between two examples)."
-        )
+        return check_positive("gamma", self.gamma, "Try 1 / (the mean χ² distance between two examples).")
 
 
 def _chi2_distance(

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from .._core.checks import canonical, check_positive
 from .._core.errors import InvalidInput, InvalidParameter
 from .._core.threads import share, thread_count
 from ..operators.codes import Codes, split_signs
 from ..operators.intersection import intersection
-from .._core.checks import canonical, check_positive
 from .base import Array, Kernel, Matrix, symmetric
 from .transforms import Exponential, Power, Transform, Weights
 

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from .._core.errors import InvalidParameter
 from .._core.checks import canonical, check_positive
+from .._core.errors import InvalidParameter
 from .base import Array, Kernel, Matrix, decay, symmetric
 
 __all__ = ["RBF", "Laplacian"]
@@ -150,6 +150,4 @@ class Laplacian(Kernel):
         return np.ones(X.shape[0])
 
     def _check(self) -> float:
-        return check_positive(
-            "gamma", self.gamma, "Try 1 / (the median L1 distance between two examples)."
-        )
+        return check_positive("gamma", self.gamma, "Try 1 / (the median L1 distance between two examples).")

@@ -92,20 +92,15 @@ def encode(
 
 
 def _sort_columns(X: Any) -> SortedColumns:
+    from saccade.operators import loops
+
     C = sp.csc_matrix(X)
     C.eliminate_zeros()
     starts = C.indptr.astype(np.int64)
     values = C.data.astype(np.float64)
     rows = C.indices.astype(np.uint16 if X.shape[0] <= 65_536 else np.int32)
 
-    def sort(_: int, first: int, last: int) -> None:
-        for d in range(first, last):
-            column = slice(starts[d], starts[d + 1])
-            order = values[column].argsort(kind="stable")
-            values[column] = values[column][order]
-            rows[column] = rows[column][order]
-
-    share(sort, X.shape[1], thread_count())
+    share(lambda _, a, b: loops.sort_columns(starts, a, b, values, rows), X.shape[1], thread_count())
     return SortedColumns(X.shape, starts, rows, values)
 
 
@@ -137,36 +132,32 @@ def _distinct_levels(X: Any) -> list[Array] | None:
 
 def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
     """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the top."""
-    n, D = X.shape
-    top = column_max(X)
+    n, top = X.shape[0], column_max(X)
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
     rows = X if n <= SAMPLE_ROWS else X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)]
-    column = _columns(rows)
-    tables: list[Array] = [np.zeros(1)] * D
-
-    def choose(_: int, first: int, last: int) -> None:
-        for d in range(first, last):
-            entries = np.sort(np.append(column(d), top[d]).astype(np.float64))  # the sample may have missed the top
-            entries = entries[np.searchsorted(entries, 0.0, side="right") :]
-            known = entries[np.diff(entries, prepend=0.0) > 0]
-            if known.size > levels:
-                known = entries[np.linspace(entries.size - 1, 0, levels).astype(np.int64)]
-            tables[d] = np.unique(np.append(0.0, known))
-
-    share(choose, D, thread_count())
+    sorted_ = _sort_columns(rows)
+    tables: list[Array] = []
+    for d, (first, last) in enumerate(pairwise(sorted_.starts)):
+        entries = sorted_.values[first:last]
+        if top[d] > entries.max(initial=0.0):
+            entries = np.append(entries, top[d])  # the sample missed the top
+        known = entries[np.diff(entries, prepend=0.0) > 0]
+        if known.size > levels:
+            known = entries[np.linspace(entries.size - 1, 0, levels).astype(np.int64)]
+        tables.append(np.unique(np.append(0.0, known)))
     return tables
 
 
 def column_max(X: Any) -> Array:  # (D,) float64
     """The largest value of each dimension, 0 where there is none."""
     if not sp.issparse(X):
-        return X.max(axis=0, initial=0).astype(np.float64)  # type: ignore[no-any-return]
+        return np.asarray(X.max(axis=0, initial=0), np.float64)
     from saccade.operators import loops
 
     parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
     share(lambda t, a, b: loops.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
-    return parts.max(axis=0).astype(np.float64)
+    return np.asarray(parts.max(axis=0), np.float64)
 
 
 def encode_as(

@@ -52,6 +52,7 @@ class Intersection(ABC):
 
     def steps(self, dtype: Any) -> Array:
         """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0."""
+        dtype = np.dtype(dtype)  # np.float64 and its dtype are equal, but not as keys
         if dtype not in self._steps:
             steps = np.diff(self.levels, prepend=0.0)
             first = self._starts[:-1][np.diff(self._starts) > 0]
@@ -120,13 +121,11 @@ class SortedIntersection(Intersection):
         for first in range(0, V.shape[1], 4):
             lanes = lane_tuple(min(V.shape[1] - first, 4))
             block, part = padded(V, first, lanes), np.empty((c.values.size, len(lanes)))
-            share(
-                lambda _, a, b, block=block, part=part, lanes=lanes: loops.sorted_tables(
-                    c.starts, c.rows, steps, a, b, block, part, lanes
-                ),
-                D,
-                thread_count(),
-            )
+
+            def dims(_: int, a: int, b: int, block: Array = block, part: Array = part, lanes: Any = lanes) -> None:
+                loops.sorted_tables(c.starts, c.rows, steps, a, b, block, part, lanes)
+
+            share(dims, D, thread_count())
             T[above_zero, first : first + len(lanes)] = part[last_of_ties][:, : V.shape[1] - first]
         return PiecewiseTables(level_starts, levels, T)
 
@@ -155,7 +154,7 @@ class BinnedIntersection(Intersection):
 
         c, steps, threads = self.codes, self.steps(V.dtype), thread_count()
         parts, copies = max(1, min(threads, c.bases.size - 1)), 2 if c.rows is None else 1
-        H = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
+        H: Array = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
         share(
             lambda t, a, b: loops.histogram(
                 c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t, 0], H[t, -1], lanes

@@ -73,18 +73,20 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
     for d in range(first, last):
         a, b = starts[d], starts[d + 1]
         for k in range(b - 1, a - 1, -1):
-            T[k] = V[rows[k]]
+            for lane in range(len(lanes)):
+                T[k, lane] = V[rows[k], lane]
             if k + 1 < b:
                 fma_row(T, k, T, k, one, T, k + 1, lanes)
         for k in range(a, b):
-            T[k] *= steps[k]
+            for lane in range(len(lanes)):
+                T[k, lane] *= steps[k]
             if k > a:
                 fma_row(T, k, T, k, one, T, k - 1, lanes)
 
 
 @njit(nogil=True, cache=True)
 def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, lanes):
-    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None: a code for every row (dense).
+    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code a row.
 
     Two halves of a column go in step into A and B, because neighbouring rows often have one code (pixels: zero), and an
     addition waits for the last one to the same place. A and B may be one array.
@@ -107,10 +109,7 @@ def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, la
                 fma_row(B, b, B, b, one, V, j, lanes)
             if start + 2 * half < end:
                 a = o + codes[end - 1]
-                if rows is None:
-                    i = base + end - 1 - start
-                else:
-                    i = base + rows[end - 1]
+                i = base + end - 1 - start if rows is None else base + rows[end - 1]
                 fma_row(A, a, A, a, one, V, i, lanes)
 
 
@@ -206,6 +205,51 @@ def encode_dense(X, borders, border_starts, first, last, start, codes):
 
 
 @njit(nogil=True, cache=True)
+def sort_columns(starts, first, last, values, rows):
+    """Sort the entries of dimensions first..last by their positive values, in place; `rows` moves along.
+
+    Positive floats are ordered like their bits, so the leading bits of the bits above the smallest tell a bucket; there
+    are about as many buckets as entries, and insertion finishes each. A crowded bucket falls back to argsort.
+    """
+    bits = values.view(np.int64)
+    longest = 1
+    for d in range(first, last):
+        longest = max(longest, starts[d + 1] - starts[d])
+    heads, some_values, some_rows = np.empty(longest + 1, np.int64), np.empty(longest), np.empty(longest, rows.dtype)
+    for d in range(first, last):
+        a, count = starts[d], starts[d + 1] - starts[d]
+        if count < 2:
+            continue
+        low, high = bits[a : a + count].min(), bits[a : a + count].max()
+        shift = 0
+        while (high - low) >> shift >= count:
+            shift += 1
+        heads[: count + 1] = 0
+        for k in range(a, a + count):
+            heads[((bits[k] - low) >> shift) + 1] += 1
+        for b in range(count):
+            heads[b + 1] += heads[b]
+        for k in range(a, a + count):
+            b = (bits[k] - low) >> shift
+            some_values[heads[b]], some_rows[heads[b]] = values[k], rows[k]
+            heads[b] += 1  # in the end, where the bucket ends
+        start = 0
+        for b in range(count):
+            end = heads[b]
+            if end - start > 64:
+                order = np.argsort(some_values[start:end], kind="mergesort")
+                some_values[start:end] = some_values[start:end][order]
+                some_rows[start:end] = some_rows[start:end][order]
+            for k in range(start, end):  # insertion, into the place where the column lives
+                x, row, at = some_values[k], some_rows[k], a + k
+                while at > a + start and values[at - 1] > x:
+                    values[at], rows[at] = values[at - 1], rows[at - 1]
+                    at -= 1
+                values[at], rows[at] = x, row
+            start = end
+
+
+@njit(nogil=True, cache=True)
 def column_max(indices, data, first, last, out):
     """out_d = max(out_d, values of dimension d) over the entries first..last of a CSR matrix."""
     for k in range(first, last):
@@ -269,7 +313,7 @@ def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lan
                 fma_row(out, i, out, i, one, T, d * bins + b, lanes)
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
 def block_dense(X, Z, first, last, out):
     """out[i, j] += sum_d min(X[i, d], Z[j, d]), rows first..last of X."""
     for i in range(first, last):

@@ -172,6 +172,14 @@ def encode_dense(
         codes[at : at + X.shape[0]] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], X[:, d])
 
 
+def sort_columns(starts: Array, first: int, last: int, values: Array, rows: Array) -> None:
+    """Each dimension's entries in ascending order of value; equal values stay in their order."""
+    for d in range(first, last):
+        column = slice(starts[d], starts[d + 1])
+        order = np.argsort(values[column], kind="stable")
+        values[column], rows[column] = values[column][order], rows[column][order]
+
+
 def column_max(
     indices: Array,  # (nnz,)
     data: Array,  # (nnz,)

@@ -65,7 +65,7 @@ class GridTables:
 
     @property
     def bins(self) -> int:
-        return self.T.shape[0] // max(self.per_unit.size, 1)
+        return int(self.T.shape[0]) // max(self.per_unit.size, 1)
 
     def walk(
         self,
@@ -87,7 +87,11 @@ def _walk(loop: Callable[..., None], T: Array, n: int) -> Array:
         lanes = lane_tuple(min(m - first, 16))
         block = padded(T, first, lanes)
         out = np.zeros((n, len(lanes)), T.dtype)
-        share(lambda _, a, b, block=block, out=out, lanes=lanes: loop(block, a, b, out, lanes), n, thread_count())
+
+        def rows(_: int, a: int, b: int, block: Array = block, out: Array = out, lanes: Any = lanes) -> None:
+            loop(block, a, b, out, lanes)
+
+        share(rows, n, thread_count())
         result[:, first : first + len(lanes)] = out[:, : m - first]
     return result
 
@@ -107,5 +111,5 @@ def quantize(
         row = grid[b]
         nodes = sp.csr_matrix((row.data, row.indices, np.arange(row.nnz + 1)), shape=(row.nnz, D))
         T[row.indices, b] = tables.walk(transform(nodes))
-    per_unit = np.divide(bins - 1, top, out=np.zeros(D), where=top > 0)
-    return GridTables(per_unit, T.reshape(D * bins, -1))
+    per_unit = np.divide(bins - 1, top, out=np.zeros(D), where=top > 1e-300)
+    return GridTables(per_unit, T.reshape(D * bins, tables.T.shape[1]))

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from saccade._core.progress import report
+from saccade._core.threads import share, thread_count
 from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
+LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ def solve_cg(
     x = np.zeros_like(B) if x0 is None else x0.copy()
     r = B - _apply(K, noise, x) if x0 is not None else B.copy()
     tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
-    dtype = np.float32 if tol.min(initial=1.0) >= SINGLE_FROM else np.float64
+    single = tol.min(initial=1.0) >= SINGLE_FROM and K.diag().max(initial=0.0) < LARGEST_SINGLE
+    dtype = np.float32 if single else np.float64
     iterations = 0
     while True:
         worst = np.abs(r).max(axis=0, initial=0.0)
@@ -57,7 +60,7 @@ def solve_cg(
             return CGResult(x, iterations, worst, open_.size == 0)
         N = noise[:, open_] if noise.shape[1] > 1 else noise
         watch = _Watch(iterations, max_iter, float(worst.max()), float(tol.min()), callback)
-        step, done = _cycle(K, N, r[:, open_], tol[open_], dtype, precondition, watch)
+        step, done = _Cycle(N, r[:, open_], tol[open_], dtype, precondition).run(K, watch)
         x[:, open_] += step
         r = B - _apply(K, noise, x)
         if done == 0 and dtype is np.float64:  # no direction is left: rounding has the last word
@@ -87,54 +90,79 @@ def _apply(K: Operator, noise: Array, V: Array) -> Array:
     return np.asarray(K.matmul(V) + noise * V)
 
 
-def _dots(A: Array, B: Array) -> Array:  # (m,)
-    return np.asarray(np.einsum("ij,ij->j", A, B))
+class _Cycle:
+    """One run of smoothed CG on (K + N) X = B from zero; a column leaves at its `tol`, or where rounding stops it."""
 
+    def __init__(self, noise: Array, B: Array, tol: Array, dtype: Any, M: Callable[[Array], Array] | None) -> None:
+        self.noise, self.tol, self.dtype = noise, tol, dtype
+        self.M = M or (lambda R: R)
+        self.columns = np.arange(B.shape[1])  # those still running
+        self.answer = np.zeros_like(B)
+        self.r = np.array(B, order="C")  # residual of the iterate x, and its smoothed twins s and y
+        self.x, self.y, self.s = np.zeros_like(self.r), np.zeros_like(self.r), self.r.copy()
+        self.p = np.array(self.M(self.r), order="C")
+        self.rz = self._sums("inner", (self.r, self.p))
+        self.copy = self.p.astype(dtype)
 
-def _cycle(
-    K: Operator,
-    noise: Array,
-    B: Array,  # (n, m)
-    tol: Array,  # (m,)
-    dtype: Any,
-    precondition: Callable[[Array], Array] | None,
-    watch: _Watch,
-) -> tuple[Array, int]:
-    """One run of smoothed CG on (K + N) X = B from zero; a column stops at `tol` or where rounding ends its descent."""
-    M = precondition or (lambda R: R)
-    answer = np.zeros_like(B)
-    columns = np.arange(B.shape[1])  # those still running
-    x, r = np.zeros_like(B), B.copy()
-    s, y = r.copy(), x.copy()  # smoothed residual and its solution
-    z = M(r)
-    p, rz = z.copy(), _dots(r, z)
-    done = 0
-    while columns.size and done < watch.left:
-        q = K.matmul(p.astype(dtype)) + noise * p
-        pq = _dots(p, q)
-        sound = (pq > 0) & (rz > 0) & np.isfinite(pq)
-        step = np.divide(rz, pq, out=np.zeros_like(rz), where=sound)
-        x += step * p
-        r -= step * q
-        gap = s - r
-        weight = _dots(gap, gap)
-        share = np.divide(_dots(s, gap), weight, out=np.zeros_like(weight), where=weight > 0)
-        s -= share * gap
-        y += share * (x - y)
-        done += 1
-        worst = np.abs(s).max(axis=0)
-        watch(done, float(worst.max()))
-        stay = sound & (worst > tol)
-        if not stay.all():
-            answer[:, columns[~stay]] = y[:, ~stay]
-            columns, noise = columns[stay], noise[:, stay] if noise.shape[1] > 1 else noise
-            x, r, s, y, p, rz = x[:, stay], r[:, stay], s[:, stay], y[:, stay], p[:, stay], rz[stay]
-            tol = tol[stay]
-            if columns.size == 0:
-                break
-        z = M(r)
-        fresh = _dots(r, z)
-        p = z + (fresh / rz) * p
-        rz = fresh
-    answer[:, columns] = y
-    return answer, done
+    def run(self, K: Operator, watch: _Watch) -> tuple[Array, int]:
+        """The solution, and the number of iterations made."""
+        done = 0
+        while self.columns.size and done < watch.left:
+            worst, sound = self._iterate(K)
+            done += 1
+            watch(done, float(worst.max()))
+            self._release(sound & (worst > self.tol))
+            if self.columns.size:
+                self._turn()
+        self.answer[:, self.columns] = self.y
+        return self.answer, done
+
+    def _iterate(self, K: Operator) -> tuple[Array, Array]:
+        """A step along p; returns each column's max-norm and whether its step was sound."""
+        q = np.empty_like(self.p)
+        pq = self._sums("finish_product", (K.matmul(self.copy), self.noise, self.p), (q,))
+        sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
+        step = np.divide(self.rz, pq, out=np.zeros_like(pq), where=sound)
+        gaps, along = self._sums("descend", (step, self.p, q), (self.x, self.r, self.s), rows=2)
+        weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
+        return self._worst(weight), sound
+
+    def _release(self, stay: Array) -> None:
+        """Keep the answer of the columns that do not stay, and drop them."""
+        if stay.all():
+            return
+        self.answer[:, self.columns[~stay]] = self.y[:, ~stay]
+        self.columns, self.tol, self.rz = self.columns[stay], self.tol[stay], self.rz[stay]
+        self.noise = self.noise[:, stay] if self.noise.shape[1] > 1 else self.noise
+        for name in ("x", "r", "s", "y", "p"):
+            setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, stay]))
+        self.copy = self.p.astype(self.dtype)
+
+    def _turn(self) -> None:
+        from saccade.solvers import loops
+
+        z = self.M(self.r)
+        fresh = self._sums("inner", (self.r, z))
+        beta = fresh / self.rz
+        share(lambda _, a, b: loops.turn(z, beta, a, b, self.p, self.copy), len(z), thread_count())
+        self.rz = fresh
+
+    def _worst(self, weight: Array) -> Array:
+        parts = np.zeros((thread_count(), self.columns.size))
+        self._run("smooth", (weight, self.x, self.r), (self.y, self.s), parts)
+        return np.asarray(parts.max(axis=0))
+
+    def _sums(self, loop: str, read: tuple[Array, ...], write: tuple[Array, ...] = (), rows: int = 1) -> Array:
+        """The sums of a vector loop, (rows, m)."""
+        parts = np.zeros(
+            (thread_count(), self.columns.size) if rows == 1 else (thread_count(), rows, self.columns.size)
+        )
+        self._run(loop, read, write, parts)
+        return np.asarray(parts.sum(axis=0))
+
+    def _run(self, loop: str, read: tuple[Array, ...], write: tuple[Array, ...], parts: Array) -> None:
+        """Share a vector loop out over the rows; each thread has its own part for sums."""
+        from saccade.solvers import loops
+
+        compiled = getattr(loops, loop)
+        share(lambda t, a, b: compiled(*read, a, b, *write, parts[t]), len(self.r), len(parts))

@@ -41,13 +41,14 @@ def solve_coordinate(
     *,
     tol: float = 1e-3,
     max_iter: int = 1000,
-    callback: Callable[[int, float], None] | None = None,  # (sweep, residual)
+    callback: Callable[[int, float], None] | None = None,  # (sweep, largest residual)
     rng: np.random.Generator | None = None,
 ) -> CoordinateResult:
     """x with max |b − (K + N) x| ≤ tol, or the last after `max_iter` sweeps.
 
     With `rng` every sweep goes through the examples in a new random order, without it in the order they have.
-    An example with neither a non-zero nor noise has no equation to solve and is passed over.
+    An example with neither a non-zero nor noise has no equation to solve and is passed over. `callback` hears the
+    largest residual that a sweep has met, each example's just before its turn; after the last sweep, the true one.
     """
     from saccade.solvers import loops
 
@@ -56,22 +57,17 @@ def solve_coordinate(
     data = (rows.indptr, rows.indices, rows.data, K.codes.level_starts, K.levels)
     noise, b = np.asarray(noise, np.float64), np.asarray(b, np.float64)
     pivots, order = K.diag() + noise, np.arange(n)
-    alpha, F, product = np.zeros(n), np.zeros((K.levels.size, 2)), np.zeros(n)
-
-    def worst() -> float:
-        loops.table_product(*data, F, product)
-        return float(np.abs(b - product - noise * alpha).max(initial=0.0))
-
-    residual, sweeps = worst(), 0
+    alpha, F, product = np.zeros(n), np.zeros((K.levels.size, 2)), np.empty(n)
+    residual, sweeps = float(np.abs(b).max(initial=0.0)), 0
     while not residual <= tol and sweeps < max_iter:
         if rng is not None:
             order = rng.permutation(n)
-        loops.coordinate_sweep(*data, pivots, noise, b, order, alpha, F)
+        residual = loops.coordinate_sweep(*data, pivots, noise, b, order, alpha, F)
         sweeps += 1
-        residual = worst()
-        if residual <= tol or sweeps == max_iter:  # F has gathered the rounding of every change: made anew, it tells
-            loops.table_from(*data, alpha, F)
-            residual = worst()
+        if residual <= tol or sweeps == max_iter:
+            loops.table_from(*data, alpha, F)  # without the rounding of all the changes before
+            loops.table_product(*data, F, product)
+            residual = float(np.abs(b - product - noise * alpha).max())
         if callback is not None:
             callback(sweeps, residual)
         report("solving", sweeps / max_iter)

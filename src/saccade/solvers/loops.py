@@ -1,11 +1,64 @@
 """The compiled loops of the solvers: plain arrays in and out, no checks. `reference.py` has the slow twin of each.
 
-Row i of the data has the entries indptr[i] <= k < indptr[i+1]: d = dims[k], slots[k] = level_starts[d] + code.
-F has a row for each level of each dimension. With h_b = the sum of α over the examples of code b, its two columns are
-Fenwick trees of h_b and l_b h_b over the codes from 1 on; the row of code 0, which no tree needs, has the sum of all h.
+First the vector steps of conjugate gradients: each reads every vector once, where NumPy would make a pass an operation.
+They work on rows first..last, so that threads can share them, and add to sums that belong to one thread.
+
+Then coordinate descent on the tables. Row i of the data has the entries indptr[i] <= k < indptr[i+1]: d = dims[k] and
+slots[k] = level_starts[d] + code. F has a row for each level of each dimension. With h_b = the sum of α over the
+examples of code b, its two columns are Fenwick trees of h_b and l_b h_b over the codes from 1 on; the row of code 0,
+which no tree needs, has the sum of all h.
 """
 
 from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def finish_product(Kp, noise, p, first, last, q, sums):
+    """q = K p + N p, given K p; sums_j += p·q of column j."""
+    shared = noise.shape[1] == 1
+    for i in range(first, last):
+        for j in range(p.shape[1]):
+            q[i, j] = Kp[i, j] + noise[i, 0 if shared else j] * p[i, j]
+            sums[j] += p[i, j] * q[i, j]
+
+
+@njit(nogil=True, cache=True)
+def descend(step, p, q, first, last, x, r, s, sums):
+    """x += step p, r −= step q; with the gap s − r to the smoothed residual, sums += (gap·gap, s·gap)."""
+    for i in range(first, last):
+        for j in range(p.shape[1]):
+            x[i, j] += step[j] * p[i, j]
+            r[i, j] -= step[j] * q[i, j]
+            gap = s[i, j] - r[i, j]
+            sums[0, j] += gap * gap
+            sums[1, j] += s[i, j] * gap
+
+
+@njit(nogil=True, cache=True)
+def smooth(share, x, r, first, last, y, s, worst):
+    """y += share (x − y), s += share (r − s); worst_j = max |s| of column j."""
+    for i in range(first, last):
+        for j in range(x.shape[1]):
+            y[i, j] += share[j] * (x[i, j] - y[i, j])
+            s[i, j] += share[j] * (r[i, j] - s[i, j])
+            worst[j] = max(worst[j], abs(s[i, j]))
+
+
+@njit(nogil=True, cache=True)
+def inner(r, z, first, last, sums):
+    """sums_j += r·z of column j."""
+    for i in range(first, last):
+        for j in range(r.shape[1]):
+            sums[j] += r[i, j] * z[i, j]
+
+
+@njit(nogil=True, cache=True)
+def turn(z, beta, first, last, p, copy):
+    """p = z + beta p, and a copy of p in the precision of the product."""
+    for i in range(first, last):
+        for j in range(p.shape[1]):
+            p[i, j] = z[i, j] + beta[j] * p[i, j]
+            copy[i, j] = p[i, j]
 
 
 @njit(nogil=True, cache=True)
@@ -38,13 +91,17 @@ def _row_change(first, last, dims, slots, level_starts, levels, change, F):
 
 @njit(nogil=True, cache=True)
 def coordinate_sweep(indptr, dims, slots, level_starts, levels, pivots, noise, b, order, alpha, F):
-    """One visit to the examples in `order`: α_i += (b_i − (Kα)_i − N_i α_i) / (K_ii + N_i)."""
+    """Visit the examples in `order`: α_i += r_i / (K_ii + N_i), r_i = b_i − (Kα)_i − N_i α_i. Returns max |r_i|."""
+    worst = 0.0
     for i in order:
+        product = _row_product(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, F)
+        residual = b[i] - product - noise[i] * alpha[i]
+        worst = max(worst, abs(residual))
         if pivots[i] > 0:
-            product = _row_product(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, F)
-            change = (b[i] - product - noise[i] * alpha[i]) / pivots[i]
+            change = residual / pivots[i]
             alpha[i] += change
             _row_change(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, change, F)
+    return worst
 
 
 @njit(nogil=True, cache=True)

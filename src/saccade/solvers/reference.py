@@ -10,6 +10,49 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+def finish_product(
+    Kp: Array,  # (n, m)
+    noise: Array,  # (n, 1) or (n, m)
+    p: Array,  # (n, m)
+    first: int,
+    last: int,
+    q: Array,  # (n, m), changed
+    sums: Array,  # (m,), changed
+) -> None:
+    """q = K p + N p, given K p; sums += p·q."""
+    rows = slice(first, last)
+    q[rows] = Kp[rows] + noise[rows] * p[rows]
+    sums += (p[rows] * q[rows]).sum(axis=0)
+
+
+def descend(step: Array, p: Array, q: Array, first: int, last: int, x: Array, r: Array, s: Array, sums: Array) -> None:
+    """x += step p, r −= step q; with gap = s − r, sums += (gap·gap, s·gap)."""
+    rows = slice(first, last)
+    x[rows] += step * p[rows]
+    r[rows] -= step * q[rows]
+    gap = s[rows] - r[rows]
+    sums += np.array([(gap * gap).sum(axis=0), (s[rows] * gap).sum(axis=0)])
+
+
+def smooth(share: Array, x: Array, r: Array, first: int, last: int, y: Array, s: Array, worst: Array) -> None:
+    """y += share (x − y), s += share (r − s); worst = max |s|."""
+    rows = slice(first, last)
+    y[rows] += share * (x[rows] - y[rows])
+    s[rows] += share * (r[rows] - s[rows])
+    np.maximum(worst, np.abs(s[rows]).max(axis=0, initial=0.0), out=worst)
+
+
+def inner(r: Array, z: Array, first: int, last: int, sums: Array) -> None:
+    """sums += r·z."""
+    sums += (r[first:last] * z[first:last]).sum(axis=0)
+
+
+def turn(z: Array, beta: Array, first: int, last: int, p: Array, copy: Array) -> None:
+    """p = z + beta p, and a copy in another precision."""
+    p[first:last] = z[first:last] + beta * p[first:last]
+    copy[first:last] = p[first:last]
+
+
 def coordinate_sweep(
     indptr: Array,  # (n+1,)
     dims: Array,  # (nnz,)
@@ -22,15 +65,17 @@ def coordinate_sweep(
     order: Array,  # the examples to visit
     alpha: Array,  # (n,), changed
     F: Array,  # (L, 2), changed
-) -> None:
-    """α_i += (b_i − (Kα)_i − N_i α_i) / (K_ii + N_i), one example after the other."""
-    product = np.empty(alpha.size)
+) -> float:
+    """α_i += r_i / (K_ii + N_i), r_i = b_i − (Kα)_i − N_i α_i, one example after the other. Returns max |r_i|."""
+    product, worst = np.empty(alpha.size), 0.0
     for i in order:
+        table_product(indptr, dims, slots, level_starts, levels, F, product)
+        residual = b[i] - product[i] - noise[i] * alpha[i]
+        worst = max(worst, abs(residual))
         if pivots[i] > 0:
-            table_product(indptr, dims, slots, level_starts, levels, F, product)
-            change = (b[i] - product[i] - noise[i] * alpha[i]) / pivots[i]
-            alpha[i] += change
-            F[slots[indptr[i] : indptr[i + 1]], 0] += change
+            alpha[i] += residual / pivots[i]
+            F[slots[indptr[i] : indptr[i + 1]], 0] += residual / pivots[i]
+    return float(worst)
 
 
 def table_product(

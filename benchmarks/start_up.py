@@ -1,0 +1,67 @@
+"""What the first call costs: importing, and compiling once after install.
+
+`python benchmarks/start_up.py` writes benchmarks/results/start_up.json.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from saccade.cli import measure
+
+FIRST_CALL = """
+import time, numpy as np
+from sklearn.datasets import load_digits
+X, y = load_digits(return_X_y=True)
+X = X + np.random.default_rng(0).random(X.shape)  # real values: the exact layout
+start = time.perf_counter()
+from saccade import GPClassifier
+for parameters in ({}, {"solver": "cg"}, {"levels": 255, "solver": "cg"}):
+    model = GPClassifier(random_state=0, **parameters).fit(X, y)
+    model.predict_proba(X)
+model.quantized().predict(X)
+print(time.perf_counter() - start)
+"""
+
+
+def wall(code: str, environment: dict[str, str]) -> float:
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def first_call(environment: dict[str, str]) -> float:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_CALL], check=True, env=environment, capture_output=True, text=True
+    )
+    return float(done.stdout)
+
+
+def main() -> None:
+    environment = dict(os.environ)
+    base = "import sklearn.base, sklearn.utils.validation, sklearn.utils.multiclass, sklearn.metrics, scipy.optimize"
+    times = {name: [] for name in ("scikit-learn", "saccade")}
+    for _ in range(9):
+        times["scikit-learn"].append(wall(base, environment))
+        times["saccade"].append(wall(base + "; import saccade", environment))
+    with tempfile.TemporaryDirectory() as cache:
+        environment["NUMBA_CACHE_DIR"] = cache
+        cold, warm = first_call(environment), first_call(environment)
+    results = {
+        "import scikit-learn, s": float(np.median(times["scikit-learn"])),
+        "saccade adds, s": float(np.median(times["saccade"]) - np.median(times["scikit-learn"])),
+        "first calls of every kind with an empty cache, s": cold,
+        "the same from the cache, s": warm,
+        "compilation in total, s": cold - warm,
+    }
+    print(results)
+    measure.write_json(Path(__file__).parent / "results" / "start_up.json", results)
+
+
+if __name__ == "__main__":
+    main()

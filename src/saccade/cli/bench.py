@@ -1,0 +1,194 @@
+"""`saccade bench`: the product, the fit and the classification, in units of one sparse matrix–vector product.
+
+The data are the synthetic histograms of `saccade.datasets.synthetic`: 1,000 dimensions, two classes. Every figure comes
+with an error against dense algebra from the same run.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade.cli import measure
+from saccade.datasets.synthetic import histograms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DIMENSIONS = 1000
+
+
+def run_bench(full: bool = False, out: Path | None = None) -> None:
+    """Measure, print the tables, and write the numbers to `out` if it is given."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    results: dict[str, Any] = {"product": [], "fit": [], "classify": [], "scale": []}
+
+    def show(title: str, rows: list[dict[str, Any]]) -> None:
+        table = Table(title=title, title_justify="left")
+        for name in rows[0]:
+            table.add_column(name)
+        for row in rows:
+            table.add_row(*[_cell(value) for value in row.values()])
+        console.print(table)
+
+    with console.status("products"):
+        sizes = [(10_000, None), (50_000, None), (50_000, 255)] + ([(300_000, 255)] if full else [])
+        for n, levels in sizes:
+            results["product"] += products(n, levels)
+    show("One product, in units", results["product"])
+    with console.status("fits"):
+        results["fit"] = fits(10_000, 0.01, (1e-6, 1e-2)) + fits(50_050, 0.1, (1e-2,))
+    show("Training, in units", results["fit"])
+    with console.status("classification"):
+        results["classify"] = classification(10_000)
+    show("Classification of 10,000 examples", results["classify"])
+    if full:
+        for n in (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
+            with console.status(f"n = {n:,}"):
+                results["scale"].append(large(n))
+        show("Training over n: 100 non-zeros a row, 255 levels, noise 0.1, residual 1e-2", results["scale"])
+    if out is not None:
+        measure.write_json(out, results)
+        console.print(f"Written to {out}")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def data(n: int, nonzeros: int = 200, dtype: Any = np.float64) -> tuple[Any, Array]:
+    return histograms(n, DIMENSIONS, nonzeros, rng=np.random.default_rng(0), dtype=dtype)
+
+
+def products(n: int, levels: int | None) -> list[dict[str, Any]]:
+    """K V for one and ten columns, float32 and float64."""
+    from saccade.kernels import HIK
+    from saccade.operators.codes import decode, encode
+    from saccade.operators.intersection import intersection
+
+    X, _ = data(n)
+    unit = measure.unit(X)
+    codes = encode(X, levels)
+    operator = intersection(codes, HIK(scale=1.0).levels)
+    few = np.arange(0, n, n // 20)
+    block = HIK(scale=1.0)(decode(codes, few), decode(codes))  # dense rows: the judge
+    rows = []
+    for dtype in (np.float32, np.float64):
+        one = 0.0
+        for columns in (1, 10):
+            V = np.random.default_rng(1).standard_normal((n, columns)).astype(dtype)
+            time = measure.seconds(partial(operator.matmul, V))
+            truth = block @ V.astype(np.float64)
+            error = float(np.abs(operator.matmul(V)[few] - truth).max() / np.abs(truth).max())
+            assert error < (1e-3 if dtype is np.float32 else 1e-10), error
+            one = one or time
+            rows.append(
+                {
+                    "n": n,
+                    "levels": levels or "exact",
+                    "dtype": dtype.__name__,
+                    "columns": columns,
+                    "units": time / unit,
+                    "times one column": time / one,
+                    "error": error,
+                }
+            )
+    return rows
+
+
+def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Encoding and solving, as the paper counts it, and a whole `GPClassifier.fit` with its calibration."""
+    from saccade import GPClassifier
+    from saccade.kernels import HIK
+    from saccade.operators.codes import encode
+    from saccade.operators.intersection import intersection
+    from saccade.solvers.cg import solve_cg
+
+    X, y = data(n)
+    unit = measure.unit(X)
+    Y = np.where(y == 1, 1.0, -1.0)[:, None]
+    N = np.full((n, 1), noise)
+    rows = []
+    for tol in tolerances:
+
+        def solve(tol: float = tol) -> Any:
+            operator = intersection(encode(X), HIK(scale=1.0).levels)
+            return solve_cg(operator, N, Y, tol=tol)
+
+        def fit(tol: float = tol) -> GPClassifier:
+            return GPClassifier(HIK(scale=1.0), noise=noise, tol=tol, random_state=0).fit(X, y)
+
+        result = solve()
+        assert result.converged
+        encoding, solving = measure.seconds(lambda: encode(X), 5), measure.seconds(solve, 5)
+        whole = measure.seconds(fit, 5)
+        rows.append(
+            {
+                "n": n,
+                "noise": noise,
+                "residual": tol,
+                "iterations": result.iterations,
+                "encode + solve, units": solving / unit,
+                "of it encoding": encoding / unit,
+                "GPClassifier.fit, units": whole / unit,
+                "GPClassifier.fit, s": whole,
+            }
+        )
+    return rows
+
+
+def classification(n: int) -> list[dict[str, Any]]:
+    """Exact and quantised tables on unseen examples."""
+    from saccade import GPClassifier
+    from saccade.kernels import HIK
+
+    X, y = data(2 * n)
+    train, test = X[:n], X[n:]
+    unit = measure.unit(test)
+    model = GPClassifier(HIK(scale=1.0), noise=0.01, tol=1e-4, random_state=0).fit(train, y[:n])
+    few = test[:50]
+    truth = HIK(scale=1.0)(few, train) @ model._posterior.alpha
+    rows = []
+    for name, kind in (("exact", model), ("quantised, 256 steps", model.quantized())):
+        time = measure.seconds(partial(kind._mean, test))
+        whole = measure.seconds(partial(kind.decision_function, test))
+        error = float(np.abs(kind._mean(few) - truth).max())
+        rows.append(
+            {
+                "tables": name,
+                "µs an example": time / n * 1e6,
+                "units": time / unit,
+                "with input checks, µs": whole / n * 1e6,
+                "largest error": error,
+                "accuracy": float(kind.score(test, y[n:])),
+            }
+        )
+        assert error < (1e-9 if kind is model else 0.05), error
+    return rows
+
+
+def large(n: int) -> dict[str, Any]:
+    """`GPClassifier.fit` on n examples of 100 non-zeros, and the memory it takes beyond its input."""
+    from saccade import GPClassifier
+
+    X, y = data(n + 20_000, 100, np.float32)
+    X, y, test, truth = X[:n], y[:n], X[n:], y[n:]
+    model = GPClassifier(levels=255, noise=0.1, tol=1e-2, solver="cg", random_state=0)
+    model.fit(X[:1000], y[:1000])  # compile
+    before = measure.resident_bytes()
+    measure.reset_peak()
+    time = measure.seconds(lambda: model.fit(X, y), 1, warm_up=False)
+    return {
+        "n": n,
+        "seconds": time,
+        "µs an example": time / n * 1e6,
+        "iterations": model.n_iter_,
+        "rank": model._posterior.rank,
+        "residual": model.residual_,
+        "GB beyond input": (measure.resident_bytes(peak=True) - before) / 1e9,
+        "accuracy on 20,000": float(model.score(test, truth)),
+    }

@@ -1,0 +1,122 @@
+"""`saccade demo`: train, compare, draw, and leave a page to look at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from saccade.cli.demo_trials import Demo, FaceTrial, Say, Trial
+
+SHORT = {  # heads that fit a narrow terminal
+    "trained on": "n",
+    "accuracy": "right",
+    "mean confidence": "claimed",
+    "calibration error": "ECE",
+    "predict, µs each": "µs each",
+}
+
+
+def run_demo(out: Path) -> None:
+    """Measure on digits and faces; write report.html, results.json, figure.png and digits.saccade into `out`."""
+    from rich.console import Console
+
+    from saccade._core.atomic import replacing
+    from saccade.cli.demo_figures import poster
+    from saccade.cli.demo_trials import numbers, run_all
+    from saccade.cli.report import page
+
+    console = Console(highlight=False)
+    out.mkdir(parents=True, exist_ok=True)
+    console.print("Real pictures, nothing to download; this takes a minute or less on most machines.")
+    with _steps(console) as say:
+        demo = run_all(out, say)
+        say("Drawing the report")
+        poster(demo.digits, demo.data, out / "figure.png")
+        for name, text in (
+            ("report.html", page(demo)),
+            ("results.json", json.dumps(numbers(demo), indent=2, ensure_ascii=False) + "\n"),
+        ):
+            with replacing(out / name) as file:
+                file.write(text.encode())
+    _show(console, demo)
+    console.print(f"\nThe report: {out / 'report.html'}", soft_wrap=True, markup=False)
+
+
+@contextmanager
+def _steps(console: Console) -> Iterator[Say]:
+    """What is being done: a line that changes on a terminal, a line a step in a file."""
+    if not console.is_terminal:
+        yield lambda step: console.print(f"  {step}", soft_wrap=True)
+        return
+    with console.status("Starting") as status:
+        yield lambda step: status.update(step)
+
+
+def _show(console: Console, demo: Demo) -> None:
+    from saccade.cli import say
+    from saccade.cli.report import percent
+
+    console.print(
+        f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
+    )
+    console.print(_table(demo))
+    for trial in demo.digits:
+        if trial.note:
+            console.print(f"  {trial.method}: {trial.note}.", style="dim")
+    console.print(f"\n[bold]Faces or not[/]: share right, mean of {demo.faces.splits} splits\n")
+    console.print(_face_table(demo))
+    same = "the same answers, to the last bit" if demo.saving.identical else "[red]different answers[/]"
+    console.print(f"[bold]Saved and loaded[/]: {say.size(demo.saving.bytes)}, {same}.")
+    growing = demo.growing
+    console.print(
+        f"[bold]A new class added[/]: {growing.examples[-1]} nines shown to a model of 0 to 8; "
+        f"{percent(growing.new_right[-1])} of unseen nines right, {percent(growing.old_right[-1])} of the rest."
+    )
+    console.print(f"{say.duration(demo.seconds)} on {demo.machine}.", style="dim")
+
+
+def _table(demo: Demo) -> Table:
+    from saccade.cli.report import COLUMNS, best_text
+
+    table = _empty_table(*(SHORT.get(column.head, column.head) for column in COLUMNS))
+    best = [best_text(demo.digits, column) for column in COLUMNS]
+    for trial in demo.digits:
+        texts = [column.show(column.value(trial)) for column in COLUMNS]
+        cells = [f"[bold green]{t}[/]" if t == top else t for t, top in zip(texts, best, strict=True)]
+        table.add_row(_name(trial), *cells)
+    return table
+
+
+def _face_table(demo: Demo) -> Table:
+    """A row a method, a column a kind of features."""
+    from saccade.cli.report import percent
+
+    cells: dict[str, list[str]] = {}
+    for trial in demo.faces.trials:
+        cells.setdefault(_name(trial), []).append(f"{percent(trial.accuracy)} ± {percent(trial.spread)}")
+    table = _empty_table(*dict.fromkeys(trial.features for trial in demo.faces.trials))
+    for name, texts in cells.items():
+        table.add_row(name, *texts)
+    return table
+
+
+def _empty_table(*heads: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table.add_column("method", no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
+
+
+def _name(trial: Trial | FaceTrial) -> str:
+    return f"[bold]{trial.method}[/]" if trial.ours else trial.method

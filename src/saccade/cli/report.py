@@ -1,0 +1,205 @@
+"""The demo as one page that needs nothing else: no server, no network, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from html import escape
+from importlib import resources
+from string import Template
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saccade.cli import say
+from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
+from saccade.cli.demo_trials import Demo, FaceTrial, Trial
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
+DOUBTFUL_FACES, CERTAIN_FACES = 24, 12
+
+WHAT_NEXT = """\
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+import saccade
+
+X, y = load_digits(return_X_y=True)  # or your own: one row of numbers a picture
+X, X_new, y, y_new = train_test_split(X, y, random_state=0)
+model = saccade.GPClassifier().fit(X, y)
+probability = model.predict_proba(X_new)
+doubtful = probability.max(axis=1).argsort()[:10]  # worth a second look
+model.partial_fit(X_new[doubtful], y_new[doubtful])  # learn from them; new classes are welcome
+model.save("digits.saccade")
+model = saccade.load("digits.saccade")
+"""
+
+
+class Column(NamedTuple):
+    head: str
+    value: Callable[[Any], float]
+    show: Callable[[float], str]
+    best: Callable[[Iterable[float]], float] | None = None  # min, max, or no best
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.9744)
+    '97.4 %'
+    """
+    return f"{100 * share:.1f} %"
+
+
+COLUMNS = (
+    Column("trained on", lambda t: t.examples, lambda v: f"{v:.0f}"),
+    Column("accuracy", lambda t: t.accuracy, percent, max),
+    Column("mean confidence", lambda t: t.confidence, percent),
+    Column("calibration error", lambda t: t.calibration_error, lambda v: f"{v:.3f}", min),
+    Column("log loss", lambda t: t.log_loss, lambda v: f"{v:.3f}", min),
+    Column("fit, s", lambda t: t.fit_seconds, lambda v: f"{v:.2f}", min),
+    Column("predict, µs each", lambda t: t.predict_microseconds, lambda v: f"{v:.0f}", min),
+)
+FACE_COLUMNS = (
+    Column("accuracy", lambda t: t.accuracy, percent, max),
+    Column("± over splits", lambda t: t.spread, percent),
+    Column("log loss", lambda t: t.log_loss, lambda v: f"{v:.3f}", min),
+)
+
+
+def page(demo: Demo) -> str:
+    """The whole report; every number in it comes from the run."""
+    files = resources.files("saccade.cli")
+    style, template = (files.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.html"))
+    values = {
+        "style": style,
+        "seconds": say.duration(demo.seconds),
+        "machine": escape(demo.machine),
+        "warm_up": say.duration(demo.warm_up_seconds),
+        "what_next": escape(WHAT_NEXT),
+    }
+    return Template(template).substitute(values | _digits(demo) | _faces(demo) | _saving(demo) | _growing(demo))
+
+
+def _digits(demo: Demo) -> dict[str, Any]:
+    data, trials = demo.data, demo.digits
+    ours = trials[0]
+    surest = ours.probability.max(axis=1).argsort(kind="stable")[::-1]
+    return {
+        "first": escape(ours.method),
+        "accuracy": percent(ours.accuracy),
+        "confidence": percent(ours.confidence),
+        "fit": say.duration(ours.fit_seconds),
+        "train": len(data.y),
+        "test": len(data.y_test),
+        "digits": len(data.y) + len(data.y_test),
+        "digit_table": _table(trials, COLUMNS, _digit_name),
+        "notes": "\n".join(f"<li>{escape(t.method)}: {escape(t.note)}.</li>" for t in trials if t.note),
+        "reliability": reliability(trials, data.y_test),
+        "doubtful_count": DOUBTFUL_DIGITS,
+        "certain_count": CERTAIN_DIGITS,
+        "doubtful_digits": _digit_cards(demo, most_doubtful(ours.probability, DOUBTFUL_DIGITS)),
+        "certain_digits": _digit_cards(demo, surest[:CERTAIN_DIGITS]),
+    }
+
+
+def _faces(demo: Demo) -> dict[str, Any]:
+    faces = demo.faces
+    first, P = faces.trials[0], faces.trials[0].probability
+    doubt, by_face = np.abs(P - 0.5).argsort(kind="stable"), P.argsort(kind="stable")
+    wrong = doubt[(P[doubt] > 0.5) != (faces.y[doubt] == 1)]
+    return {
+        "faces": len(faces.y),
+        "face_count": int((faces.y == 1).sum()),
+        "background_count": int((faces.y == 0).sum()),
+        "splits": faces.splits,
+        "held_out": faces.splits // 2,
+        "face_table": _table(faces.trials, FACE_COLUMNS, _face_name),
+        "face_first": escape(f"{first.method} on {first.features}"),
+        "wrong": len(wrong),
+        "wrong_faces": _face_cards(demo, wrong),
+        "doubtful_faces": _face_cards(demo, doubt[:DOUBTFUL_FACES]),
+        "certain_faces": _face_cards(demo, by_face[::-1][:CERTAIN_FACES]),
+        "certain_backgrounds": _face_cards(demo, by_face[:CERTAIN_FACES]),
+    }
+
+
+def _saving(demo: Demo) -> dict[str, Any]:
+    return {
+        "size": say.size(demo.saving.bytes),
+        "load_time": f"{demo.saving.load_seconds * 1000:.1f} ms",
+        "same": "exactly the same" if demo.saving.identical else "NOT the same",
+    }
+
+
+def _growing(demo: Demo) -> dict[str, Any]:
+    growing = demo.growing
+    return {
+        "growth": growth(growing),
+        "nines": growing.examples[-1],
+        "new_right": percent(growing.new_right[-1]),
+        "old_right": percent(growing.old_right[-1]),
+        "old_before": percent(growing.old_right[0]),
+        "update": say.duration(growing.update_seconds),
+        "difference": f"{growing.difference:.0e}",
+    }
+
+
+def best_text(rows: list[Any], column: Column) -> str | None:
+    """What the best cell of a column shows; others that show the same are as good."""
+    return None if column.best is None else column.show(column.best(map(column.value, rows)))
+
+
+def _table(rows: list[Any], columns: tuple[Column, ...], name: Callable[[Any], str]) -> str:
+    best = [best_text(rows, column) for column in columns]
+    head = "".join(f'<th scope="col">{escape(column.head)}</th>' for column in columns)
+    lines = []
+    for row in rows:
+        cells = ""
+        for column, top in zip(columns, best, strict=True):
+            text = column.show(column.value(row))
+            cells += f'<td class="best">{text}</td>' if text == top else f"<td>{text}</td>"
+        start = '<tr class="ours">' if row.ours else "<tr>"
+        lines.append(f'{start}<th scope="row">{name(row)}</th>{cells}</tr>')
+    body = "\n".join(lines)
+    return (
+        f'<div class="table"><table>\n<thead><tr><th scope="col">method</th>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table></div>"
+    )
+
+
+def _digit_name(trial: Trial) -> str:
+    return f"{escape(trial.method)}<code>{escape(trial.code)}</code>"
+
+
+def _face_name(trial: FaceTrial) -> str:
+    return f"{escape(trial.method)}, {escape(trial.features)}"
+
+
+def _digit_cards(demo: Demo, chosen: Array) -> str:
+    return "".join(_digit_card(demo, int(i)) for i in chosen)
+
+
+def _digit_card(demo: Demo, i: int) -> str:
+    p, truth = demo.digits[0].probability[i], int(demo.data.y_test[i])
+    top = p.argsort()[::-1][:3]
+    bars = "".join(f'<div class="bar">{c}<i style="width:{p[c]:.1%}"></i><span>{_sure(p[c])}</span></div>' for c in top)
+    verdict = f"<div{'' if top[0] == truth else ' class=wrong'}>is {truth}</div>"
+    return _card(data_uri(demo.data.pictures[i], "gray_r"), f"a handwritten {truth}", bars + verdict)
+
+
+def _face_cards(demo: Demo, chosen: Array) -> str:
+    faces, P = demo.faces, demo.faces.trials[0].probability
+    cards = []
+    for i in chosen:
+        is_face = faces.y[i] == 1
+        text = f"<div{'' if (P[i] > 0.5) == is_face else ' class=wrong'}>{_sure(P[i])}</div>"
+        cards.append(_card(data_uri(faces.pictures[i], "gray"), "a face" if is_face else "background", text))
+    return "".join(cards)
+
+
+def _card(picture: str, alternative: str, caption: str) -> str:
+    return f'<figure><img src="{picture}" alt="{alternative}"><figcaption>{caption}</figcaption></figure>'
+
+
+def _sure(p: float) -> str:
+    """A percentage that never rounds to certainty."""
+    return "&gt;99%" if p >= 0.995 else "&lt;1%" if p < 0.005 else f"{p:.0%}"

@@ -1,0 +1,242 @@
+"""What each command says and writes."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+from saccade import GPClassifier, GPRegressor, load
+from saccade.cli import predict
+from saccade.cli.fit import _split
+from saccade.kernels import HIK, Exponential, Power
+from tests.cli.conftest import Data, Saccade
+
+
+def facts(result: Any) -> dict[str, str]:
+    """The table of a command as a dictionary."""
+    assert result.exit_code == 0, result.output
+    return dict(re.split(r"\s{3,}", line, maxsplit=1) for line in result.stdout.splitlines())
+
+
+@pytest.fixture
+def npz(data: Data, saccade: Saccade) -> str:
+    np.savez("a.npz", X=data.X, y=data.y)
+    return "a.npz"
+
+
+def test_fit_reports(data: Data, npz: str, saccade: Saccade) -> None:
+    table = facts(saccade("fit", npz, "m.saccade"))
+    model = GPClassifier(random_state=0).fit(data.X, data.y)
+    expected = (model.leave_one_out_decision_.argmax(axis=1) == data.y).mean()
+    assert list(table) == [
+        *("examples", "features", "classes", "iterations", "converged", "residual", "leave-one-out accuracy"),
+        *("training time", "model file"),
+    ]
+    assert [table[k] for k in ("examples", "features", "classes", "converged")] == ["120", "6", "3", "yes"]
+    assert table["leave-one-out accuracy"] == f"{expected:.4f}"
+    assert table["model file"].startswith("m.saccade, ")
+
+
+def test_two_classes_leave_one_out(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X, y=data.y > 0)
+    table = facts(saccade("fit", "a.npz", "m.saccade"))
+    model = GPClassifier(random_state=0).fit(data.X, data.y > 0)
+    assert table["leave-one-out accuracy"] == f"{((model.leave_one_out_decision_ > 0) == (data.y > 0)).mean():.4f}"
+
+
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        (["--power", "0.5"], GPClassifier(HIK(Power(0.5)))),
+        (["--exponential", "-1"], GPClassifier(HIK(Exponential(-1.0)))),
+        (["--power", "2", "--exponential", "1"], GPClassifier(HIK([Power(2.0), Exponential(1.0)]))),
+        (["--noise", "1.5", "--balanced"], GPClassifier(noise=1.5, balanced=True)),
+        (["--levels", "4"], GPClassifier(levels=4)),
+        (["--levels", "exact", "--seed", "3"], GPClassifier(random_state=3)),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_fit_options(options: list[str], model: GPClassifier, data: Data, npz: str, saccade: Saccade) -> None:
+    assert saccade("fit", npz, "m.saccade", *options).exit_code == 0
+    np.testing.assert_array_equal(
+        load("m.saccade").predict_proba(data.new), model.fit(data.X, data.y).predict_proba(data.new)
+    )
+
+
+def test_test_share(data: Data, npz: str, saccade: Saccade) -> None:
+    table = facts(saccade("fit", npz, "m.saccade", "--test-share", "0.25", "--seed", "5"))
+    train, test = _split(data.y, 0.25, 5, regression=False)
+    model = GPClassifier(random_state=5).fit(data.X[train], data.y[train])
+    p = model.predict_proba(data.X[test])
+    assert table["examples"] == str(len(train))
+    assert table["held-out examples"] == str(len(test))
+    assert table["held-out accuracy"] == f"{model.score(data.X[test], data.y[test]):.4f}"
+    assert table["held-out log loss"] == f"{log_loss(data.y[test], p):.4f}"
+    assert 0 <= float(table["held-out calibration error"]) < 0.5
+    np.testing.assert_array_equal(load("m.saccade").predict_proba(data.new), model.predict_proba(data.new))
+
+
+def test_test_share_of_measurements(data: Data, saccade: Saccade) -> None:
+    y = data.X @ np.arange(6) * 1.1
+    np.savez("a.npz", X=data.X, y=y)
+    table = facts(saccade("fit", "a.npz", "m.saccade", "--test-share", "0.5", "--regression"))
+    assert table["held-out examples"] == "60"
+    train, test = _split(y, 0.5, 0, regression=True)
+    model = GPRegressor(random_state=0).fit(data.X[train], y[train])
+    assert table["held-out R²"] == f"{model.score(data.X[test], y[test]):.4f}"
+    assert float(table["held-out error (RMS)"]) == pytest.approx(
+        np.sqrt(np.mean((model.predict(data.X[test]) - y[test]) ** 2)), rel=1e-3
+    )
+    assert "classes" not in table
+
+
+def test_every_class_is_held_out_in_its_share() -> None:
+    y = np.repeat(["a", "b", "c", "d"], [100, 10, 2, 1])
+    train, test = _split(y, 0.4, 0, regression=False)
+    assert sorted([*train, *test]) == list(range(113))
+    assert [int((y[test] == c).sum()) for c in "abcd"] == [40, 4, 1, 0]
+    assert _split(y, 0.0, 0, regression=False)[1].size == 0
+
+
+def test_many_numbers_make_one_wonder(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X, y=np.arange(120) // 2)
+    result = saccade("fit", "a.npz", "m.saccade")
+    assert result.exit_code == 0
+    assert "Warning: The labels are 60 different numbers." in result.stderr
+
+
+def test_a_library_warning_is_one_line(npz: str, saccade: Saccade, monkeypatch: Any) -> None:
+    import warnings
+
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        warnings.warn("The solver stopped early.", stacklevel=1)
+        return original(self, X, y)
+
+    original = GPClassifier.fit
+    monkeypatch.setattr(GPClassifier, "fit", fit)
+    assert saccade("fit", npz, "m.saccade").stderr == "Warning: The solver stopped early.\n"
+
+
+def test_predict_to_a_file_is_what_the_terminal_shows(data: Data, npz: str, model: Path, saccade: Saccade) -> None:
+    shown = saccade("predict", model, npz)
+    written = saccade("predict", model, npz, "--out", "out.csv")
+    assert written.stdout == ""
+    assert written.stderr == "120 predictions in out.csv.\n"
+    assert Path("out.csv").read_text() == shown.stdout
+    assert not list(Path().glob("*.part"))
+
+
+def test_predict_in_blocks(data: Data, npz: str, model: Path, saccade: Saccade, monkeypatch: Any) -> None:
+    whole = saccade("predict", model, npz, "--all").stdout
+    monkeypatch.setattr(predict, "BLOCK_ROWS", 7)
+    assert saccade("predict", model, npz, "--all").stdout == whole
+
+
+def test_score_compares_numbers_with_text(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X, y=data.y.astype(str))
+    np.savez("b.npz", X=data.X, y=data.y)
+    assert saccade("fit", "a.npz", "m.saccade").exit_code == 0
+    scores = [saccade("predict", "m.saccade", name, "--score").stderr for name in ("a.npz", "b.npz")]
+    assert scores[0] == scores[1]
+    assert scores[0].startswith("accuracy 0.")
+
+
+def test_predict_ignores_labels_it_does_not_need(data: Data, model: Path, saccade: Saccade) -> None:
+    rows = "".join(",".join(map(str, row)) + ",\n" for row in data.new.tolist())
+    Path("a.csv").write_text("a,b,c,d,e,f,label\n" + rows)
+    result = saccade("predict", model, "a.csv")
+    assert len(list(csv.reader(io.StringIO(result.stdout)))) == len(data.new) + 1
+
+
+def test_info(model: Path, saccade: Saccade) -> None:
+    table = facts(saccade("info", model))
+    assert table["estimator"] == "GPClassifier"
+    assert table["kernel"].startswith("HIK(scale=")
+    assert table["classes"] == "3: ant, bee, cow"
+    assert table["features"] == "6"
+    assert table["tables"].startswith("PiecewiseTables, ")
+    assert table["digest"].startswith("ok")
+    assert metadata.version("saccade") in table["file"]
+
+
+def test_info_for_programs(model: Path, saccade: Saccade) -> None:
+    found = json.loads(saccade("info", model, "--json").stdout)
+    assert found["classes"] == ["ant", "bee", "cow"]
+    assert found["digest"] == "ok"
+    assert found["bytes"] == model.stat().st_size
+    assert found["tables"]["outputs"] == 3
+    assert (found["features"], found["parameters"]["noise"]) == (6, 0.1)
+
+
+@pytest.mark.parametrize("bins", [None, 16])
+def test_info_of_other_models(data: Data, tmp_path: Path, saccade: Saccade, bins: int | None) -> None:
+    model = GPClassifier(HIK([Power(0.5), Exponential(1.0)]), random_state=0).fit(data.X, np.arange(120) % 12)
+    (model if bins is None else model.quantized(bins)).save(tmp_path / "m")
+    table = facts(saccade("info", "m"))
+    assert table["kernel"].startswith("HIK(Power(0.5), Exponential(1.0), scale=")
+    assert table["classes"] == "12: 0, 1, 2, 3, 4, 5, 6, 7, …"
+    assert table["tables"].startswith("GridTables" if bins else "PiecewiseTables")
+
+
+def test_version(saccade: Saccade) -> None:
+    assert saccade("--version").stdout == f"saccade {metadata.version('saccade')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["fit", "--help"], ["predict", "-h"], ["bench", "--help"]])
+def test_help(arguments: list[str], saccade: Saccade) -> None:
+    assert "Usage:" in saccade(*arguments).output
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; sys.argv = ['saccade', '--help']\n"
+        "from saccade.cli import main\n"
+        "try: main()\n"
+        "finally: print(*{m.partition('.')[0] for m in sys.modules}, file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0
+    assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"} & set(run.stderr.split())
+
+
+def test_a_wrong_option(saccade: Saccade) -> None:
+    for arguments in (["fitt"], ["fit"], ["fit", "a", "b", "--nose", "1"], ["fit", "a", "b", "--noise", "x"]):
+        result = saccade(*arguments)
+        assert result.exit_code == 2
+        assert "Traceback" not in result.output
+
+
+def test_the_installed_script(data: Data, npz: str, tmp_path: Path) -> None:
+    """A pipe that closes early is no error; the results alone go into it."""
+    script = Path(sys.executable).with_name("saccade")
+    fit = subprocess.run([script, "fit", npz, "m.saccade"], capture_output=True, text=True, cwd=tmp_path)
+    assert (fit.returncode, fit.stderr) == (0, "")
+    command = f"'{script}' predict m.saccade {npz} | head -n 1"
+    piped = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
+    assert piped.stdout == "row,label,probability\n"
+    assert "Traceback" not in piped.stderr
+
+
+def test_colour_on_a_terminal_only(tmp_path: Path) -> None:
+    main, other = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {
+        "TERM": "xterm-256color",
+        "COLUMNS": "200",
+    }
+    run = subprocess.run([sys.executable, "-m", "saccade", "info", "none"], stderr=other, env=environment, cwd=tmp_path)
+    os.close(other)
+    shown = os.read(main, 10_000).decode()
+    os.close(main)
+    assert run.returncode == 2
+    assert "\x1b[1;31mError:\x1b[0m There is no model file none." in shown
