@@ -82,7 +82,7 @@ class Weights(Transform):
         w = np.asarray(self.w, np.float64)
         if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise InvalidParameter(
-                f"`w` must be a list of finite weights ≥ 0, not all zero, got {self.w!r}. Weights([1, 1, …]) is neutral."
+                f"`w` must be a list of finite weights ≥ 0, not all zero, got {self.w!r}. Weights([1, …]) is neutral."
             )
         if dims.size and dims.max() >= w.size:
             raise InvalidParameter(f"`w` must have one weight a dimension, got {w.size} for dimension {dims.max()}.")
