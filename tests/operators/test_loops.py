@@ -260,6 +260,16 @@ def test_distinct_at_the_limit(values: Array) -> None:
 # ---------------------------------------------------------------- prediction
 
 
+@few
+@given(data=st.data(), cut=cuts)
+def test_guide_levels(data: st.DataObject, cut: float) -> None:
+    c = blocks(data.draw(histograms()), "dense blocks")
+    guide, expected = np.full((2, 2 * c.values.size), -1, np.int32)
+    in_two(lambda a, b: loops.guide_levels(c.level_starts, c.values, a, b, guide), c.shape[1], cut)
+    reference.guide_levels(c.level_starts, c.values, 0, c.shape[1], expected)
+    np.testing.assert_array_equal(guide, expected)
+
+
 @by_dtype
 @by_lanes
 @few
@@ -270,7 +280,9 @@ def test_interpolate(dtype: type, lanes: int, data: st.DataObject, cut: float) -
     S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
     T, out = columns(c.values.size, lanes), columns(S.shape[0], lanes, seed=1)
     expected = out.copy()
-    tables = (c.level_starts, c.values, T)
+    guide = np.zeros(2 * c.values.size, np.int32)
+    reference.guide_levels(c.level_starts, c.values, 0, c.shape[1], guide)
+    tables = (c.level_starts, c.values, guide, T)
     in_two(lambda a, b: loops.interpolate(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
     reference.interpolate(*csr(S), *tables, 0, S.shape[0], expected)
     assert_close(out, expected)

@@ -77,7 +77,7 @@ def _iterate(
     shared = noise.mean(axis=1, keepdims=True)
     probes = 1 + (-m - 1) % 4  # as many as fill the lanes of the product
     Z = rng.choice([-1.0, 1.0], (n, probes))
-    M = precondition(K, shared[:, 0], m + probes, submatrix, rng)
+    M = precondition(K, shared[:, 0], m, submatrix, rng)
     wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, probes, axis=1)])
     result = solve_cg(
         K,
@@ -111,7 +111,7 @@ def precondition(
     for probe in PROBES:  # a larger probe only where the smaller one promises enough
         some = np.sort(order[:probe])
         rank = choose_rank(submatrix(some), n, float(noise.mean()), K.work, columns)
-        if 4 * rank < probe:
+        if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
             break
     return build(K, noise, order[:rank]) if rank else None
 

@@ -82,51 +82,44 @@ def encode(
 ) -> Codes:
     """Codes of X: exact when `levels` is None, else at most `levels` levels a dimension ("quantile" or "width")."""
     if levels is None:
-        tables = _distinct_levels(X)
+        columns = X.tocsc() if sp.issparse(X) else X
+        tables = _distinct_levels(columns)
         if tables is None:
-            return _sort_columns(X)
+            return _sort_columns(columns)
     else:
         tables = _chosen_levels(X, levels, binning)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
     return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]))
 
 
-def _sort_columns(X: Any) -> SortedColumns:
+def _sort_columns(
+    X: Any,  # dense or sparse
+) -> SortedColumns:
     from saccade.operators import loops
 
-    C = sp.csc_matrix(X)
+    C = X if sp.issparse(X) and X.format == "csc" else sp.csc_matrix(X)  # our own copy: it may be changed
     C.eliminate_zeros()
     starts = C.indptr.astype(np.int64)
-    values = C.data.astype(np.float64)
+    values = C.data.astype(np.float64, copy=False)
     rows = C.indices.astype(np.uint16 if X.shape[0] <= 65_536 else np.int32)
 
     share(lambda _, a, b: loops.sort_columns(starts, a, b, values, rows), X.shape[1], thread_count())
     return SortedColumns(X.shape, starts, rows, values)
 
 
-def _columns(X: Any) -> Any:
-    """A function d -> the entries of dimension d (zeros may be among them)."""
-    if not sp.issparse(X):
-        return lambda d: np.ascontiguousarray(X[:, d])
-    C = X.tocsc()
-    return lambda d: C.data[C.indptr[d] : C.indptr[d + 1]]
-
-
-def _distinct_levels(X: Any) -> list[Array] | None:
+def _distinct_levels(
+    X: Any,  # dense or CSC
+) -> list[Array] | None:
     """Zero and every distinct value of each dimension, or None when some dimension has more than 255."""
     from saccade.operators import loops
 
     tables: list[Array] = []
-    few = 16 * MAX_LEVELS  # rows that tell most real-valued data apart at once
-    for rows in (X[:few], X) if X.shape[0] > few else (X,):
-        column = _columns(rows)
-        tables.clear()
-        for d in range(X.shape[1]):
-            entries = column(d)
-            found = loops.distinct(entries, MAX_LEVELS)
-            if found.size == 0 and entries.size and entries.max() > 0:
-                return None
-            tables.append(np.concatenate([[0.0], np.sort(found.astype(np.float64))]))
+    for d in range(X.shape[1]):
+        entries = X.data[X.indptr[d] : X.indptr[d + 1]] if sp.issparse(X) else np.ascontiguousarray(X[:, d])
+        found = loops.distinct(entries, MAX_LEVELS)
+        if found.size == 0 and entries.size and entries.max() > 0:
+            return None
+        tables.append(np.concatenate([[0.0], np.sort(found.astype(np.float64))]))
     return tables
 
 

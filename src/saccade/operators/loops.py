@@ -153,13 +153,12 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
 def _code(x, borders, o, end):
     """The number of borders below x among borders[o:end], which ascend."""
     low, count = o, end - o
-    while count > 0:
+    while count > 1:  # no branch depends on x, so the processor never guesses wrong
         half = count >> 1
-        if borders[low + half] < x:
-            low += half + 1
-            count -= half + 1
-        else:
-            count = half
+        low += half * (borders[low + half - 1] < x)
+        count -= half
+    if count == 1:
+        low += borders[low] < x
     return low - o
 
 
@@ -279,22 +278,61 @@ def distinct(column, limit):
 
 
 @njit(nogil=True, cache=True)
-def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out, lanes):
+def guide_levels(level_starts, levels, first, last, guide):
+    """A first guess where a value lies, dimensions first..last: of the 2m steps up to the last of m levels, step q has
+    guide[2 * level_starts[d] + q] = the number of levels of dimension d below q steps.
+    """
+    for d in range(first, last):
+        o, count = level_starts[d], level_starts[d + 1] - level_starts[d]
+        top, q = levels[o + count - 1], 0
+        guide[2 * o : 2 * (o + count)] = 0
+        per_unit = 2 * count / top if top > 0 else 0.0
+        for b in range(count):
+            while q < 2 * count and q <= levels[o + b] * per_unit:
+                guide[2 * o + q] = b
+                q += 1
+
+
+@njit(nogil=True, cache=True)
+def interpolate(indptr, indices, data, level_starts, levels, guide, T, first, last, out, lanes):
     """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
 
     T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
+    Some rows at a time go by dimension, so that the table of one dimension at a time is in the cache.
     """
     one = T.dtype.type(1)
     dims = level_starts.size - 1
-    for i in range(first, last):
-        for k in range(indptr[i], indptr[i + 1]):
-            d, x = indices[k], data[k]
-            if not x > 0 or d >= dims or level_starts[d + 1] - level_starts[d] < 2:
+    heads = np.empty(dims + 1, np.int64)
+    for chunk in range(first, last, 8192):
+        end = min(chunk + 8192, last)
+        heads[:] = 0
+        for k in range(indptr[chunk], indptr[end]):
+            heads[min(indices[k], dims - 1) + 1] += 1
+        for d in range(dims):
+            heads[d + 1] += heads[d]
+        tails, rows, values = heads.copy(), np.empty(heads[dims], np.int32), np.empty(heads[dims])
+        for i in range(chunk, end):
+            for k in range(indptr[i], indptr[i + 1]):
+                if indices[k] < dims and data[k] > 0:  # dimensions and signs never seen add nothing
+                    d = indices[k]
+                    rows[tails[d]], values[tails[d]] = i, data[k]
+                    tails[d] += 1
+        for d in range(dims):
+            o, count = level_starts[d], level_starts[d + 1] - level_starts[d]
+            top = levels[o + count - 1]
+            if not top > 0:
                 continue
-            b = level_starts[d] + _code(x, levels, level_starts[d], level_starts[d + 1]) - 1
-            if b + 1 == level_starts[d + 1]:
-                fma_row(out, i, out, i, one, T, b, lanes)
-            else:
+            per_unit = 2 * count / top
+            for k in range(heads[d], tails[d]):
+                i, x = rows[k], values[k]
+                if x >= top:
+                    fma_row(out, i, out, i, one, T, o + count - 1, lanes)
+                    continue
+                b = o + guide[2 * o + min(int(x * per_unit), 2 * count - 1)]
+                while levels[b] >= x and b > o:
+                    b -= 1
+                while levels[b + 1] < x:
+                    b += 1
                 w = T.dtype.type((x - levels[b]) / (levels[b + 1] - levels[b]))
                 fma_row(out, i, out, i, one - w, T, b, lanes)
                 fma_row(out, i, out, i, w, T, b + 1, lanes)

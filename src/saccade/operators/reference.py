@@ -200,12 +200,28 @@ def distinct(
     return values if values.size <= limit else values[:0]
 
 
+def guide_levels(
+    level_starts: Array,  # (D+1,)
+    levels: Array,  # (levels,)
+    first: int,
+    last: int,
+    guide: Array,  # (2 levels,), changed
+) -> None:
+    """Step q of the 2m steps up to dimension d's last level: how many of its m levels lie below it."""
+    for d in range(first, last):
+        own = levels[level_starts[d] : level_starts[d + 1]]
+        per_unit = 2 * own.size / own[-1] if own[-1] > 0 else 0.0
+        for q in range(2 * own.size):
+            guide[2 * level_starts[d] + q] = (own * per_unit < q).sum() if per_unit or q == 0 else 0
+
+
 def interpolate(
     indptr: Array,  # (n+1,)
     indices: Array,  # (nnz,)
     data: Array,  # (nnz,)
     level_starts: Array,  # (D+1,)
     levels: Array,  # (levels,)
+    guide: Array,  # (2 levels,): not needed here
     T: Array,  # (levels, m)
     first: int,
     last: int,

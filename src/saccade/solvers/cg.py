@@ -22,6 +22,7 @@ from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
+ALONE_BELOW = 100_000  # numbers in a vector that one thread is done with before a second has woken up
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 
 
@@ -63,10 +64,10 @@ def solve_cg(
         step, done = _Cycle(N, r[:, open_], tol[open_], dtype, precondition).run(K, watch)
         x[:, open_] += step
         r = B - _apply(K, noise, x)
-        if done == 0 and dtype is np.float64:  # no direction is left: rounding has the last word
-            worst = np.abs(r).max(axis=0, initial=0.0)
-            return CGResult(x, iterations, worst, bool((worst <= tol).all()))
         iterations += done
+        now = np.abs(r).max(axis=0, initial=0.0)
+        if dtype is np.float64 and not (now < 0.5 * worst)[open_].any():  # rounding has the last word
+            return CGResult(x, iterations, now, bool((now <= tol).all()))
         dtype = np.float64
 
 
@@ -144,19 +145,18 @@ class _Cycle:
         z = self.M(self.r)
         fresh = self._sums("inner", (self.r, z))
         beta = fresh / self.rz
-        share(lambda _, a, b: loops.turn(z, beta, a, b, self.p, self.copy), len(z), thread_count())
+        threads = thread_count() if self.r.size > ALONE_BELOW else 1
+        share(lambda _, a, b: loops.turn(z, beta, a, b, self.p, self.copy), len(z), threads)
         self.rz = fresh
 
     def _worst(self, weight: Array) -> Array:
-        parts = np.zeros((thread_count(), self.columns.size))
+        parts = _apart(self.columns.size)
         self._run("smooth", (weight, self.x, self.r), (self.y, self.s), parts)
         return np.asarray(parts.max(axis=0))
 
     def _sums(self, loop: str, read: tuple[Array, ...], write: tuple[Array, ...] = (), rows: int = 1) -> Array:
         """The sums of a vector loop, (rows, m)."""
-        parts = np.zeros(
-            (thread_count(), self.columns.size) if rows == 1 else (thread_count(), rows, self.columns.size)
-        )
+        parts = _apart(self.columns.size) if rows == 1 else _apart(rows, self.columns.size)
         self._run(loop, read, write, parts)
         return np.asarray(parts.sum(axis=0))
 
@@ -164,5 +164,11 @@ class _Cycle:
         """Share a vector loop out over the rows; each thread has its own part for sums."""
         from saccade.solvers import loops
 
-        compiled = getattr(loops, loop)
-        share(lambda t, a, b: compiled(*read, a, b, *write, parts[t]), len(self.r), len(parts))
+        compiled, threads = getattr(loops, loop), len(parts) if self.r.size > ALONE_BELOW else 1
+        share(lambda t, a, b: compiled(*read, a, b, *write, parts[t]), len(self.r), threads)
+
+
+def _apart(*shape: int) -> Array:
+    """Zeros of a shape for each thread, far enough apart that no two threads write to one cache line."""
+    size = int(np.prod(shape))
+    return np.zeros((thread_count(), size + 16))[:, :size].reshape(thread_count(), *shape)

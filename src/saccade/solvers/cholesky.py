@@ -53,8 +53,9 @@ def factorise(
         return Factor(cholesky(A, lower=True, overwrite_a=True))
     except np.linalg.LinAlgError:
         largest = float(np.abs(K).max(initial=0.0))
+        enough = max(1e-12 * largest, 10.0 * float(noise.max()))
         raise InvalidInput(
             f"The kernel matrix with noise {noise.min():.3g} is not positive definite in float64 "
-            f"(its largest entry is {largest:.3g}). Raise `noise` to at least {1e-12 * max(largest, 1e-300):.1g}, "
+            f"(its largest entry is {largest:.3g}). Raise `noise` to {enough:.1g} or more, "
             "or drop repeated examples."
         ) from None

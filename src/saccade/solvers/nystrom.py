@@ -17,6 +17,7 @@ from saccade.operators.base import Operator
 Array = np.ndarray[Any, np.dtype[Any]]
 RANKS = (64, 128, 256, 512, 1024)
 PROBES = (256, 1024)  # examples whose kernel matrix tells the spectrum, roughly and well
+CAUTION = 0.8  # predicted share of plain CG's time that a preconditioner must not exceed: predictions err
 MEMORY = 50_000_000  # numbers that B may have
 
 
@@ -52,22 +53,24 @@ def choose_rank(
 ) -> int:
     """The rank with the least predicted time, 0 for none.
 
-    The eigenvalues of (n/m) K_mm stand for those of K. Plain CG spends an iteration on each of j outliers and then
-    about c √(λ_{j+1}/σ²); rank r leaves c √(λ_{r+1}/S). Costs are in numbers read; the constants are from
-    benchmarks/layouts.py, and only ratios matter.
+    The eigenvalues of K_mm tell those of K: √λ_j(n) = √λ_min + √(n/m) (√λ_j(m) − √λ_min), so that structure grows
+    with n and a flat tail does not. CG spends an iteration on each of j outliers and then about c √(1 + λ_{j+1}/σ²),
+    for the best j; rank r takes the first r outliers away. Costs are in numbers read; their constants are from
+    trials, and only ratios matter.
     """
     m = len(K_mm)
-    spectrum = np.maximum(np.linalg.eigvalsh(K_mm)[::-1], 0.0) * (n / m)
+    root = np.sqrt(np.maximum(np.linalg.eigvalsh(K_mm)[::-1], 0.0))
+    spectrum = np.square(root[-1] + np.sqrt(n / m) * (root - root[-1]))
     c = 4.0
     j = np.arange(m)
-    plain = float((j + c * np.sqrt(spectrum / noise + 1.0)).min())
+    after = j + c * np.sqrt(spectrum / noise + 1.0)  # iterations if j outliers take one each
+    plain = float(after.min())
     product = work * (1.0 + columns / 4.0)
-    best, best_cost = 0, plain * product
+    best, best_cost = 0, CAUTION * plain * product
     for rank in RANKS:
         if 2 * rank > m or n * rank > MEMORY:
             break
-        left = spectrum[rank:].sum() / n
-        iterations = c * np.sqrt(1.0 + spectrum[rank] / (noise + left))
+        iterations = float(after[rank:].min()) - rank
         build = rank / 16 * work * 5.0 + n * rank * rank / 50.0
         cost = build + iterations * (product + n * rank * (1.5 + columns / 12.0))
         if cost < best_cost:
