@@ -162,7 +162,7 @@ def test_levels_come_close_to_exact(binning: str) -> None:
     X, y = make_classification(1200, 20, n_informative=8, random_state=0)
     exact = GPClassifier().fit(X[:800], y[:800])
     binned = GPClassifier(levels=255, binning=binning).fit(X[:800], y[:800])
-    assert np.abs(exact.decision_function(X) - binned.decision_function(X)).max() < 0.1
+    assert np.abs(exact.decision_function(X) - binned.decision_function(X)).max() < 0.2
     assert binned.score(X[800:], y[800:]) == pytest.approx(exact.score(X[800:], y[800:]), abs=0.02)
 
 

@@ -25,12 +25,16 @@ def seconds(
     """The median time of one call."""
     if warm_up:
         work()
+    gc.collect()
+    gc.disable()  # as timeit does: collections would land on some repeats and not on others
     times = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
+    try:
+        for _ in range(repeats):
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+    finally:
+        gc.enable()
     return float(np.median(times))
 
 

@@ -16,7 +16,7 @@ from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 LONELINESS_BINS = 25
-PROBE_TOL = 0.4  # the trace errs by the square of the residual: a rough solve tells it to a percent
+ENERGY_TOL = 3e-3  # a probe has told the trace to about a percent when an iteration adds no more than this
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ def _iterate(
         K,
         wide,
         np.hstack([Y, Z]),
-        tol=np.append(np.full(m, tol), np.full(probes, max(tol, PROBE_TOL))),
+        tol=tol,
+        energy_tol=np.append(np.zeros(m), np.full(probes, ENERGY_TOL)),
         max_iter=max_iter,
         precondition=M,
         x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),

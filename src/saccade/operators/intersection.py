@@ -54,7 +54,8 @@ class Intersection(ABC):
         """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0."""
         dtype = np.dtype(dtype)  # np.float64 and its dtype are equal, but not as keys
         if dtype not in self._steps:
-            steps = np.diff(self.levels, prepend=0.0)
+            steps = self.levels.copy()
+            steps[1:] -= self.levels[:-1]
             first = self._starts[:-1][np.diff(self._starts) > 0]
             steps[first] = self.levels[first]
             self._steps[dtype] = steps.astype(dtype)
@@ -109,24 +110,20 @@ class SortedIntersection(Intersection):
         from saccade.operators import loops
 
         c, D, steps = self.codes, self.codes.shape[1], self.steps(np.float64)
-        column = np.repeat(np.arange(D), np.diff(c.starts))
-        last_of_ties = np.append((np.diff(self.levels) != 0) | (np.diff(column) != 0), True)[: column.size]
-        kept = np.bincount(column[last_of_ties], minlength=D) + 1  # one more for the level 0
-        level_starts = np.concatenate([[0], np.cumsum(kept)])
-        above_zero = np.ones(level_starts[-1], bool)
-        above_zero[level_starts[:-1]] = False
-        levels = np.zeros(level_starts[-1])
-        levels[above_zero] = self.levels[last_of_ties]
-        T = np.zeros((level_starts[-1], V.shape[1]))
+        level_starts = c.starts + np.arange(D + 1)  # each dimension's levels begin with 0; equal levels do no harm
+        levels = np.insert(self.levels, c.starts[:-1], 0.0)
+        T = np.empty((levels.size, V.shape[1]))
         for first in range(0, V.shape[1], 4):
             lanes = lane_tuple(min(V.shape[1] - first, 4))
-            block, part = padded(V, first, lanes), np.empty((c.values.size, len(lanes)))
+            block = padded(V, first, lanes)
+            part = T if len(lanes) == V.shape[1] else np.empty((levels.size, len(lanes)))
 
             def dims(_: int, a: int, b: int, block: Array = block, part: Array = part, lanes: Any = lanes) -> None:
                 loops.sorted_tables(c.starts, c.rows, steps, a, b, block, part, lanes)
 
             share(dims, D, thread_count())
-            T[above_zero, first : first + len(lanes)] = part[last_of_ties][:, : V.shape[1] - first]
+            if part is not T:
+                T[:, first : first + len(lanes)] = part[:, : V.shape[1] - first]
         return PiecewiseTables(level_starts, levels, T)
 
 

@@ -68,20 +68,20 @@ def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
 
 @njit(nogil=True, cache=True)
 def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
-    """T_k of `sorted_product` for every entry k: the table that predicts."""
+    """T_k of `sorted_product` for every entry k: the table that predicts, each dimension's after one row of zeros."""
     one = V.dtype.type(1)
     for d in range(first, last):
-        a, b = starts[d], starts[d + 1]
-        for k in range(b - 1, a - 1, -1):
+        a, length = starts[d], starts[d + 1] - starts[d]
+        o = a + d
+        for lane in range(len(lanes)):
+            T[o, lane] = 0
+        for p in range(length, 0, -1):
             for lane in range(len(lanes)):
-                T[k, lane] = V[rows[k], lane]
-            if k + 1 < b:
-                fma_row(T, k, T, k, one, T, k + 1, lanes)
-        for k in range(a, b):
-            for lane in range(len(lanes)):
-                T[k, lane] *= steps[k]
-            if k > a:
-                fma_row(T, k, T, k, one, T, k - 1, lanes)
+                T[o + p, lane] = V[rows[a + p - 1], lane]
+            if p < length:
+                fma_row(T, o + p, T, o + p, one, T, o + p + 1, lanes)
+        for p in range(1, length + 1):
+            fma_row(T, o + p, T, o + p - 1, steps[a + p - 1], T, o + p, lanes)
 
 
 @njit(nogil=True, cache=True)

@@ -34,10 +34,10 @@ def sorted_product(
     out: Array,  # (n, m)
 ) -> None:
     """out_i += Σ_d Σ_j min(x_id, x_jd) V_j over dimensions first..last."""
-    T = np.zeros((rows.size, V.shape[1]), out.dtype)
-    sorted_tables(starts, rows, steps, first, last, V, T)
     for d in range(first, last):
-        out[rows[starts[d] : starts[d + 1]]] += T[starts[d] : starts[d + 1]]
+        own = rows[starts[d] : starts[d + 1]]
+        x = np.cumsum(steps[starts[d] : starts[d + 1]])
+        out[own] += np.minimum.outer(x, x) @ V[own]
 
 
 def sorted_tables(
@@ -47,13 +47,14 @@ def sorted_tables(
     first: int,
     last: int,
     V: Array,  # (n, m)
-    T: Array,  # (entries, m)
+    T: Array,  # (entries + D, m)
 ) -> None:
-    """T_k = Σ_l min(x_k, x_l) V_row(l) over the entries l of k's own dimension, dimensions first..last."""
+    """T_k = Σ_l min(x_k, x_l) V_row(l) over the entries l of k's own dimension; each dimension begins with zeros."""
     for d in range(first, last):
         entries = slice(starts[d], starts[d + 1])
         x = np.cumsum(steps[entries])
-        T[entries] = np.minimum.outer(x, x) @ V[rows[entries]]
+        T[starts[d] + d] = 0
+        T[starts[d] + d + 1 : starts[d + 1] + d + 1] = np.minimum.outer(x, x) @ V[rows[entries]]
 
 
 def _entries(starts: Array, rows: Array | None, bases: Array, dims: int, block: int, d: int) -> tuple[slice, Array]:

@@ -42,26 +42,32 @@ def solve_cg(
     B: Array,  # (n, m)
     *,
     tol: float | Array = 1e-3,  # or (m,): one a column
+    energy_tol: Array | None = None,  # (m,)
     max_iter: int = 1000,
     precondition: Callable[[Array], Array] | None = None,  # R ↦ M⁻¹R
     x0: Array | None = None,  # (n, m)
     callback: Callable[[int, float], None] | None = None,  # (iteration, largest residual)
 ) -> CGResult:
-    """X with max |B − (K + N) X| ≤ tol in every column, or the best found in `max_iter` iterations."""
+    """X with max |B − (K + N) X| ≤ tol in every column, or the best found in `max_iter` iterations.
+
+    A column with `energy_tol` above 0 is also done when an iteration adds no more than that share to b·x. CG's b·x
+    grows towards bᵀ(K + N)⁻¹b, and far sooner than the residual falls: enough where only that number is wanted.
+    """
     x = np.zeros_like(B) if x0 is None else x0.copy()
     r = B - _apply(K, noise, x) if x0 is not None else B.copy()
     tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
     single = tol.min(initial=1.0) >= SINGLE_FROM and K.diag().max(initial=0.0) < LARGEST_SINGLE
     dtype = np.float32 if single else np.float64
+    energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
     iterations = 0
     while True:
         worst = np.abs(r).max(axis=0, initial=0.0)
-        open_ = np.flatnonzero(~(worst <= tol))
+        open_ = np.flatnonzero(~(worst <= tol) & ((energy_tol == 0) | (iterations == 0)))
         if open_.size == 0 or iterations >= max_iter:
             return CGResult(x, iterations, worst, open_.size == 0)
         N = noise[:, open_] if noise.shape[1] > 1 else noise
         watch = _Watch(iterations, max_iter, float(worst.max()), float(tol.min()), callback)
-        step, done = _Cycle(N, r[:, open_], tol[open_], dtype, precondition).run(K, watch)
+        step, done = _Cycle(N, r[:, open_], tol[open_], energy_tol[open_], dtype, precondition).run(K, watch)
         x[:, open_] += step
         r = B - _apply(K, noise, x)
         iterations += done
@@ -94,8 +100,11 @@ def _apply(K: Operator, noise: Array, V: Array) -> Array:
 class _Cycle:
     """One run of smoothed CG on (K + N) X = B from zero; a column leaves at its `tol`, or where rounding stops it."""
 
-    def __init__(self, noise: Array, B: Array, tol: Array, dtype: Any, M: Callable[[Array], Array] | None) -> None:
+    def __init__(
+        self, noise: Array, B: Array, tol: Array, energy_tol: Array, dtype: Any, M: Callable[[Array], Array] | None
+    ) -> None:
         self.noise, self.tol, self.dtype = noise, tol, dtype
+        self.energy_tol, self.energy = energy_tol, np.zeros_like(tol)
         self.M = M or (lambda R: R)
         self.columns = np.arange(B.shape[1])  # those still running
         self.answer = np.zeros_like(B)
@@ -109,31 +118,35 @@ class _Cycle:
         """The solution, and the number of iterations made."""
         done = 0
         while self.columns.size and done < watch.left:
-            worst, sound = self._iterate(K)
+            worst, going_on = self._iterate(K)
             done += 1
             watch(done, float(worst.max()))
-            self._release(sound & (worst > self.tol))
+            self._release(going_on & (worst > self.tol))
             if self.columns.size:
                 self._turn()
         self.answer[:, self.columns] = self.y
         return self.answer, done
 
     def _iterate(self, K: Operator) -> tuple[Array, Array]:
-        """A step along p; returns each column's max-norm and whether its step was sound."""
+        """A step along p; returns each column's max-norm and whether there is reason for another."""
         q = np.empty_like(self.p)
         pq = self._sums("finish_product", (K.matmul(self.copy), self.noise, self.p), (q,))
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
         step = np.divide(self.rz, pq, out=np.zeros_like(pq), where=sound)
         gaps, along = self._sums("descend", (step, self.p, q), (self.x, self.r, self.s), rows=2)
         weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-        return self._worst(weight), sound
+        gain = step * self.rz
+        self.energy += gain
+        return self._worst(weight), sound & (gain > self.energy_tol * self.energy)
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
         if stay.all():
             return
-        self.answer[:, self.columns[~stay]] = self.y[:, ~stay]
+        best = np.where(self.energy_tol > 0, self.x, self.y)  # CG's own iterate has the energy
+        self.answer[:, self.columns[~stay]] = best[:, ~stay]
         self.columns, self.tol, self.rz = self.columns[stay], self.tol[stay], self.rz[stay]
+        self.energy, self.energy_tol = self.energy[stay], self.energy_tol[stay]
         self.noise = self.noise[:, stay] if self.noise.shape[1] > 1 else self.noise
         for name in ("x", "r", "s", "y", "p"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, stay]))
