@@ -75,7 +75,7 @@ def _iterate(
 ) -> Posterior:
     n, m = Y.shape
     shared = noise.mean(axis=1, keepdims=True)
-    probes = 1 + (-m - 1) % 4  # as many as fill the lanes of the product
+    probes = 1 if m == 1 else 1 + (-m - 1) % 4  # as many as fill the lanes of the product
     Z = rng.choice([-1.0, 1.0], (n, probes))
     M = precondition(K, shared[:, 0], m, submatrix, rng)
     wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, probes, axis=1)])

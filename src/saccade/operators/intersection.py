@@ -8,7 +8,8 @@ One pass in and one pass out, whatever the number of columns of V:
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +23,9 @@ Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kern
 
 class Intersection(ABC):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
+
+    alone: ClassVar[int] = 1
+    """So many columns go one by one: cheaper than the lanes they would share."""
 
     def __init__(self, codes: Codes, transform: Levels) -> None:
         starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
@@ -43,11 +47,13 @@ class Intersection(ABC):
         V: Array,  # (n, m)
     ) -> Array:  # (n, m)
         """K V in O(non-zeros · m)."""
-        out = np.empty_like(V)
-        for first in range(0, V.shape[1], 16):
-            lanes = lane_tuple(min(V.shape[1] - first, 16))
+        out, first = np.empty_like(V), 0
+        while first < V.shape[1]:
+            left = V.shape[1] - first
+            lanes = lane_tuple(1 if left <= self.alone else left)
             product = self._product(padded(V, first, lanes), lanes)
-            out[:, first : first + len(lanes)] = product[:, : V.shape[1] - first]
+            out[:, first : first + len(lanes)] = product[:, :left]
+            first += len(lanes)
         return out
 
     def steps(self, dtype: Any) -> Array:
@@ -61,9 +67,13 @@ class Intersection(ABC):
             self._steps[dtype] = steps.astype(dtype)
         return self._steps[dtype]
 
-    @abstractmethod
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
+        return self._diagonal.copy()
+
+    @cached_property
+    @abstractmethod
+    def _diagonal(self) -> Array: ...
 
     @abstractmethod
     def tables(
@@ -80,8 +90,10 @@ class SortedIntersection(Intersection):
     """Exact, for any number of distinct values; threads share the dimensions."""
 
     codes: SortedColumns
+    alone = 2
 
-    def diag(self) -> Array:
+    @cached_property
+    def _diagonal(self) -> Array:
         return np.bincount(self.codes.rows, weights=self.levels, minlength=self.codes.shape[0])
 
     def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
@@ -132,7 +144,8 @@ class BinnedIntersection(Intersection):
 
     codes: CodeBlocks
 
-    def diag(self) -> Array:
+    @cached_property
+    def _diagonal(self) -> Array:
         return self._look_up(self.levels[:, None], (0,))[:, 0]
 
     def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
