@@ -210,6 +210,35 @@ def test_two_threads_counts_give_one_answer(digits: Any, monkeypatch: Any) -> No
     np.testing.assert_allclose(*answers, atol=1e-7)
 
 
+@pytest.mark.parametrize("kernel", [HIK(), RBF(20.0)])
+def test_an_interrupted_fit_changes_nothing(digits: Any, monkeypatch: Any, kernel: Any) -> None:
+    X, Z, y, _ = digits
+    model = GPClassifier(kernel).fit(X, y)
+    before = model.predict_proba(Z)
+
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("saccade.estimators.base.solve", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.partial_fit(X, np.full(len(y), 77))
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X[:50], y[:50])
+    np.testing.assert_array_equal(model.predict_proba(Z), before)
+    model.partial_fit(X, y)  # and it goes on
+    assert model.classes_.size == 10
+
+
+def test_the_callers_array_may_change_after_fit(digits: Any) -> None:
+    X, Z, y, _ = digits
+    mine = X.copy()
+    model = GPClassifier(RBF(20.0)).fit(mine, y)
+    before = model.predict_proba(Z)
+    mine[:] = 0.0
+    np.testing.assert_array_equal(model.predict_proba(Z), before)
+
+
 # Bad and unusual input: the right answer, or one clear error.
 
 X4 = np.array([[0.0, 1.0], [1.0, 0.0], [0.2, 0.9], [0.8, 0.1]])

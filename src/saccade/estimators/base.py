@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, Self
 
@@ -54,6 +55,17 @@ class GaussianProcess(BaseEstimator):
         fresh: Kernel = clone(kernel)
         return fresh
 
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If the block fails or is interrupted, the estimator is what it was before."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), float(self.noise))
         return noise if weight is None else noise / weight[:, None]
@@ -69,7 +81,7 @@ class GaussianProcess(BaseEstimator):
             self._codes = encode(split, self.levels, self.binning)
             self.kernel_ = kernel.fit_codes(self._codes, weight)
         else:
-            self._X = X
+            self._X = X.copy()  # predictions need it as it is now
             self.kernel_ = kernel.fit(X)
         return self._solve(Y, weight, lambda rows: self.kernel_(X[rows]))
 

@@ -78,51 +78,53 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) with labels y (n,). `sample_weight` w divides an example's noise: as good as w copies."""
-        X, y = check_rows(self, X, y=y, reset=True)
-        check_classification_targets(y)
-        X, y, weight = _weighed(X, y, check_weight(sample_weight, X))
-        self._forget()
-        self.classes_, self._label = np.unique(y, return_inverse=True)
-        self._weight = weight
-        self._check_classes()
-        self._calibrate(self._train(X, self._targets(), weight))
+        with self._all_or_nothing():
+            X, y = check_rows(self, X, y=y, reset=True)
+            check_classification_targets(y)
+            self._begin(X, y, None, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add examples, and classes if there are new ones; the solver starts from the last solution.
 
         With levels=None the result is that of `fit` on all examples, up to `tol`. With a number of levels, the levels
-        of the first call stay.
+        of the first call stay. The first call may name `classes` that have no example yet.
         """
-        if not hasattr(self, "classes_"):
-            if classes is None:
-                return self.fit(X, y, sample_weight)
-            return self._first_fit(X, y, classes, sample_weight)
-        if not hasattr(self, "_label"):
+        first = not hasattr(self, "classes_")
+        if not first and not hasattr(self, "_label"):
             raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
-        X, y = check_rows(self, X, y=y, reset=False)
-        check_classification_targets(y)
+        with self._all_or_nothing():
+            X, y = check_rows(self, X, y=y, reset=first)
+            check_classification_targets(y)
+            if first:
+                self._begin(X, y, classes, sample_weight)
+            else:
+                self._continue(X, y, np.asarray([] if classes is None else classes), sample_weight)
+        return self
+
+    def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> None:
+        X, y, self._weight = _weighed(X, y, check_weight(sample_weight, X))
+        classes = np.unique(y if classes is None else classes)
+        for name in ("_codes", "_X", "_tops"):
+            self.__dict__.pop(name, None)
+        unknown = np.setdiff1d(y, classes)
+        if unknown.size:
+            raise InvalidInput(f"`y` has the label {unknown.tolist()[0]!r}, which is not among `classes`.")
+        if classes.size < 2:
+            raise InvalidInput(
+                f"`y` must have at least two classes, got 1 class: {classes.tolist()}. Add examples of another class."
+            )
+        self.classes_ = classes
+        self._label = np.searchsorted(classes, y)
+        self._calibrate(self._train(X, self._targets(), self._weight))
+
+    def _continue(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> None:
         X, y, weight = _weighed(X, y, check_weight(sample_weight, X))
         if weight is not None or self._weight is not None:
             old = np.ones(self._label.size) if self._weight is None else self._weight
             self._weight = np.append(old, np.ones(y.size) if weight is None else weight)
-        start = self._grow(y, np.asarray([] if classes is None else classes))
+        start = self._grow(y, classes)
         self._calibrate(self._extend(X, self._targets(), self._weight, start))
-        return self
-
-    def _first_fit(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        """A first batch for classes that need not all be in it yet."""
-        X, y = check_rows(self, X, y=y, reset=True)
-        X, y, self._weight = _weighed(X, y, check_weight(sample_weight, X))
-        self._forget()
-        self.classes_ = np.unique(classes)
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise InvalidInput(f"`y` has the label {unknown[0]!r}, which is not among `classes`.")
-        self._label = np.searchsorted(self.classes_, y)
-        self._check_classes()
-        self._calibrate(self._train(X, self._targets(), self._weight))
-        return self
 
     def _grow(self, y: Array, classes: Array) -> Array:
         """Take in new labels; returns the old α in the new shape, zero for what is new."""
@@ -138,17 +140,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         else:
             start[: len(alpha), moved] = class_means(alpha)
         return start
-
-    def _forget(self) -> None:
-        for name in ("_codes", "_X", "_tops"):
-            self.__dict__.pop(name, None)
-
-    def _check_classes(self) -> None:
-        if self.classes_.size < 2:
-            only = self.classes_.tolist()
-            raise InvalidInput(
-                f"`y` must have at least two classes, got 1 class: {only}. Add examples of another class."
-            )
 
     def _targets(self) -> Array:  # (n, 1) or (n, M)
         """Labels ±1, one column a class; one column for two classes."""

@@ -53,8 +53,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) and y (n,) or (n, m)."""
-        self.__dict__.pop("_y", None)
-        return self._take(X, y, sample_weight, reset=True)
+        with self._all_or_nothing():
+            for name in ("_y", "_codes", "_X", "_tops"):
+                self.__dict__.pop(name, None)
+            self._take(X, y, sample_weight, reset=True)
+        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
@@ -62,9 +65,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return self.fit(X, y, sample_weight)
         if not hasattr(self, "_y"):
             raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
-        return self._take(X, y, sample_weight, reset=False)
+        with self._all_or_nothing():
+            self._take(X, y, sample_weight, reset=False)
+        return self
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Self:
+    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> None:
         X, y = check_rows(self, X, y=y, reset=reset, multi_output=True, y_numeric=True)
         weight = check_weight(sample_weight, X)
         if weight is not None:
@@ -72,7 +77,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if not hasattr(self, "_y"):
             self._y, self._weight = y.astype(np.float64), weight
             self._train(X, self._normalised(), weight)
-            return self
+            return
         if y.shape[1:] != self._y.shape[1:]:
             raise InvalidInput(f"`y` must have the shape (n, {self._y.shape[1:]}) of the first call, got {y.shape}.")
         scale, alpha = self._scale, self._posterior.alpha
@@ -83,7 +88,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         Y = self._normalised()
         start = np.vstack([alpha * (scale / self._scale), np.zeros((len(y), Y.shape[1]))])
         self._extend(X, Y, self._weight, start)
-        return self
 
     def _normalised(self) -> Array:  # (n, m)
         Y = self._y.reshape(len(self._y), -1)

@@ -182,8 +182,10 @@ def encode_as(
 
 
 def _block_rows(n: int) -> int:
-    """Rows of a block when there are n in all: every thread gets its share."""
-    return max(1, min(BLOCK_ROWS, -(-n // thread_count())))
+    """Rows of a block when there are n in all: at most BLOCK_ROWS, and every thread gets as many as the others."""
+    threads = thread_count()
+    blocks = threads * -(-n // (BLOCK_ROWS * threads))
+    return max(1, -(-n // max(blocks, 1)))
 
 
 def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, None, Array]:

@@ -11,45 +11,61 @@ which no tree needs, has the sum of all h.
 
 from numba import njit
 
+ROWS = 256  # rows that go column by column: sums stay in registers, and the rows in the first-level cache
+sums_may_regroup = njit(nogil=True, cache=True, fastmath={"reassoc"})  # so that they run in parallel lanes
 
-@njit(nogil=True, cache=True)
+
+@sums_may_regroup
 def finish_product(Kp, noise, p, first, last, q, sums):
     """q = K p + N p, given K p; sums_j += p·q of column j."""
     shared = noise.shape[1] == 1
-    for i in range(first, last):
+    for start in range(first, last, ROWS):
         for j in range(p.shape[1]):
-            q[i, j] = Kp[i, j] + noise[i, 0 if shared else j] * p[i, j]
-            sums[j] += p[i, j] * q[i, j]
+            total = 0.0
+            for i in range(start, min(start + ROWS, last)):
+                q[i, j] = Kp[i, j] + noise[i, 0 if shared else j] * p[i, j]
+                total += p[i, j] * q[i, j]
+            sums[j] += total
 
 
-@njit(nogil=True, cache=True)
+@sums_may_regroup
 def descend(step, p, q, first, last, x, r, s, sums):
     """x += step p, r −= step q; with the gap s − r to the smoothed residual, sums += (gap·gap, s·gap)."""
-    for i in range(first, last):
+    for start in range(first, last, ROWS):
         for j in range(p.shape[1]):
-            x[i, j] += step[j] * p[i, j]
-            r[i, j] -= step[j] * q[i, j]
-            gap = s[i, j] - r[i, j]
-            sums[0, j] += gap * gap
-            sums[1, j] += s[i, j] * gap
+            length = along = 0.0
+            for i in range(start, min(start + ROWS, last)):
+                x[i, j] += step[j] * p[i, j]
+                r[i, j] -= step[j] * q[i, j]
+                gap = s[i, j] - r[i, j]
+                length += gap * gap
+                along += s[i, j] * gap
+            sums[0, j] += length
+            sums[1, j] += along
 
 
-@njit(nogil=True, cache=True)
+@sums_may_regroup
 def smooth(share, x, r, first, last, y, s, worst):
     """y += share (x − y), s += share (r − s); worst_j = max |s| of column j."""
-    for i in range(first, last):
+    for start in range(first, last, ROWS):
         for j in range(x.shape[1]):
-            y[i, j] += share[j] * (x[i, j] - y[i, j])
-            s[i, j] += share[j] * (r[i, j] - s[i, j])
-            worst[j] = max(worst[j], abs(s[i, j]))
+            most = worst[j]
+            for i in range(start, min(start + ROWS, last)):
+                y[i, j] += share[j] * (x[i, j] - y[i, j])
+                s[i, j] += share[j] * (r[i, j] - s[i, j])
+                most = max(most, abs(s[i, j]))
+            worst[j] = most
 
 
-@njit(nogil=True, cache=True)
+@sums_may_regroup
 def inner(r, z, first, last, sums):
     """sums_j += r·z of column j."""
-    for i in range(first, last):
+    for start in range(first, last, ROWS):
         for j in range(r.shape[1]):
-            sums[j] += r[i, j] * z[i, j]
+            total = 0.0
+            for i in range(start, min(start + ROWS, last)):
+                total += r[i, j] * z[i, j]
+            sums[j] += total
 
 
 @njit(nogil=True, cache=True)
