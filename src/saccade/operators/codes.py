@@ -103,7 +103,8 @@ def _sort_columns(
     values = C.data.astype(np.float64, copy=False)
     rows = C.indices.astype(np.uint16 if X.shape[0] <= 65_536 else np.int32)
 
-    share(lambda _, a, b: loops.sort_columns(starts, a, b, values, rows), X.shape[1], thread_count())
+    bits = values.view(np.int64)
+    share(lambda _, a, b: loops.sort_columns(starts, a, b, values, bits, rows), X.shape[1], thread_count())
     return SortedColumns(X.shape, starts, rows, values)
 
 
@@ -116,10 +117,10 @@ def _distinct_levels(
     tables: list[Array] = []
     for d in range(X.shape[1]):
         entries = X.data[X.indptr[d] : X.indptr[d + 1]] if sp.issparse(X) else np.ascontiguousarray(X[:, d])
-        found = loops.distinct(entries, MAX_LEVELS)
+        found = loops.distinct(entries.astype(np.float64).view(np.int64), MAX_LEVELS)
         if found.size == 0 and entries.size and entries.max() > 0:
             return None
-        tables.append(np.concatenate([[0.0], np.sort(found.astype(np.float64))]))
+        tables.append(np.append(0.0, np.sort(found.view(np.float64))))
     return tables
 
 

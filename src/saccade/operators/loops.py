@@ -204,13 +204,12 @@ def encode_dense(X, borders, border_starts, first, last, start, codes):
 
 
 @njit(nogil=True, cache=True)
-def sort_columns(starts, first, last, values, rows):
+def sort_columns(starts, first, last, values, bits, rows):
     """Sort the entries of dimensions first..last by their positive values, in place; `rows` moves along.
 
-    Positive floats are ordered like their bits, so the leading bits of the bits above the smallest tell a bucket; there
-    are about as many buckets as entries, and insertion finishes each. A crowded bucket falls back to argsort.
+    `bits` are the same numbers seen as integers, which are ordered alike: their leading bits above the smallest tell a
+    bucket. There are as many buckets as entries, and Shell's insertion finishes each.
     """
-    bits = values.view(np.int64)
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
@@ -219,11 +218,13 @@ def sort_columns(starts, first, last, values, rows):
         a, count = starts[d], starts[d + 1] - starts[d]
         if count < 2:
             continue
-        low, high = bits[a : a + count].min(), bits[a : a + count].max()
-        shift = 0
+        low = high = bits[a]
+        for k in range(a, a + count):
+            low, high = min(low, bits[k]), max(high, bits[k])
+            heads[k - a] = 0
+        heads[count] = shift = 0
         while (high - low) >> shift >= count:
             shift += 1
-        heads[: count + 1] = 0
         for k in range(a, a + count):
             heads[((bits[k] - low) >> shift) + 1] += 1
         for b in range(count):
@@ -232,20 +233,28 @@ def sort_columns(starts, first, last, values, rows):
             b = (bits[k] - low) >> shift
             some_values[heads[b]], some_rows[heads[b]] = values[k], rows[k]
             heads[b] += 1  # in the end, where the bucket ends
+        for k in range(count):
+            values[a + k], rows[a + k] = some_values[k], some_rows[k]
         start = 0
         for b in range(count):
-            end = heads[b]
-            if end - start > 64:
-                order = np.argsort(some_values[start:end], kind="mergesort")
-                some_values[start:end] = some_values[start:end][order]
-                some_rows[start:end] = some_rows[start:end][order]
-            for k in range(start, end):  # insertion, into the place where the column lives
-                x, row, at = some_values[k], some_rows[k], a + k
-                while at > a + start and values[at - 1] > x:
-                    values[at], rows[at] = values[at - 1], rows[at - 1]
-                    at -= 1
-                values[at], rows[at] = x, row
-            start = end
+            _shell_sort(values, rows, a + start, a + heads[b])
+            start = heads[b]
+
+
+@njit(nogil=True, cache=True)
+def _shell_sort(values, rows, start, end):
+    """Insertion over shrinking gaps: plain insertion for a few entries, no quadratic time for many."""
+    gap = 1
+    while gap < (end - start) // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(start + gap, end):
+            x, row, at = values[k], rows[k], k
+            while at >= start + gap and values[at - gap] > x:
+                values[at], rows[at] = values[at - gap], rows[at - gap]
+                at -= gap
+            values[at], rows[at] = x, row
+        gap //= 3
 
 
 @njit(nogil=True, cache=True)
@@ -256,23 +265,24 @@ def column_max(indices, data, first, last, out):
 
 
 @njit(nogil=True, cache=True)
-def distinct(column, limit):
-    """The distinct positive values of a column, unsorted; an empty array when there are more than `limit`."""
+def distinct(bits, limit):
+    """The distinct positive numbers of a column, unsorted; an empty array when there are more than `limit`.
+
+    Floats come as their bits: positive floats are positive integers, zeros and negative ones are not.
+    """
     slots = 4 * limit
-    table = np.zeros(slots, column.dtype)
-    found = np.empty(limit, column.dtype)
+    table, found = np.zeros(slots, np.int64), np.empty(limit, np.int64)
     count = 0
-    for x in column:
-        if not x > 0:
+    for x in bits:
+        if x <= 0:
             continue
-        slot = hash(x) % slots
+        slot = ((x ^ (x >> 29) ^ (x >> 47)) & 0x7FFFFFFF) % slots
         while table[slot] != 0 and table[slot] != x:
             slot = slot + 1 if slot + 1 < slots else 0
         if table[slot] == 0:
             if count == limit:
                 return found[:0]
-            table[slot] = x
-            found[count] = x
+            table[slot] = found[count] = x
             count += 1
     return found[:count]
 

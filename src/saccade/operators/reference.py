@@ -173,8 +173,8 @@ def encode_dense(
         codes[at : at + X.shape[0]] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], X[:, d])
 
 
-def sort_columns(starts: Array, first: int, last: int, values: Array, rows: Array) -> None:
-    """Each dimension's entries in ascending order of value; equal values stay in their order."""
+def sort_columns(starts: Array, first: int, last: int, values: Array, bits: Array, rows: Array) -> None:
+    """Each dimension's entries in ascending order of value."""
     for d in range(first, last):
         column = slice(starts[d], starts[d + 1])
         order = np.argsort(values[column], kind="stable")
@@ -193,12 +193,12 @@ def column_max(
 
 
 def distinct(
-    column: Array,  # (n,)
+    bits: Array,  # (k,) int64
     limit: int,
-) -> Array:  # (at most limit,)
-    """The distinct positive values, in any order; none when there are more than `limit`."""
-    values: Array = np.unique(column[column > 0])
-    return values if values.size <= limit else values[:0]
+) -> Array:
+    """The distinct positive numbers, ascending; none when there are more than `limit`."""
+    found = np.unique(bits[bits > 0])
+    return found if found.size <= limit else found[:0]
 
 
 def guide_levels(
