@@ -1,5 +1,6 @@
 """GPClassifier against dense algebra, and what each kind of bad input gets."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from saccade import GPClassifier
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.kernels import HIK, RBF, Laplacian, Power, Weights
+from saccade.kernels import HIK, RBF, Laplacian, Linear, Power, Weights
 from saccade.scores.probability import class_means, expected_calibration_error
 from tests.tolerances import assert_close
 
@@ -237,6 +238,67 @@ def test_the_callers_array_may_change_after_fit(digits: Any) -> None:
     before = model.predict_proba(Z)
     mine[:] = 0.0
     np.testing.assert_array_equal(model.predict_proba(Z), before)
+
+
+@pytest.mark.parametrize("noise", [1e-1, 1e-2, 1e-3])
+def test_estimated_calibration_at_any_noise(noise: float) -> None:
+    """Slow convergence must not end the probes early: probabilities stay near those of the exact formula."""
+    X, y = load_digits(return_X_y=True)
+    exact = GPClassifier(noise=noise).fit(X[:1400], y[:1400])
+    estimated = GPClassifier(noise=noise, solver="cg", tol=1e-2, max_iter=3000, random_state=0).fit(X[:1400], y[:1400])
+    assert estimated.sharpness_ == pytest.approx(exact.sharpness_, rel=0.25)
+
+
+@pytest.mark.parametrize("levels", [None, 8])
+def test_a_dimension_of_subnormal_values(levels: int | None) -> None:
+    X = np.random.default_rng(0).random((400, 3))
+    X[:, 2] *= 1e-310
+    y = (X[:, 0] > 0.5).astype(int)
+    model = GPClassifier(levels=levels).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    assert model.score(X, y) > 0.9
+    assert model.quantized().score(X, y) > 0.9
+
+
+def test_one_outlier_among_the_values() -> None:
+    X = np.random.default_rng(0).random((500, 2))
+    X[0] = 1e9
+    y = (X[:, 0] > 0.5).astype(int)
+    model = GPClassifier(HIK(scale=1.0), noise=0.01).fit(X, y)
+    k = np.minimum(X[:, None], X[None]).sum(axis=2)
+    np.testing.assert_allclose(model.decision_function(X), (k @ model._posterior.alpha)[:, 0], rtol=1e-6, atol=1e-6)
+
+
+def test_labels_of_partial_fit_keep_their_length_and_kind(digits: Any) -> None:
+    X, _, y, _ = digits
+    words = np.where(y < 5, "cat", "dog")
+    model = GPClassifier().fit(X, words)
+    model.partial_fit(X[y < 5], words[y < 5], classes=["cat", "giraffe"])
+    assert model.classes_.tolist() == ["cat", "dog", "giraffe"]
+    with pytest.raises(InvalidInput, match="one kind"):
+        model.partial_fit(X, y)
+
+
+def test_parameters_that_must_not_change_between_calls(digits: Any) -> None:
+    X, _, y, _ = digits
+    X = X + np.random.default_rng(0).random(X.shape)  # more than 255 values: the exact layout
+    with pytest.raises(InvalidParameter, match="levels"):
+        GPClassifier().fit(X, y).set_params(levels=255).partial_fit(X, y)
+    with pytest.raises(InvalidParameter, match="one kind"):
+        GPClassifier(RBF(20.0)).fit(X, y).set_params(kernel=HIK()).partial_fit(X, y)
+    with pytest.raises(InvalidParameter, match="one weight a dimension"):
+        HIK(Weights([1.0, 2.0]), scale=1.0)(np.ones((2, 5)))
+
+
+def test_pickled_and_float32_models_predict_the_same(digits: Any) -> None:
+    X, Z, y, _ = digits
+    for kernel in (HIK(), RBF(20.0), Linear()):
+        model = GPClassifier(kernel).fit(X, y)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(Z), model.predict_proba(Z))
+        single = GPClassifier(kernel).fit(X.astype(np.float32), y)
+        np.testing.assert_allclose(
+            single.decision_function(Z.astype(np.float32)), model.decision_function(Z), atol=1e-6
+        )
 
 
 # Bad and unusual input: the right answer, or one clear error.

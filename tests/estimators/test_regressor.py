@@ -56,7 +56,7 @@ def test_partial_fit_is_fit_on_everything(diabetes: Any) -> None:
     parts = GPRegressor(solver="cg", tol=1e-10, random_state=0).partial_fit(X[:200], y[:200])
     parts.partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(parts.predict(X), GPRegressor().fit(X, y).predict(X), rtol=1e-6)
-    with pytest.raises(InvalidInput, match="first call"):
+    with pytest.raises(InvalidInput, match="as in the first call"):
         parts.partial_fit(X, np.column_stack([y, y]))
 
 
@@ -83,3 +83,21 @@ def test_weights_count_as_copies(diabetes: Any) -> None:
     weighed = GPRegressor(RBF(0.1)).fit(X, y, sample_weight=weight)
     copied = GPRegressor(RBF(0.1)).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert_close(weighed.predict(X), copied.predict(X))
+
+
+def test_a_loaded_model_can_be_fitted_again_to_other_data(diabetes: Any, tmp_path: Any) -> None:
+    X, y = diabetes
+    GPRegressor().fit(X, y).save(tmp_path / "m.saccade")
+    again = load(tmp_path / "m.saccade").fit(X * 100, y)
+    assert_close(again.predict(X * 100), GPRegressor().fit(X * 100, y).predict(X * 100))
+
+
+def test_latent_variance_and_targets_too_large(diabetes: Any) -> None:
+    X, y = diabetes
+    model = GPRegressor().fit(X, y)
+    mean, std = model.predict(X[:5], return_std=True)
+    latent = model.latent_mean_and_variance(X[:5])
+    assert_close(latent[0], mean)
+    assert_close(latent[1], std**2)
+    with pytest.raises(InvalidInput, match="too large"):
+        model.fit(X, y * 1e200)

@@ -56,15 +56,14 @@ class GaussianProcess(BaseEstimator):
         return fresh
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """If the block fails or is interrupted, the estimator is what it was before."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+    def _replacing(self) -> Iterator[Self]:
+        """A copy to train; it becomes this estimator when the block ends well.
+
+        A failure or an interruption changes nothing, and other threads predict with the old model until then.
+        """
+        new = copy(self)
+        yield new
+        self.__dict__ = new.__dict__
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), float(self.noise))
@@ -81,21 +80,22 @@ class GaussianProcess(BaseEstimator):
             self._codes = encode(split, self.levels, self.binning)
             self.kernel_ = kernel.fit_codes(self._codes, weight)
         else:
-            self._X = X.copy()  # predictions need it as it is now
+            X = X.astype(np.float64)  # a copy: predictions need it as it is now
+            self._X = X
             self.kernel_ = kernel.fit(X)
         return self._solve(Y, weight, lambda rows: self.kernel_(X[rows]))
 
     def _extend(self, X: Any, Y: Array, weight: Array | None, start: Array) -> Posterior:
         """The posterior with the rows of X appended; α starts where it was."""
         kernel = self._check_parameters()
-        if isinstance(kernel, HIK) and hasattr(self, "_codes"):
+        if isinstance(kernel, HIK) != hasattr(self, "_codes"):
+            raise InvalidParameter("`kernel` must stay of one kind between calls of partial_fit. Call fit instead.")
+        if isinstance(kernel, HIK):
             split = split_signs(X)
             self._tops = _larger(self._tops, column_max(split))
             self._codes = append(self._codes, split, self.levels, self.binning)
             self.kernel_ = kernel.fit_codes(self._codes, weight)
             return self._solve(Y, weight, lambda rows: self.kernel_(decode(self._codes, rows)), start)
-        if not hasattr(self, "_X"):
-            raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
         self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
         self.kernel_ = kernel.fit(self._X)
         return self._solve(Y, weight, lambda rows: self.kernel_(self._X[rows]), start)
@@ -140,7 +140,7 @@ class GaussianProcess(BaseEstimator):
             return self.tables_.walk(split_signs(sp.csr_matrix(X)))
         if isinstance(self.tables_, PiecewiseTables):
             return self.tables_.walk(self.kernel_.features(X))
-        return np.asarray(self.kernel_(X, self._X) @ self._posterior.alpha)
+        return np.asarray(self.kernel_(X.astype(np.float64), self._X) @ self._posterior.alpha)
 
     def _variance(self, X: Any) -> Array:  # (n, 1) or (n, m)
         """k** − k*ᵀ(K + N)⁻¹k* for every row of checked X, exactly; one column when all outputs share the noise."""

@@ -78,10 +78,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) with labels y (n,). `sample_weight` w divides an example's noise: as good as w copies."""
-        with self._all_or_nothing():
-            X, y = check_rows(self, X, y=y, reset=True)
+        with self._replacing() as new:
+            X, y = check_rows(new, X, y=y, reset=True)
             check_classification_targets(y)
-            self._begin(X, y, None, sample_weight)
+            new._begin(X, y, None, sample_weight)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -93,13 +93,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         first = not hasattr(self, "classes_")
         if not first and not hasattr(self, "_label"):
             raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
-        with self._all_or_nothing():
-            X, y = check_rows(self, X, y=y, reset=first)
+        with self._replacing() as new:
+            X, y = check_rows(new, X, y=y, reset=first)
             check_classification_targets(y)
             if first:
-                self._begin(X, y, classes, sample_weight)
+                new._begin(X, y, classes, sample_weight)
             else:
-                self._continue(X, y, np.asarray([] if classes is None else classes), sample_weight)
+                new._continue(X, y, y if classes is None else np.concatenate([y, np.asarray(classes)]), sample_weight)
         return self
 
     def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> None:
@@ -123,14 +123,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if weight is not None or self._weight is not None:
             old = np.ones(self._label.size) if self._weight is None else self._weight
             self._weight = np.append(old, np.ones(y.size) if weight is None else weight)
+        if (classes.dtype.kind in "US") != (self.classes_.dtype.kind in "US"):
+            raise InvalidInput(
+                f"Labels must stay of one kind: {self.classes_.tolist()[:3]} and then {classes.tolist()[:3]}."
+            )
         start = self._grow(y, classes)
         self._calibrate(self._extend(X, self._targets(), self._weight, start))
 
     def _grow(self, y: Array, classes: Array) -> Array:
         """Take in new labels; returns the old α in the new shape, zero for what is new."""
         old_classes, old_label, alpha = self.classes_, self._label, self._posterior.alpha
-        extra = y if classes.size == 0 else np.concatenate([y, classes.astype(y.dtype, copy=False)])
-        self.classes_ = np.unique(np.concatenate([old_classes, extra]))
+        self.classes_ = np.unique(np.concatenate([old_classes, classes]))
         moved = np.searchsorted(self.classes_, old_classes)
         self._label = np.concatenate([moved[old_label], np.searchsorted(self.classes_, y)])
         M = self.classes_.size
@@ -187,7 +190,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self._mean(check_rows(self, X, reset=False))
 
     def save(self, path: Any) -> None:
-        """Write the model to one file that holds tables and no training example; `saccade.load` reads it."""
+        """Write the model to one file of tables; `saccade.load` reads it.
+
+        No training example is stored as such. The tables of an exact model still have a level for each value, so a
+        determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
+        """
         check_is_fitted(self)
         save(self, path, {"sharpness": self.sharpness_}, self.classes_)
 

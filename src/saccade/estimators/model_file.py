@@ -29,7 +29,11 @@ def save(model: Any, path: Any, extra: dict[str, Any], classes: Array | None = N
     header = {
         "estimator": type(model).__name__,
         "parameters": {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"},
-        "kernel": {"scale": float(model.kernel_.scale), "transforms": _write_transforms(model.kernel_)},
+        "kernel": {
+            "scale": float(model.kernel_.scale),
+            "auto": model.kernel is None or model.kernel.scale == "auto",
+            "transforms": _write_transforms(model.kernel_),
+        },
         "tables": type(model.tables_).__name__,
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
@@ -54,7 +58,7 @@ def load(path: Any) -> Any:
         model: Any = kinds[header["estimator"]](**header["parameters"])
         model.n_features_in_ = int(header["features"])
         model.kernel_ = _read_kernel(header["kernel"], model.n_features_in_)
-        model.kernel = HIK(model.kernel_.transform, scale=model.kernel_.scale)
+        model.kernel = HIK(model.kernel_.transform, scale="auto" if header["kernel"]["auto"] else model.kernel_.scale)
         _read_names(model, header["feature_names"])
         for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool)):
             setattr(model, name, kind(header["solved"][name]))

@@ -53,10 +53,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) and y (n,) or (n, m)."""
-        with self._all_or_nothing():
+        with self._replacing() as new:
             for name in ("_y", "_codes", "_X", "_tops"):
-                self.__dict__.pop(name, None)
-            self._take(X, y, sample_weight, reset=True)
+                new.__dict__.pop(name, None)
+            new._take(X, y, sample_weight, reset=True)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -65,8 +65,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return self.fit(X, y, sample_weight)
         if not hasattr(self, "_y"):
             raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
-        with self._all_or_nothing():
-            self._take(X, y, sample_weight, reset=False)
+        with self._replacing() as new:
+            new._take(X, y, sample_weight, reset=False)
         return self
 
     def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> None:
@@ -79,7 +79,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             self._train(X, self._normalised(), weight)
             return
         if y.shape[1:] != self._y.shape[1:]:
-            raise InvalidInput(f"`y` must have the shape (n, {self._y.shape[1:]}) of the first call, got {y.shape}.")
+            raise InvalidInput(f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}.")
         scale, alpha = self._scale, self._posterior.alpha
         if weight is not None or self._weight is not None:
             old = np.ones(len(self._y)) if self._weight is None else self._weight
@@ -92,7 +92,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def _normalised(self) -> Array:  # (n, m)
         Y = self._y.reshape(len(self._y), -1)
         self._offset = np.average(Y, axis=0, weights=self._weight)
-        spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
+        with np.errstate(over="ignore"):
+            spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
+        if not np.isfinite(spread).all():
+            raise InvalidInput(f"`y` is too large for float64 squares, up to {np.abs(Y).max():.2g}. Divide it first.")
         self._scale = np.where(spread > 0, spread, 1.0)
         self._flat = self._y.ndim == 1
         return np.asarray((Y - self._offset) / self._scale)
@@ -107,8 +110,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         std = np.sqrt(self._variance(X)) * self._scale
         return (mean[:, 0], std[:, 0]) if self._flat else (mean, std)
 
+    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """Mean and variance of the noise-free function, in units of the targets."""
+        mean, std = self.predict(X, return_std=True)
+        return mean, std**2
+
     def save(self, path: Any) -> None:
-        """Write the model to one file that holds tables and no training example; `saccade.load` reads it."""
+        """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
         extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
         save(self, path, extra)

@@ -23,6 +23,6 @@ def leave_one_out(
     which for w = 1 is the usual y_i − α_i / d_i and 1/d_i − N_i.
     """
     share = 1.0 if weight is None else np.minimum(1.0, 1.0 / weight)[:, None]
-    leverage = 1.0 - noise * inverse_diagonal
-    left = 1.0 - share * leverage
-    return Y - alpha * noise / left, noise * leverage / left
+    kept = noise * inverse_diagonal  # one minus the leverage
+    left = (1.0 - share) + share * kept
+    return Y - alpha * noise / left, noise * (1.0 - kept) / left

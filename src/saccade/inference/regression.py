@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core.errors import InvalidParameter
 from saccade.operators.base import Dense, Operator
 from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 
 Array = np.ndarray[Any, np.dtype[Any]]
+DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 LONELINESS_BINS = 25
-ENERGY_TOL = 3e-3  # a probe has told the trace to about a percent when an iteration adds no more than this
+ENERGY_TOL = 3e-3  # a probe stops when no more than this share of what it tells seems to come
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,11 @@ def solve(
     start: Array | None = None,  # (n, m): a first guess of α
 ) -> Posterior:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
-    direct = isinstance(K, Dense) or K.shape[0] <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
+    n, factors = K.shape[0], noise.shape[1]
+    small = n * n * factors <= 8 * DIRECT_BELOW**2 and n <= DIRECT_BELOW
+    direct = isinstance(K, Dense) or small if solver == "auto" else solver == "cholesky"
+    if direct and n > DIRECT_LIMIT:
+        raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
     if direct:
         return _direct(K, noise, Y)
     return _iterate(K, noise, Y, submatrix, tol, max_iter, rng, start)
@@ -93,7 +99,7 @@ def _iterate(
     if not converged:
         _warn(result, m, tol, max_iter)
     estimate = (Z * result.x[:, m:]).mean(axis=1)
-    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag() if M is None else M.left)
+    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag(), None if M is None else M.left)
     rank = 0 if M is None else M.rank
     return Posterior(result.x[:, :m], diagonal, (), result.iterations, result.residual[:m], converged, rank)
 
@@ -121,18 +127,19 @@ def _inverse_diagonal(
     estimate: Array,  # (n,): unbiased and noisy, z ⊙ (K + N)⁻¹z
     shared: Array,  # (n,): the noise of the probes
     noise: Array,  # (n, 1) or (n, m)
-    loneliness: Array,  # (n,): large where the other examples tell little
+    prior: Array,  # (n,): the diagonal of K
+    left: Array | None,  # (n,): what a low rank leaves of it, large where the other examples tell little
 ) -> Array:  # like noise
     """The diagonal d of (K + N)⁻¹: the estimate averaged over examples that are about equally lonely.
 
     N_i d_i is one minus the leverage of example i. 1/d_i − N_i is the latent variance with example i left out; it
     depends on N only through the other examples, so it serves every column of N.
     """
-    order = np.argsort(loneliness / shared, kind="stable")
+    order = np.argsort((prior if left is None else left) / shared, kind="stable")
     kept = np.empty_like(estimate)
     for some in np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200))):
         kept[some] = (shared * estimate)[some].mean()
-    kept = np.clip(kept, 1e-3, 1.0)
+    kept = np.clip(kept, shared / (shared + prior), 1.0)  # no example left out can be lonelier than with none at all
     left_out = (1.0 / kept - 1.0) * shared
     return np.asarray(1.0 / (left_out[:, None] + noise))
 

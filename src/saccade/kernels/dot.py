@@ -34,8 +34,8 @@ class Linear(Kernel):
         Z: Matrix | None = None,  # (m, d)
     ) -> Array:
         """The dense block (n, m)."""
-        A = canonical(X)
-        B = A if Z is None else canonical(Z)
+        A = canonical(X).astype(np.float64)
+        B = A if Z is None else canonical(Z).astype(np.float64)
         K: Array = safe_sparse_dot(A, B.T, dense_output=True)
         return symmetric(K, self.diag(X)) if Z is None else K
 
@@ -44,7 +44,7 @@ class Linear(Kernel):
         X: Matrix,  # (n, d)
     ) -> Array:
         """‖x‖², for every row."""
-        norms: Array = row_norms(canonical(X), squared=True)
+        norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return norms
 
 

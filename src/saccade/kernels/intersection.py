@@ -92,6 +92,10 @@ class HIK(Kernel):
                     f"`w` must have one weight a dimension, got {np.size(transform.w)} for {width} dimensions."
                 )
 
+    def _fits_split(self, width: int) -> bool:
+        """Whether data of this width may be rows of both parts, as decoded examples are."""
+        return any(isinstance(t, Weights) and 2 * np.size(t.w) == width for t in self.transforms())
+
     def _apply(self, x: Array, dims: Array | None) -> Array:
         """Transforms and scale on values x of the given dimensions; negative parts share their dimension's weight."""
         chain = self.transforms()
@@ -116,6 +120,8 @@ class HIK(Kernel):
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
+        if not self._fits_split(X.shape[1]):
+            self.check_width(X.shape[1])
         S = split_signs(canonical(sp.csr_matrix(X)))
         data = self._apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)

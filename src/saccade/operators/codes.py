@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -269,7 +270,8 @@ def append(codes: Codes, X: Any, levels: int | None = None, binning: str = "quan
     X = _widened(sp.csr_matrix(X), D)
     if levels is None or codes.shape[1] < D:  # new values, or the first negative parts, need new levels
         return encode(sp.vstack([_widened(decode(codes), D), X], format="csr"), levels, binning)
-    assert isinstance(codes, CodeBlocks)
+    if not isinstance(codes, CodeBlocks):
+        raise InvalidParameter("`levels` must stay None when rows are added to exact codes. Call fit instead.")
     last, block_rows = max(codes.bases.size - 2, 0), _block_rows(codes.shape[0] + X.shape[0])
     if codes.bases[-1] - codes.bases[last] < block_rows / 2:  # fill the last block up first
         X = sp.vstack([decode(codes, np.arange(codes.bases[last], codes.shape[0])), X], format="csr")

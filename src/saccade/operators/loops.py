@@ -338,11 +338,10 @@ def interpolate(indptr, indices, data, level_starts, levels, guide, T, first, la
                 if x >= top:
                     fma_row(out, i, out, i, one, T, o + count - 1, lanes)
                     continue
-                b = o + guide[2 * o + min(int(x * per_unit), 2 * count - 1)]
-                while levels[b] >= x and b > o:
-                    b -= 1
-                while levels[b + 1] < x:
-                    b += 1
+                q = int(min(x * per_unit, 2.0 * count - 1.0))
+                low = o + guide[2 * o + q]
+                high = o + guide[2 * o + q + 1] if q + 1 < 2 * count else o + count - 1
+                b = low + _code(x, levels, low, high) - 1
                 w = T.dtype.type((x - levels[b]) / (levels[b + 1] - levels[b]))
                 fma_row(out, i, out, i, one - w, T, b, lanes)
                 fma_row(out, i, out, i, w, T, b + 1, lanes)

@@ -45,6 +45,10 @@ class PiecewiseTables:
     T: Array  # (L, m) float64
 
     @cached_property
+    def _T_blocks(self) -> list[Array]:
+        return _blocks(self.T)
+
+    @cached_property
     def _guide(self) -> Array:  # (2 L,) int32
         """Where to begin to look for a value: see `loops.guide_levels`."""
         from saccade.operators import loops
@@ -66,7 +70,7 @@ class PiecewiseTables:
         def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
             loops.interpolate(X.indptr, X.indices, X.data, *tables, T, first, last, out, lanes)
 
-        return _walk(loop, self.T, X.shape[0])
+        return _walk(loop, self._T_blocks, X.shape[0], self.T.shape[1])
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,10 @@ class GridTables:
 
     per_unit: Array  # (D,) float64
     T: Array  # (D * bins, m) float32
+
+    @cached_property
+    def _T_blocks(self) -> list[Array]:
+        return _blocks(self.T)
 
     @property
     def bins(self) -> int:
@@ -90,22 +98,26 @@ class GridTables:
         def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
             loops.look_up_grid(X.indptr, X.indices, X.data, self.per_unit, self.bins, T, first, last, out, lanes)
 
-        return _walk(loop, self.T, X.shape[0])
+        return _walk(loop, self._T_blocks, X.shape[0], self.T.shape[1])
 
 
-def _walk(loop: Callable[..., None], T: Array, n: int) -> Array:
-    m = T.shape[1]
+def _blocks(T: Array) -> list[Array]:
+    """T as contiguous arrays of up to sixteen columns each, as the loops need it."""
+    starts = range(0, T.shape[1], 16)
+    return [padded(T, first, lane_tuple(min(T.shape[1] - first, 16))) for first in starts]
+
+
+def _walk(loop: Callable[..., None], blocks: list[Array], n: int, m: int) -> Array:
     result = np.empty((n, m))
-    for first in range(0, m, 16):
-        lanes = lane_tuple(min(m - first, 16))
-        block = padded(T, first, lanes)
-        out = np.zeros((n, len(lanes)), T.dtype)
+    for k, block in enumerate(blocks):
+        lanes = (0,) * block.shape[1]
+        out = np.zeros((n, len(lanes)), block.dtype)
 
         def rows(_: int, a: int, b: int, block: Array = block, out: Array = out, lanes: Any = lanes) -> None:
             loop(block, a, b, out, lanes)
 
         share(rows, n, thread_count())
-        result[:, first : first + len(lanes)] = out[:, : m - first]
+        result[:, 16 * k : 16 * (k + 1)] = out[:, : m - 16 * k]
     return result
 
 

@@ -50,7 +50,7 @@ def solve_cg(
 ) -> CGResult:
     """X with max |B − (K + N) X| ≤ tol in every column, or the best found in `max_iter` iterations.
 
-    A column with `energy_tol` above 0 is also done when an iteration adds no more than that share to b·x. CG's b·x
+    A column with `energy_tol` above 0 is also done when no more than that share of b·x seems to come. CG's b·x
     grows towards bᵀ(K + N)⁻¹b, and far sooner than the residual falls: enough where only that number is wanted.
     """
     x = np.zeros_like(B) if x0 is None else x0.copy()
@@ -104,7 +104,8 @@ class _Cycle:
         self, noise: Array, B: Array, tol: Array, energy_tol: Array, dtype: Any, M: Callable[[Array], Array] | None
     ) -> None:
         self.noise, self.tol, self.dtype = noise, tol, dtype
-        self.energy_tol, self.energy = energy_tol, np.zeros_like(tol)
+        self.energy_tol, self.energy, self.recent = energy_tol, np.zeros_like(tol), np.zeros_like(tol)
+        self.done = 0
         self.M = M or (lambda R: R)
         self.columns = np.arange(B.shape[1])  # those still running
         self.answer = np.zeros_like(B)
@@ -137,7 +138,10 @@ class _Cycle:
         weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
         gain = step * self.rz
         self.energy += gain
-        return self._worst(weight), sound & (gain > self.energy_tol * self.energy)
+        self.recent = np.maximum(gain, 0.8 * self.recent)  # one small step among larger ones is not the end
+        self.done += 1
+        to_come = self.recent * max(4, self.done // 4)
+        return self._worst(weight), sound & (to_come > self.energy_tol * self.energy)
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
@@ -146,7 +150,7 @@ class _Cycle:
         best = np.where(self.energy_tol > 0, self.x, self.y)  # CG's own iterate has the energy
         self.answer[:, self.columns[~stay]] = best[:, ~stay]
         self.columns, self.tol, self.rz = self.columns[stay], self.tol[stay], self.rz[stay]
-        self.energy, self.energy_tol = self.energy[stay], self.energy_tol[stay]
+        self.energy, self.energy_tol, self.recent = self.energy[stay], self.energy_tol[stay], self.recent[stay]
         self.noise = self.noise[:, stay] if self.noise.shape[1] > 1 else self.noise
         for name in ("x", "r", "s", "y", "p"):
             setattr(self, name, np.ascontiguousarray(getattr(self, name)[:, stay]))

@@ -15,7 +15,7 @@ from saccade._core.progress import report
 from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
-RANKS = (64, 128, 256, 512, 1024)
+RANKS = (64, 128, 256, 512)
 PROBES = (256, 1024)  # examples whose kernel matrix tells the spectrum, roughly and well
 CAUTION = 0.8  # predicted share of plain CG's time that a preconditioner must not exceed: predictions err
 MEMORY = 50_000_000  # numbers that B may have
@@ -64,13 +64,14 @@ def choose_rank(
     c = 4.0
     j = np.arange(m)
     after = j + c * np.sqrt(spectrum / noise + 1.0)  # iterations if j outliers take one each
-    plain = float(after.min())
+    reach = max(1, m // 4)  # K has more outliers than a sample shows: trust only so many
+    plain = float(after[:reach].min())
     product = work * (1.0 + columns / 4.0)
     best, best_cost = 0, CAUTION * plain * product
     for rank in RANKS:
         if 2 * rank > m or n * rank > MEMORY:
             break
-        iterations = float(after[rank:].min()) - rank
+        iterations = float(after[rank : rank + reach].min()) - rank
         build = rank / 16 * work * 5.0 + n * rank * rank / 50.0
         cost = build + iterations * (product + n * rank * (1.5 + columns / 12.0))
         if cost < best_cost:
