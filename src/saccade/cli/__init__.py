@@ -65,7 +65,7 @@ def _saccade(
 ) -> None:
     """One Gaussian process for pictures.
 
-    Train a classifier on a table of features, keep it in one small file, and use it anywhere:
+    Train a classifier on a table of features, keep it in one file, and use it anywhere:
 
     saccade fit train.csv model.saccade
 
@@ -93,7 +93,7 @@ def _bench(
     full: Annotated[bool, typer.Option("--full", help="Every size, which takes long.")] = False,
     out: Annotated[Path | None, typer.Option(help="A file for the numbers, as JSON.")] = None,
 ) -> None:
-    """Time it on this machine, beside other libraries."""
+    """Time it on this machine, in units of one sparse matrix–vector product."""
     from saccade.cli.bench import run_bench
 
     run_bench(full, out)

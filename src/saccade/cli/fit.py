@@ -47,7 +47,7 @@ def fit(
     header: o.Header = None,
     zero_based: o.ZeroBased = False,
 ) -> None:
-    """Train on DATA and write MODEL, one file with no training example in it."""
+    """Train on DATA and write MODEL, one file of tables."""
     o.check_target(model, force, (data,) if labels is None else (data, labels))
     with say.progress():
         from saccade.cli.columns import Reading

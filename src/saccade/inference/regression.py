@@ -18,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 LONELINESS_BINS = 25
-ENERGY_TOL = 3e-3  # a probe stops when no more than this share of what it tells seems to come
+ENERGY_TOL = 1e-2  # a probe stops when no more than this share of what it tells seems to come
 
 
 @dataclass(frozen=True)

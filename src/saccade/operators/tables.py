@@ -1,7 +1,7 @@
 """Functions of a picture that are sums over dimensions of one table each: all that prediction needs.
 
 f(x) = Σ_d T_d(x_d) with T_d piecewise linear (H (6)), or read off an even grid (H §4, quantisation). A table holds no
-training example, only what all of them add up to.
+row of the training data, only what all of them add up to.
 """
 
 from collections.abc import Callable
