@@ -189,12 +189,6 @@ def test_conformance_on_awkward_histograms(kernel: Kernel, X: Array) -> None:
     assert_close(fitted(X, S), K)
 
 
-def test_only_the_intersection_kernel_has_the_fast_operator() -> None:
-    plain = [RBF(), Laplacian(), Linear(), Chi2(), GeneralizedRBF(HIK()), HIK() + RBF(), 2 * HIK()]
-    assert HIK().intersection
-    assert not any(kernel.intersection for kernel in plain)
-
-
 # ---------------------------------------------------------------- formulas
 
 

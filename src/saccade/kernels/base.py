@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,9 +31,6 @@ class Kernel(BaseEstimator, abc.ABC):
     ``set_params`` work on it, nested ones too (``kernel__base__gamma``). They are checked when
     the kernel is fitted or called, not when it is made.
     """
-
-    intersection: ClassVar[bool] = False
-    """True for a generalised histogram intersection: it has the fast operator (H §4)."""
 
     __array_ufunc__ = None  # np.float64(2) * kernel comes to __rmul__, not to numpy
 

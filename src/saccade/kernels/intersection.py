@@ -35,8 +35,6 @@ class HIK(Kernel):
     array([[2.]])
     """
 
-    intersection = True
-
     def __init__(
         self, transform: Transform | Sequence[Transform] | None = None, *, scale: float | str = "auto"
     ) -> None:
