@@ -11,7 +11,6 @@ Every clock starts with the coded data: what a method prepares counts. Loops are
 import argparse
 import json
 import os
-import platform
 import sys
 import time
 from collections.abc import Callable
@@ -43,6 +42,8 @@ def main() -> None:
         parser.error(f"--n must be at least 200, got {options.n}: 100 examples are positive.")
     for name in ("SACCADE_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(options.threads)  # before NumPy is loaded
+    from saccade.cli.measure import machine
+
     problems = [synthetic_problem(options.n), digits_problem()]
     warm_up()
     panels = [measure(problem) for problem in problems]
@@ -50,7 +51,7 @@ def main() -> None:
         "figure": "H Fig. 4",
         "tol": TOL,
         "noise": NOISE,
-        "machine": machine(options.threads),
+        "machine": machine(),
         "panels": panels,
     }
     for folder in ("results", "figures"):
@@ -205,23 +206,6 @@ def summary(clock: Clock, result: Any, exact: Any, K: Any, y: Any) -> dict[str, 
         "residual": [float(f"{r:.4g}") for r in residuals[kept]],
     }
     return entry
-
-
-def machine(threads: int) -> dict[str, Any]:
-    import numba
-    import numpy
-    import scipy
-    import sklearn
-
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        cpu = names[0] if names else cpu
-    versions = {m.__name__: m.__version__ for m in (numba, numpy, scipy, sklearn)}
-    return {"cpu": cpu, "threads": threads, "versions": {"python": platform.python_version()} | versions}
 
 
 def draw(record: dict[str, Any], path: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice, check_levels, check_noise, check_positive
+from saccade._core.checks import check_choice, check_levels, check_noise, check_positive, check_weight
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.regression import Posterior, solve
@@ -41,6 +41,7 @@ class GaussianProcess(BaseEstimator):
     random_state: Any
     tables_: PiecewiseTables | GridTables | None
     _tops: Array
+    _weight: Array | None
 
     def _check_parameters(self) -> Kernel:
         check_noise(self.noise)
@@ -64,6 +65,12 @@ class GaussianProcess(BaseEstimator):
         new = copy(self)
         yield new
         self.__dict__ = new.__dict__
+
+    def _join_weight(self, old: int, weight: Array | None, new: int) -> None:
+        """Append the weights of `new` examples to those of `old` ones; None stands for ones."""
+        if weight is not None or self._weight is not None:
+            before = np.ones(old) if self._weight is None else self._weight
+            self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), float(self.noise))
@@ -197,3 +204,11 @@ def _larger(a: Array, b: Array) -> Array:
     out[: a.size] = a
     out[: b.size] = np.maximum(out[: b.size], b)
     return out
+
+
+def weighed(X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None]:
+    """The examples that count, and their checked weights."""
+    weight = check_weight(sample_weight, X)
+    if weight is None or weight.all():
+        return X, y, weight
+    return X[weight > 0], y[weight > 0], weight[weight > 0]

@@ -9,9 +9,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_rows, check_weight
+from saccade._core.checks import check_rows
 from saccade._core.errors import InvalidInput
-from saccade.estimators.base import Array, GaussianProcess
+from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
@@ -103,7 +103,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self
 
     def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> None:
-        X, y, self._weight = _weighed(X, y, check_weight(sample_weight, X))
+        X, y, self._weight = weighed(X, y, sample_weight)
         classes = np.unique(y if classes is None else classes)
         for name in ("_codes", "_X", "_tops"):
             self.__dict__.pop(name, None)
@@ -119,10 +119,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self._calibrate(self._train(X, self._targets(), self._weight))
 
     def _continue(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> None:
-        X, y, weight = _weighed(X, y, check_weight(sample_weight, X))
-        if weight is not None or self._weight is not None:
-            old = np.ones(self._label.size) if self._weight is None else self._weight
-            self._weight = np.append(old, np.ones(y.size) if weight is None else weight)
+        X, y, weight = weighed(X, y, sample_weight)
+        self._join_weight(self._label.size, weight, y.size)
         if (classes.dtype.kind in "US") != (self.classes_.dtype.kind in "US"):
             raise InvalidInput(
                 f"Labels must stay of one kind: {self.classes_.tolist()[:3]} and then {classes.tolist()[:3]}."
@@ -197,10 +195,3 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         save(self, path, {"sharpness": self.sharpness_}, self.classes_)
-
-
-def _weighed(X: Any, y: Array, weight: Array | None) -> tuple[Any, Array, Array | None]:
-    """Without the examples of weight zero."""
-    if weight is None or weight.all():
-        return X, y, weight
-    return X[weight > 0], y[weight > 0], weight[weight > 0]

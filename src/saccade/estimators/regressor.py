@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_rows, check_weight
+from saccade._core.checks import check_rows
 from saccade._core.errors import InvalidInput
-from saccade.estimators.base import Array, GaussianProcess
+from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
 from saccade.kernels import Kernel
 
@@ -71,9 +71,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> None:
         X, y = check_rows(self, X, y=y, reset=reset, multi_output=True, y_numeric=True)
-        weight = check_weight(sample_weight, X)
-        if weight is not None:
-            X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
+        X, y, weight = weighed(X, y, sample_weight)
         if not hasattr(self, "_y"):
             self._y, self._weight = y.astype(np.float64), weight
             self._train(X, self._normalised(), weight)
@@ -81,9 +79,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         if y.shape[1:] != self._y.shape[1:]:
             raise InvalidInput(f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}.")
         scale, alpha = self._scale, self._posterior.alpha
-        if weight is not None or self._weight is not None:
-            old = np.ones(len(self._y)) if self._weight is None else self._weight
-            self._weight = np.append(old, np.ones(len(y)) if weight is None else weight)
+        self._join_weight(len(self._y), weight, len(y))
         self._y = np.concatenate([self._y, y])
         Y = self._normalised()
         start = np.vstack([alpha * (scale / self._scale), np.zeros((len(y), Y.shape[1]))])

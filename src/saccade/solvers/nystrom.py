@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from sklearn.utils import gen_batches
 
 from saccade._core.progress import report
 from saccade.operators.base import Operator
@@ -97,12 +98,12 @@ def build(
     L = _factor(K_mm)
     diag = K.diag()
     inner, left = np.zeros((r, r)), np.empty(n)
-    for rows in _slices(n, 8192):
+    for rows in gen_batches(n, 8192):
         part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
         B[rows] = part
         left[rows] = np.maximum(diag[rows] - np.einsum("ij,ij->i", part, part), 0.0)
     S = noise + left.mean()
-    for rows in _slices(n, 8192):
+    for rows in gen_batches(n, 8192):
         part = B[rows].astype(np.float64)
         inner += part.T @ (part / S[rows, None])
     inner[np.diag_indices(r)] += 1.0
@@ -117,7 +118,3 @@ def _factor(K_mm: Array) -> Array:
             return np.asarray(cholesky(K_mm + jitter * np.eye(len(K_mm)), lower=True))
         except np.linalg.LinAlgError:
             jitter *= 10.0
-
-
-def _slices(n: int, size: int) -> list[slice]:
-    return [slice(k, min(k + size, n)) for k in range(0, n, size)]
