@@ -48,7 +48,7 @@ def sparse_rows(n: int, dims: int, seed: int = 0, density: float = 0.4) -> Array
 def encoded(X: Any, layout: str, levels: int | None = None, binning: str = "quantile") -> codes.Codes:
     """Codes of X in the layout asked for, in blocks of few rows."""
     if layout == "sorted":
-        return codes._sort_columns(X)
+        return codes._sorted(codes._columns(X))
     with patch.multiple(codes, BLOCK_ROWS=BLOCK_ROWS, DENSE_FROM=0.0 if layout == "dense blocks" else 2.0):
         return codes.encode(X, levels, binning)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import codes, loops, reference
+from saccade.operators import codes, coding, loops, reference
 from tests.operators.histograms import Array, columns, encoded, histograms
 from tests.tolerances import assert_close
 
@@ -37,7 +37,7 @@ def in_two(work: Callable[[int, int], None], total: int, cut: float) -> None:
 
 def sorted_steps(X: Array, dtype: type) -> tuple[Array, Array, Array]:
     """starts, rows and steps of the sorted layout."""
-    c = codes._sort_columns(X)
+    c = codes._sorted(codes._columns(X))
     steps = c.values.copy()
     for a, b in pairwise(c.starts):
         steps[a:b] = np.diff(c.values[a:b], prepend=0.0)
@@ -52,7 +52,9 @@ def blocks(X: Array, layout: str) -> codes.CodeBlocks:
 
 
 def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
-    compiled = {name: f for name, f in vars(loops).items() if isinstance(f, Dispatcher) and name[0] != "_"}
+    compiled = {
+        name: f for name, f in (vars(loops) | vars(coding)).items() if isinstance(f, Dispatcher) and name[0] != "_"
+    }
     twins = {name for name, f in vars(reference).items() if inspect.isfunction(f) and name[0] != "_"}
     assert twins == set(compiled)
     for name, loop in compiled.items():
@@ -182,7 +184,7 @@ def test_sparse_rows_to_codes(dtype: type, index_dtype: type, data: st.DataObjec
     count = bases.size - 1
 
     counts, expected = np.zeros(count * D, np.int64), np.zeros(count * D, np.int64)
-    in_two(lambda a, b: loops.count_sparse(*rows_csr, bases, D, a, b, counts), count, cut)
+    in_two(lambda a, b: coding.count_sparse(*rows_csr, bases, D, a, b, counts), count, cut)
     reference.count_sparse(*rows_csr, bases, D, 0, count, expected)
     np.testing.assert_array_equal(counts, expected)
 
@@ -191,7 +193,7 @@ def test_sparse_rows_to_codes(dtype: type, index_dtype: type, data: st.DataObjec
     given_to = (*rows_csr, bases, borders, border_starts)
     rows, coded = np.full(starts[-1], 99, np.uint16), np.full(starts[-1], 99, np.uint8)
     twin_rows, twin_coded = rows.copy(), coded.copy()
-    in_two(lambda a, b: loops.encode_sparse(*given_to, a, b, starts, rows, coded), count, cut)
+    in_two(lambda a, b: coding.encode_sparse(*given_to, a, b, starts, rows, coded), count, cut)
     reference.encode_sparse(*given_to, 0, count, starts, twin_rows, twin_coded)
     np.testing.assert_array_equal(rows, twin_rows)
     np.testing.assert_array_equal(coded, twin_coded)
@@ -205,7 +207,7 @@ def test_encode_dense(dtype: type, data: st.DataObject, cut: float, seed: int, s
     borders, border_starts = some_borders(X.shape[1], seed)
     coded = np.full(start + X.size + 3, 99, np.uint8)
     expected = coded.copy()
-    in_two(lambda a, b: loops.encode_dense(X, borders, border_starts, a, b, start, coded), X.shape[1], cut)
+    in_two(lambda a, b: coding.encode_dense(X, borders, border_starts, a, b, start, coded), X.shape[1], cut)
     reference.encode_dense(X, borders, border_starts, 0, X.shape[1], start, expected)
     np.testing.assert_array_equal(coded, expected)
 
@@ -216,6 +218,23 @@ def crowd(rng: np.random.Generator, count: int) -> Array:
     return np.concatenate([near, np.exp(rng.normal(0.0, 40.0, count - near.size))])
 
 
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts)
+def test_to_columns(dtype: type, data: st.DataObject, cut: float) -> None:
+    S = sp.csr_matrix(data.draw(histograms(dtype)))
+    (n, D), bases = S.shape, np.array([0, S.shape[0] // 3, S.shape[0]])
+    counts = np.array([(S[a:b] > 0).sum(axis=0).A1 for a, b in pairwise(bases)]).astype(np.int64)
+    fill = np.cumsum(counts.sum(axis=0)) - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
+    rows, values = np.zeros((2, counts.sum()))
+    expected = fill.copy(), rows.copy(), values.copy()
+    in_two(lambda a, b: coding.to_columns(*csr(S), bases, a, b, fill, rows, values), 2, cut)
+    reference.to_columns(*csr(S), bases, 0, 2, *expected)
+    for found, wanted in zip((fill, rows, values), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert D == 0 or n == 0 or rows.max(initial=0.0) < n
+
+
 @few
 @given(seed=st.integers(0, 1000), ties=st.booleans(), cut=cuts)
 def test_sort_columns(seed: int, ties: bool, cut: float) -> None:
@@ -223,11 +242,11 @@ def test_sort_columns(seed: int, ties: bool, cut: float) -> None:
     starts = np.append(0, np.cumsum(rng.choice([0, 1, 2, 7, 300], 6)))
     values = crowd(rng, starts[-1])
     values = rng.permutation(np.round(values, 1) + 0.1 if ties else values)
-    rows = rng.permutation(starts[-1]).astype(np.int32)
+    rows = rng.permutation(starts[-1]).astype(np.uint32)
     expected = values.copy(), rows.copy()
     before = dict(zip(rows.tolist(), values.tolist(), strict=True))
-    in_two(lambda a, b: loops.sort_columns(starts, a, b, values, values.view(np.int64), rows), 6, cut)
-    reference.sort_columns(starts, 0, 6, expected[0], expected[0].view(np.int64), expected[1])
+    in_two(lambda a, b: coding.sort_columns(starts, a, b, values.view(np.int64), rows), 6, cut)
+    reference.sort_columns(starts, 0, 6, expected[0].view(np.int64), expected[1])
     np.testing.assert_array_equal(values, expected[0])
     assert dict(zip(rows.tolist(), values.tolist(), strict=True)) == before  # every row kept its value
 
@@ -239,7 +258,7 @@ def test_column_max(dtype: type, data: st.DataObject, cut: float) -> None:
     S = sp.csr_matrix(data.draw(histograms(dtype)))
     out = np.linspace(0.0, 1.0, S.shape[1]).astype(dtype)
     expected = out.copy()
-    in_two(lambda a, b: loops.column_max(S.indices, S.data, a, b, out), S.nnz, cut)
+    in_two(lambda a, b: coding.column_max(S.indices, S.data, a, b, out), S.nnz, cut)
     reference.column_max(S.indices, S.data, 0, S.nnz, expected)
     np.testing.assert_array_equal(out, expected)
 
@@ -249,26 +268,16 @@ def test_column_max(dtype: type, data: st.DataObject, cut: float) -> None:
 def test_distinct(dtype: type, data: st.DataObject, limit: int) -> None:
     """Few slots for many values: collisions run past the end of the table."""
     bits = data.draw(histograms(dtype, dims=1)).ravel().astype(np.float64).view(np.int64)
-    np.testing.assert_array_equal(np.sort(loops.distinct(bits, limit)), reference.distinct(bits, limit))
+    np.testing.assert_array_equal(np.sort(coding.distinct(bits, limit)), reference.distinct(bits, limit))
 
 
 @pytest.mark.parametrize("values", [np.arange(256.0), np.arange(257.0), np.exp2(np.arange(-120.0, 120.0))])
 def test_distinct_at_the_limit(values: Array) -> None:
     bits = np.random.default_rng(0).permutation(np.tile(values, 3)).view(np.int64)
-    np.testing.assert_array_equal(np.sort(loops.distinct(bits, 255)), reference.distinct(bits, 255))
+    np.testing.assert_array_equal(np.sort(coding.distinct(bits, 255)), reference.distinct(bits, 255))
 
 
 # ---------------------------------------------------------------- prediction
-
-
-@few
-@given(data=st.data(), cut=cuts)
-def test_guide_levels(data: st.DataObject, cut: float) -> None:
-    c = blocks(data.draw(histograms()), "dense blocks")
-    guide, expected = np.full((2, 2 * c.values.size), -1, np.int32)
-    in_two(lambda a, b: loops.guide_levels(c.level_starts, c.values, a, b, guide), c.shape[1], cut)
-    reference.guide_levels(c.level_starts, c.values, 0, c.shape[1], expected)
-    np.testing.assert_array_equal(guide, expected)
 
 
 @by_dtype
@@ -281,9 +290,7 @@ def test_interpolate(dtype: type, lanes: int, data: st.DataObject, cut: float) -
     S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
     T, out = columns(c.values.size, lanes), columns(S.shape[0], lanes, seed=1)
     expected = out.copy()
-    guide = np.zeros(2 * c.values.size, np.int32)
-    reference.guide_levels(c.level_starts, c.values, 0, c.shape[1], guide)
-    tables = (c.level_starts, c.values, guide, T)
+    tables = (c.level_starts, c.values, T)
     in_two(lambda a, b: loops.interpolate(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
     reference.interpolate(*csr(S), *tables, 0, S.shape[0], expected)
     assert_close(out, expected)

@@ -33,7 +33,7 @@ class SortedColumns:
 
     shape: tuple[int, int]
     starts: Array  # (D+1,) int64
-    rows: Array  # (nnz,) uint16 or int32
+    rows: Array  # (nnz,) uint16 or uint32
     values: Array  # (nnz,) float64
 
 
@@ -83,42 +83,66 @@ def encode(
 ) -> Codes:
     """Codes of X: exact when `levels` is None, else at most `levels` levels a dimension ("quantile" or "width")."""
     if levels is None:
-        columns = X.tocsc() if sp.issparse(X) else X
-        tables = _distinct_levels(columns)
+        columns = _columns(X) if sp.issparse(X) else None
+        tables = _distinct_levels(X if columns is None else columns)
         if tables is None:
-            return _sort_columns(columns)
+            return _sorted(_columns(X) if columns is None else columns)
     else:
         tables = _chosen_levels(X, levels, binning)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
     return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]))
 
 
-def _sort_columns(
-    X: Any,  # dense or sparse
+def _columns(
+    X: Any,  # dense or CSR
 ) -> SortedColumns:
-    from saccade.operators import loops
+    """The positive entries by dimension, not sorted yet."""
+    from saccade.operators import coding
 
-    C = X if sp.issparse(X) and X.format == "csc" else sp.csc_matrix(X)  # our own copy: it may be changed
-    C.eliminate_zeros()
-    starts = C.indptr.astype(np.int64)
-    values = C.data.astype(np.float64, copy=False)
-    rows = C.indices.astype(np.uint16 if X.shape[0] <= 65_536 else np.int32)
+    X = X if sp.issparse(X) else sp.csr_matrix(X)
+    (n, D), threads = X.shape, thread_count()
+    bases = np.linspace(0, n, threads + 1).astype(np.int64)
+    counts = np.zeros((threads, D), np.int64)
 
-    bits = values.view(np.int64)
-    share(lambda _, a, b: loops.sort_columns(starts, a, b, values, bits, rows), X.shape[1], thread_count())
-    return SortedColumns(X.shape, starts, rows, values)
+    def count(_: int, a: int, b: int) -> None:
+        coding.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts.reshape(-1))
+
+    share(count, threads, threads)
+    starts = np.append(0, np.cumsum(counts.sum(axis=0)))
+    fill = starts[:-1] + np.cumsum(counts, axis=0) - counts
+    rows = np.empty(starts[-1], np.uint16 if n <= 65_536 else np.uint32)
+    values = np.empty(starts[-1])
+
+    def move(_: int, a: int, b: int) -> None:
+        coding.to_columns(X.indptr, X.indices, X.data, bases, a, b, fill, rows, values)
+
+    share(move, threads, threads)
+    return SortedColumns((n, D), starts, rows, values)
+
+
+def _sorted(
+    columns: SortedColumns,  # changed
+) -> SortedColumns:
+    from saccade.operators import coding
+
+    c, bits = columns, columns.values.view(np.int64)
+    share(lambda _, a, b: coding.sort_columns(c.starts, a, b, bits, c.rows), c.shape[1], thread_count())
+    return c
 
 
 def _distinct_levels(
-    X: Any,  # dense or CSC
+    X: Any,  # dense, or columns
 ) -> list[Array] | None:
     """Zero and every distinct value of each dimension, or None when some dimension has more than 255."""
-    from saccade.operators import loops
+    from saccade.operators import coding
 
     tables: list[Array] = []
     for d in range(X.shape[1]):
-        entries = X.data[X.indptr[d] : X.indptr[d + 1]] if sp.issparse(X) else np.ascontiguousarray(X[:, d])
-        found = loops.distinct(entries.astype(np.float64).view(np.int64), MAX_LEVELS)
+        if isinstance(X, SortedColumns):
+            entries = X.values[X.starts[d] : X.starts[d + 1]]
+        else:
+            entries = np.ascontiguousarray(X[:, d], np.float64)
+        found = coding.distinct(entries.view(np.int64), MAX_LEVELS)
         if found.size == 0 and entries.size and entries.max() > 0:
             return None
         tables.append(np.append(0.0, np.sort(found.view(np.float64))))
@@ -131,7 +155,7 @@ def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
     rows = X if n <= SAMPLE_ROWS else X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)]
-    sorted_ = _sort_columns(rows)
+    sorted_ = _sorted(_columns(rows))
     tables: list[Array] = []
     for d, (first, last) in enumerate(pairwise(sorted_.starts)):
         entries = sorted_.values[first:last]
@@ -148,10 +172,10 @@ def column_max(X: Any) -> Array:  # (D,) float64
     """The largest value of each dimension, 0 where there is none."""
     if not sp.issparse(X):
         return np.asarray(X.max(axis=0, initial=0), np.float64)
-    from saccade.operators import loops
+    from saccade.operators import coding
 
     parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
-    share(lambda t, a, b: loops.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
+    share(lambda t, a, b: coding.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
     return np.asarray(parts.max(axis=0), np.float64)
 
 
@@ -191,7 +215,7 @@ def _block_rows(n: int) -> int:
 
 
 def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, None, Array]:
-    from saccade.operators import loops
+    from saccade.operators import coding
 
     D = X.shape[1]
     starts = np.append((bases[:-1, None] * D + np.diff(bases)[:, None] * np.arange(D)).ravel(), bases[-1] * D)
@@ -200,27 +224,27 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
 
         def encode(_: int, a: int, b: int, block: Array = block, at: int = first * D) -> None:
-            loops.encode_dense(block, borders, border_starts, a, b, at, codes)
+            coding.encode_dense(block, borders, border_starts, a, b, at, codes)
 
         share(encode, D, thread_count())
     return starts.astype(np.int64), None, codes
 
 
 def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, Array, Array]:
-    from saccade.operators import loops
+    from saccade.operators import coding
 
     X = X if sp.issparse(X) else sp.csr_matrix(X)
     D, blocks = X.shape[1], bases.size - 1
     counts = np.zeros(blocks * D, np.int64)
     share(
-        lambda _, a, b: loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts), blocks, thread_count()
+        lambda _, a, b: coding.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts), blocks, thread_count()
     )
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(starts[-1], np.uint16)
     codes = np.empty(starts[-1], np.uint8)
 
     def encode(_: int, a: int, b: int) -> None:
-        loops.encode_sparse(X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes)
+        coding.encode_sparse(X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes)
 
     share(encode, blocks, thread_count())
     return starts, rows, codes

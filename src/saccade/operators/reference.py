@@ -173,12 +173,33 @@ def encode_dense(
         codes[at : at + X.shape[0]] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], X[:, d])
 
 
-def sort_columns(starts: Array, first: int, last: int, values: Array, bits: Array, rows: Array) -> None:
-    """Each dimension's entries in ascending order of value."""
+def to_columns(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    bases: Array,  # (blocks+1,)
+    first: int,
+    last: int,
+    fill: Array,  # (blocks, D), changed
+    rows: Array,  # (positive entries,), changed
+    values: Array,  # (positive entries,), changed
+) -> None:
+    """The positive entries of CSR row blocks first..last by dimension, from fill[block, d] on."""
+    for block in range(first, last):
+        for i in range(bases[block], bases[block + 1]):
+            for k in range(indptr[i], indptr[i + 1]):
+                if data[k] > 0:
+                    at = fill[block, indices[k]]
+                    rows[at], values[at] = i, data[k]
+                    fill[block, indices[k]] += 1
+
+
+def sort_columns(starts: Array, first: int, last: int, bits: Array, rows: Array) -> None:
+    """Each dimension's entries in ascending order."""
     for d in range(first, last):
         column = slice(starts[d], starts[d + 1])
-        order = np.argsort(values[column], kind="stable")
-        values[column], rows[column] = values[column][order], rows[column][order]
+        order = np.argsort(bits[column], kind="stable")
+        bits[column], rows[column] = bits[column][order], rows[column][order]
 
 
 def column_max(
@@ -201,28 +222,12 @@ def distinct(
     return found if found.size <= limit else found[:0]
 
 
-def guide_levels(
-    level_starts: Array,  # (D+1,)
-    levels: Array,  # (levels,)
-    first: int,
-    last: int,
-    guide: Array,  # (2 levels,), changed
-) -> None:
-    """Step q of the 2m steps up to dimension d's last level: how many of its m levels lie below it."""
-    for d in range(first, last):
-        own = levels[level_starts[d] : level_starts[d + 1]]
-        per_unit = 2 * own.size / own[-1] if own[-1] > 0 else 0.0
-        for q in range(2 * own.size):
-            guide[2 * level_starts[d] + q] = (own * per_unit < q).sum() if per_unit or q == 0 else 0
-
-
 def interpolate(
     indptr: Array,  # (n+1,)
     indices: Array,  # (nnz,)
     data: Array,  # (nnz,)
     level_starts: Array,  # (D+1,)
     levels: Array,  # (levels,)
-    guide: Array,  # (2 levels,): not needed here
     T: Array,  # (levels, m)
     first: int,
     last: int,

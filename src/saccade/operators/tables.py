@@ -48,16 +48,6 @@ class PiecewiseTables:
     def _T_blocks(self) -> list[Array]:
         return _blocks(self.T)
 
-    @cached_property
-    def _guide(self) -> Array:  # (2 L,) int32
-        """Where to begin to look for a value: see `loops.guide_levels`."""
-        from saccade.operators import loops
-
-        guide = np.zeros(2 * self.levels.size, np.int32)
-        dims = self.level_starts.size - 1
-        share(lambda _, a, b: loops.guide_levels(self.level_starts, self.levels, a, b, guide), dims, thread_count())
-        return guide
-
     def walk(
         self,
         X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
@@ -65,10 +55,8 @@ class PiecewiseTables:
         """f(x) for every row."""
         from saccade.operators import loops
 
-        tables = (self.level_starts, self.levels, self._guide)
-
         def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
-            loops.interpolate(X.indptr, X.indices, X.data, *tables, T, first, last, out, lanes)
+            loops.interpolate(X.indptr, X.indices, X.data, self.level_starts, self.levels, T, first, last, out, lanes)
 
         return _walk(loop, self._T_blocks, X.shape[0], self.T.shape[1])
 

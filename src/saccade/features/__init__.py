@@ -1,0 +1,1 @@
+"""From pixels to non-negative vectors: scikit-learn transformers for pictures."""

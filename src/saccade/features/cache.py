@@ -1,0 +1,87 @@
+"""Results kept on disk, by a digest of the picture's content and of everything that was done to it.
+
+One SQLite file a folder: whole entries or none, many processes at once, and no file of a hundred thousand small ones.
+Values are safetensors, so that reading one runs no code.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from saccade._core.errors import SaccadeError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FILE = "saccade-features.sqlite"
+
+
+class CacheError(SaccadeError, OSError):
+    """The cache cannot be opened, read or written."""
+
+
+class Cache:
+    """Named arrays under keys; `folder=None` keeps nothing. For one thread, as a context manager."""
+
+    def __init__(self, folder: Any) -> None:
+        self.path = None if folder is None else Path(folder) / FILE
+        self._db: sqlite3.Connection | None = None
+
+    def __enter__(self) -> "Cache":
+        if self.path is not None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                # Each entry for itself: one long transaction would keep every other process from writing.
+                self._db = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+                self._db.execute("PRAGMA journal_mode=WAL")
+                self._db.execute("PRAGMA synchronous=NORMAL")
+                self._db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
+            except (OSError, sqlite3.Error) as error:
+                self.__exit__(None, None, None)
+                raise self._broken(error) from None
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def get(self, key: str) -> dict[str, Array] | None:
+        """The arrays under the key, or None."""
+        from safetensors import SafetensorError
+        from safetensors.numpy import load
+
+        if self._db is None:
+            return None
+        try:
+            row = self._db.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
+            return None if row is None else load(row[0])
+        except (sqlite3.Error, SafetensorError, TypeError) as error:
+            raise self._broken(error) from None
+
+    def put(self, key: str, arrays: dict[str, Array]) -> None:
+        from safetensors.numpy import save
+
+        if self._db is None:
+            return
+        value = save({name: np.ascontiguousarray(array) for name, array in arrays.items()})
+        try:
+            self._db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?)", (key, value))
+        except sqlite3.Error as error:
+            raise self._broken(error) from None
+
+    def remember(self, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
+        """The arrays under the key; made and kept where there are none."""
+        arrays = self.get(key)
+        if arrays is None:
+            arrays = make()
+            self.put(key, arrays)
+        return arrays
+
+    def _broken(self, error: Exception) -> CacheError:
+        return CacheError(
+            f"The cache {self.path} cannot be used ({error}). Delete that file, or pass another folder; it holds only "
+            "what can be computed again."
+        )

@@ -1,0 +1,131 @@
+"""One thing a picture (pixels, descriptors), made when it is asked for: a hundred thousand never lie in memory at once.
+
+Every item has a digest of its content and of what was done to it, so that results can be kept on disk under it.
+"""
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.threads import thread_count
+from saccade.features.blas import one_thread_a_product
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """What was seen in one picture, and where."""
+
+    values: Array  # (k, d)
+    positions: Array  # (k, 2) x and y as shares of the picture's width and height
+
+
+class Items(Sequence[Any]):
+    """A sequence whose items are made when they are asked for, each with a digest."""
+
+    @property
+    def shape(self) -> tuple[int]:
+        """(n,): scikit-learn splits what has a shape by `X[rows, ...]`, and a bare sequence by making every item."""
+        return (len(self),)
+
+    def digest(self, i: int) -> str:
+        raise NotImplementedError
+
+
+class Given(Items):
+    """Items that the caller holds in memory: arrays, or `Descriptors`."""
+
+    def __init__(self, things: Sequence[Any]) -> None:
+        self.things = things
+
+    def __len__(self) -> int:
+        return len(self.things)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Given([self.things[k] for k in selected(i, len(self))]) if is_selection(i) else self.things[i]
+
+    def digest(self, i: int) -> str:
+        thing = self.things[i]
+        return digest_of(thing.values, thing.positions) if isinstance(thing, Descriptors) else digest_of(thing)
+
+
+class Made(Items):
+    """`make` of every item of `source`; `recipe` says all that its result depends on besides the item."""
+
+    def __init__(self, source: Items, make: Callable[[Any], Any], recipe: str) -> None:
+        self.source, self.make, self.recipe = source, make, recipe
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def __getitem__(self, i: Any) -> Any:
+        return Made(self.source[i], self.make, self.recipe) if is_selection(i) else self.make(self.source[i])
+
+    def digest(self, i: int) -> str:
+        return digest_of(self.source.digest(i), self.recipe)
+
+
+def as_items(X: Any) -> Items:
+    """`Items` as they are; a list or array of things as items."""
+    if isinstance(X, str | bytes | os.PathLike):
+        raise InvalidInput(f"Pictures are needed, got the path {X!r}. Use read_pictures({X!r}).")
+    return X if isinstance(X, Items) else Given(X)
+
+
+def digest_of(*parts: Any) -> str:
+    """A digest of texts and arrays, the same in every process."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        if isinstance(part, str):
+            digest.update(f"text {len(part)} {part}".encode())
+        else:
+            array = np.ascontiguousarray(part)
+            digest.update(f"array {array.dtype.str} {array.shape}".encode())
+            digest.update(array.data)
+    return digest.hexdigest()
+
+
+def jobs(n_jobs: int | None) -> int:
+    """The number of threads: None for every core, as SACCADE_NUM_THREADS has it."""
+    if n_jobs is None or n_jobs == -1:
+        return thread_count()
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
+        raise InvalidParameter(f"`n_jobs` must be None (every core) or a whole number from 1 on, got {n_jobs!r}.")
+    return n_jobs
+
+
+def stream(work: Callable[[Any], Any], things: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
+    """work(thing) for each, in order, by `n_jobs` threads that run only a few things ahead of the reader."""
+    threads = jobs(n_jobs)
+    if threads == 1:
+        yield from map(work, things)
+        return
+    with one_thread_a_product(), ThreadPoolExecutor(threads, "saccade-features") as pool:
+        ahead: deque[Any] = deque()
+        try:
+            for thing in things:
+                ahead.append(pool.submit(work, thing))
+                if len(ahead) > 2 * threads:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+def is_selection(i: Any) -> bool:
+    return isinstance(i, slice | list | np.ndarray | tuple)
+
+
+def selected(i: Any, n: int) -> list[int]:
+    """The item numbers that a slice, a list of numbers, a mask, or one of these with `...` selects."""
+    return [int(k) for k in np.arange(n)[i]]

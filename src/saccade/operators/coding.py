@@ -1,0 +1,163 @@
+"""The compiled loops that make codes out of data; like those of loops.py, with a slow twin each in reference.py."""
+
+import numpy as np
+from numba import njit
+
+U = np.uint64  # innermost loops count in unsigned numbers: see loops.py
+ONE, FOUR, NINE = U(1), U(4), U(9)
+
+
+@njit(nogil=True, cache=True)
+def _code(x, borders, o, end):
+    """The number of borders below x among borders[o:end], which ascend."""
+    low, count = o, end - o
+    while count > 1:  # no branch depends on x, so the processor never guesses wrong
+        half = count >> 1
+        low += half * (borders[low + half - 1] < x)
+        count -= half
+    if count == 1:
+        low += borders[low] < x
+    return low - o
+
+
+@njit(nogil=True, cache=True)
+def encode_sparse(indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes):
+    """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
+
+    A dimension with levels 0 = l_0 < l_1 < ... < l_m has m borders: 0, and midway between l_1 ... l_m. The nearest
+    level wins, and only a zero is coded as zero, unless the dimension has no other level.
+    """
+    dims = border_starts.size - 1
+    fill = np.empty(dims, np.int64)
+    for block in range(first, last):
+        for d in range(dims):
+            fill[d] = starts[block * dims + d]
+        base = bases[block]
+        for i in range(base, bases[block + 1]):
+            for k in range(indptr[i], indptr[i + 1]):
+                if data[k] > 0:
+                    d = indices[k]
+                    rows[fill[d]] = i - base
+                    codes[fill[d]] = _code(data[k], borders, border_starts[d], border_starts[d + 1])
+                    fill[d] += 1
+
+
+@njit(nogil=True, cache=True)
+def count_sparse(indptr, indices, data, bases, dims, first, last, counts):
+    """counts[block, d] = non-zeros of dimension d among the rows of the block."""
+    for block in range(first, last):
+        for k in range(indptr[bases[block]], indptr[bases[block + 1]]):
+            if data[k] > 0:
+                counts[block * dims + indices[k]] += 1
+
+
+@njit(nogil=True, cache=True)
+def encode_dense(X, borders, border_starts, first, last, start, codes):
+    """One block of dense rows as code columns, dimensions first..last; zero is code 0."""
+    for d in range(first, last):
+        at = start + d * X.shape[0]
+        for i in range(X.shape[0]):
+            x = X[i, d]
+            codes[at + i] = _code(x, borders, border_starts[d], border_starts[d + 1]) if x > 0 else 0
+
+
+@njit(nogil=True, cache=True)
+def to_columns(indptr, indices, data, bases, first, last, fill, rows, values):
+    """The non-zeros of CSR row blocks first..last by dimension; fill[block, d] is where those of a block begin."""
+    for block in range(first, last):
+        tails = fill[block]
+        for i in range(bases[block], bases[block + 1]):
+            dims, entries = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+            for k in range(U(dims.size)):
+                if entries[k] > 0:
+                    at = U(tails[U(dims[k])])
+                    rows[at], values[at] = i, entries[k]
+                    tails[U(dims[k])] += 1
+
+
+@njit(nogil=True, cache=True)
+def sort_columns(starts, first, last, bits, rows):
+    """Sort the entries of dimensions first..last, positive floats seen as integers (ordered alike); `rows` move along.
+
+    The leading bits above the smallest tell a bucket, of which there are four for each entry; what is left is nearly
+    sorted, and insertion finishes it. Where many fall into one bucket, Shell's gaps first.
+    """
+    longest = 1
+    for d in range(first, last):
+        longest = max(longest, starts[d + 1] - starts[d])
+    heads, some, some_rows = (
+        np.empty(4 * longest + 1, np.int64),
+        np.empty(longest, np.int64),
+        np.empty_like(rows[:longest]),
+    )
+    for d in range(first, last):
+        own, owners = bits[starts[d] : starts[d + 1]], rows[starts[d] : starts[d + 1]]
+        count = U(own.size)
+        if count < 2:
+            continue
+        low = high = own[0]
+        for k in range(count):
+            low, high = min(low, own[k]), max(high, own[k])
+        shift = U(0)
+        while U(high - low) >> shift >= FOUR * count:
+            shift += ONE
+        heads[: 4 * own.size + 1] = 0
+        for k in range(count):
+            heads[(U(own[k] - low) >> shift) + ONE] += 1
+        most = 0
+        for b in range(FOUR * count):
+            most = max(most, heads[b + ONE])
+            heads[b + ONE] += heads[b]
+        for k in range(count):
+            b = U(own[k] - low) >> shift
+            at = U(heads[b])
+            some[at], some_rows[at] = own[k], owners[k]
+            heads[b] += 1
+        own[:], owners[:] = some[:count], some_rows[:count]
+        gap = ONE
+        while most > 64 and gap < count // NINE:
+            gap = U(3) * gap + ONE
+        while gap > 0:
+            _insert(own, owners, gap)
+            gap //= U(3)
+
+
+@njit(nogil=True, cache=True)
+def _insert(keys, rows, gap):
+    """Every gap-th key in order, by insertion."""
+    for k in range(gap, U(keys.size)):
+        x, row, at = keys[k], rows[k], k
+        while at >= gap and keys[at - gap] > x:
+            keys[at], rows[at] = keys[at - gap], rows[at - gap]
+            at -= gap
+        keys[at], rows[at] = x, row
+
+
+@njit(nogil=True, cache=True)
+def column_max(indices, data, first, last, out):
+    """out_d = max(out_d, values of dimension d) over the entries first..last of a CSR matrix."""
+    for k in range(first, last):
+        out[indices[k]] = max(out[indices[k]], data[k])
+
+
+@njit(nogil=True, cache=True)
+def distinct(bits, limit):
+    """The distinct positive numbers of a column, unsorted; an empty array when there are more than `limit`.
+
+    Floats come as their bits: positive floats are positive integers, zeros and negative ones are not.
+    """
+    slots = 4 * limit
+    table, found = np.zeros(slots, np.int64), np.empty(limit, np.int64)
+    count = 0
+    for x in bits:
+        if x <= 0:
+            continue
+        slot = ((x ^ (x >> 29) ^ (x >> 47)) & 0x7FFFFFFF) % slots
+        while table[slot] != 0 and table[slot] != x:
+            slot = slot + 1 if slot + 1 < slots else 0
+        if table[slot] == 0:
+            if count == limit:
+                return found[:0]
+            table[slot] = found[count] = x
+            count += 1
+    return found[:count]
