@@ -17,9 +17,10 @@ from saccade._core.checks import check_choice, check_levels, check_noise, check_
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.regression import Posterior, solve
+from saccade.inference.variance import low_rank_basis
 from saccade.kernels import HIK, Kernel
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, append, column_max, decode, encode, split_signs
+from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
@@ -40,6 +41,8 @@ class GaussianProcess(BaseEstimator):
     max_iter: int
     random_state: Any
     tables_: PiecewiseTables | GridTables | None
+    variance_tables_: PiecewiseTables | GridTables
+    _codes: Codes
     _tops: Array
     _weight: Array | None
 
@@ -138,23 +141,33 @@ class GaussianProcess(BaseEstimator):
         self.n_iter_ = max(posterior.iterations, 1)
         self.residual_ = float(posterior.residual.max(initial=0.0))
         self.converged_ = posterior.converged
+        self.__dict__.pop("variance_tables_", None)  # of an earlier fit
         self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None
         return posterior
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""
-        if isinstance(self.tables_, GridTables):
-            return self.tables_.walk(split_signs(sp.csr_matrix(X)))
-        if isinstance(self.tables_, PiecewiseTables):
-            return self.tables_.walk(self.kernel_.features(X))
+        if self.tables_ is not None:
+            return self._walk(self.tables_, X)
         return np.asarray(self.kernel_(X.astype(np.float64), self._X) @ self._posterior.alpha)
 
+    def _walk(self, tables: PiecewiseTables | GridTables, X: Any) -> Array:
+        return tables.walk(
+            split_signs(sp.csr_matrix(X)) if isinstance(tables, GridTables) else self.kernel_.features(X)
+        )
+
     def _variance(self, X: Any) -> Array:  # (n, 1) or (n, m)
-        """k** − k*ᵀ(K + N)⁻¹k* for every row of checked X, exactly; one column when all outputs share the noise."""
+        """k** − k*ᵀ(K + N)⁻¹k* for every row of checked X; one column when all outputs share the noise.
+
+        Exact, or from the tables of `with_variance`.
+        """
+        if hasattr(self, "variance_tables_"):
+            explained = np.square(self._walk(self.variance_tables_, X)).sum(axis=1)
+            return np.asarray(np.maximum(self.kernel_.diag(X) - explained, 0.0))[:, None]
         if not hasattr(self, "_posterior"):
             raise InvalidInput(
                 "A loaded model holds no training examples, and the exact variance needs them. "
-                "Ask the model that was fitted, before it is saved."
+                "Save `model.with_variance()`, or ask the model that was fitted, before it is saved."
             )
         train = decode(self._codes) if isinstance(self.kernel_, HIK) else self._X
         prior = self.kernel_.diag(X)[:, None]
@@ -186,6 +199,24 @@ class GaussianProcess(BaseEstimator):
             raise InvalidParameter(f"`bins` must be a whole number from 2 to 65536, got {bins!r}. The default is 256.")
         model = copy(self)
         model.tables_ = quantize(self.tables_, self._tops, self.kernel_.features, bins)
+        known = getattr(self, "variance_tables_", None)
+        if isinstance(known, PiecewiseTables):
+            model.variance_tables_ = quantize(known, self._tops, self.kernel_.features, bins)
+        return model
+
+    def with_variance(self, rank: int = 64) -> Self:
+        """This fitted model with its variance from `rank` tables: an upper bound in constant time, saved with it.
+
+        All outputs share it, also where `balanced` gives each its own noise.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.tables_, PiecewiseTables) or not hasattr(self, "_posterior"):
+            raise InvalidInput("Variance tables need a fitted HIK model, before it is quantised or saved.")
+        if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
+            raise InvalidParameter(f"`rank` must be a whole number from 1 on, got {rank!r}. The default is 64.")
+        model, operator = copy(self), intersection(self._codes, self.kernel_.levels)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        model.variance_tables_ = operator.tables(low_rank_basis(operator, self._noise, rank, rng))
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -42,6 +42,8 @@ def save(model: Any, path: Any, extra: dict[str, Any], classes: Array | None = N
     }
     if not isinstance(model.tables_, GridTables):
         tables["tops"] = model._tops
+    if hasattr(model, "variance_tables_"):
+        tables["variance_T"] = model.variance_tables_.T
     if classes is not None:
         header["classes"] = _write_classes(classes)
     model_file.write(path, header, tables)
@@ -63,6 +65,10 @@ def load(path: Any) -> Any:
         for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool)):
             setattr(model, name, kind(header["solved"][name]))
         model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
+        if "variance_T" in tensors:
+            model.variance_tables_ = _read_tables(
+                header["tables"], tensors | {"T": tensors["variance_T"]}, model.n_features_in_
+            )
         if "tops" in tensors:
             model._tops = tensors["tops"]
         outputs = _read_classes(model, header) if isinstance(model, GPClassifier) else _read_targets(model, header)
