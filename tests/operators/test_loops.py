@@ -91,7 +91,7 @@ def test_sorted_product(dtype: type, lanes: int, data: st.DataObject, cut: float
     starts, rows, steps = sorted_steps(X, dtype)
     V, out = columns(n, lanes, dtype), columns(n, lanes, dtype, seed=1)
     expected = out.astype(np.float64)
-    C = np.full((n + 2, lanes), NO_NUMBER, dtype)
+    C = np.full((n, lanes), NO_NUMBER, dtype)
     in_two(lambda a, b: loops.sorted_product(starts, rows, steps, a, b, V, out, C, (0,) * lanes), D, cut)
     reference.sorted_product(starts, rows, steps, 0, D, V, expected)
     assert_close(out, expected, dtype)

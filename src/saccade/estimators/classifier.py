@@ -187,11 +187,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         check_is_fitted(self)
         return self._mean(check_rows(self, X, reset=False))
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables; `saccade.load` reads it.
+
+        `features`: what `saccade.features.describe` says of the transformer that made X, to keep beside the model.
 
         No training example is stored as such. The tables of an exact model still have a level for each value, so a
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
         """
         check_is_fitted(self)
-        save(self, path, {"sharpness": self.sharpness_}, self.classes_)
+        save(self, path, {"sharpness": self.sharpness_}, self.classes_, features)

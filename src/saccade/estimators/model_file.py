@@ -18,8 +18,18 @@ LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
 LONGEST_LABEL = 1 << 20  # bytes
 
 
-def save(model: Any, path: Any, extra: dict[str, Any], classes: Array | None = None) -> None:
-    """Write a fitted estimator; `extra` are further numbers its class needs to predict."""
+def save(
+    model: Any,
+    path: Any,
+    extra: dict[str, Any],
+    classes: Array | None = None,
+    features: tuple[list[dict[str, Any]], dict[str, Array]] | None = None,
+) -> None:
+    """Write a fitted estimator; `extra` are further numbers its class needs to predict.
+
+    `features` is what `saccade.features.describe` says of the transformer that made X; it lies in the file beside the
+    model, and `saccade.features.load_features` reads it.
+    """
     if model.tables_ is None:
         raise ModelFileError(
             f"A {type(model.kernel_).__name__} model predicts from its training examples, which a model file never "
@@ -46,6 +56,9 @@ def save(model: Any, path: Any, extra: dict[str, Any], classes: Array | None = N
         tables["variance_T"] = model.variance_tables_.T
     if classes is not None:
         header["classes"] = _write_classes(classes)
+    if features is not None:
+        header["pictures"] = features[0]
+        tables |= features[1]
     model_file.write(path, header, tables)
 
 

@@ -111,11 +111,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         mean, std = self.predict(X, return_std=True)
         return mean, std**2
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
         extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
-        save(self, path, extra)
+        save(self, path, extra, features=features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

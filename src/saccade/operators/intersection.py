@@ -9,7 +9,7 @@ One pass in and one pass out, whatever the number of columns of V:
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kern
 
 class Intersection(ABC):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
-
-    alone: ClassVar[int] = 1
-    """So many columns go one by one: cheaper than the lanes they would share."""
 
     def __init__(self, codes: Codes, transform: Levels) -> None:
         starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
@@ -50,7 +47,7 @@ class Intersection(ABC):
         out, first = np.empty_like(V), 0
         while first < V.shape[1]:
             left = V.shape[1] - first
-            lanes = lane_tuple(1 if left <= self.alone else left)
+            lanes = lane_tuple(left)
             product = self._product(padded(V, first, lanes), lanes)
             out[:, first : first + len(lanes)] = product[:, :left]
             first += len(lanes)
@@ -90,7 +87,6 @@ class SortedIntersection(Intersection):
     """Exact, for any number of distinct values; threads share the dimensions."""
 
     codes: SortedColumns
-    alone = 2
 
     @cached_property
     def _diagonal(self) -> Array:
@@ -100,7 +96,7 @@ class SortedIntersection(Intersection):
         from saccade.operators import loops
 
         c, steps = self.codes, self.steps(V.dtype)
-        longest = int(np.diff(c.starts).max(initial=0)) + 2
+        longest = int(np.diff(c.starts).max(initial=0))
         out = np.zeros((thread_count(), *V.shape), V.dtype)
 
         def work(thread: int, first: int, last: int) -> None:

@@ -10,7 +10,7 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 import numpy as np
 from numba import njit
 
-from saccade.operators.lanes import fma_row
+from saccade.operators.lanes import add_up, fma_row, step_down
 
 U, SIGNED = np.uint64, np.int64
 ONE = U(1)
@@ -60,20 +60,11 @@ def sorted_product_one(starts, rows, steps, first, last, v, out, A, B):
 
 @njit(nogil=True, cache=True)
 def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
-    """out += K V as in `sorted_product_one`, for several columns of V; C is scratch, two rows longer than a column."""
-    one = V.dtype.type(1)
+    """out += K V as in `sorted_product_one`, for several columns of V; C is scratch of a column's length."""
     for d in range(first, last):
-        column, rises = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
-        length = U(column.size)
-        C[0] = 0
-        C[length + ONE] = 0
-        for p in range(length):
-            at = length - p
-            fma_row(C, at, C, at + ONE, one, V, column[at - ONE], lanes)
-        for p in range(length):
-            row = column[p]
-            fma_row(C, p + ONE, C, p, rises[p], C, p + ONE, lanes)
-            fma_row(out, row, out, row, one, C, p + ONE, lanes)
+        column = rows[starts[d] : starts[d + 1]]
+        add_up(C, V, column, lanes)
+        step_down(out, column, steps[starts[d] : starts[d + 1]], C, lanes)
 
 
 @njit(nogil=True, cache=True)

@@ -18,4 +18,5 @@ def unexplained(
     >>> unexplained(np.array([0.2, 0.0]), np.array([0.8, 0.0]))
     array([0.25, 1.  ])
     """
-    return np.clip(np.divide(variance, prior, out=np.ones_like(prior, float), where=prior > 0), 0.0, 1.0)
+    share = np.divide(variance, prior, out=np.ones_like(prior, float), where=prior > 0)
+    return np.asarray(np.clip(share, 0.0, 1.0))
