@@ -53,7 +53,7 @@ X, Y = np.eye(4), np.arange(4) % 2
 
 FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("missing file", lambda: None, ["none.csv"], ["There is no file none.csv"]),
-    ("a folder", lambda: Path("a.csv").mkdir(), ["a.csv"], ["is a folder"]),
+    ("an empty folder", lambda: Path("a.csv").mkdir(), ["a.csv"], ["no picture in 'a.csv'"]),
     ("unknown ending", text("a.docx", GOOD), ["a.docx"], ["'.docx'", ".parquet"]),
     ("no ending", text("data", GOOD), ["data"], ["unknown ending"]),
     ("empty csv", text("a.csv", ""), ["a.csv"], ["is empty"]),

@@ -1,4 +1,4 @@
-"""`saccade fit`: train on a table of features and keep the model in one file."""
+"""`saccade fit`: train on a table of features or a folder of pictures and keep the model in one file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from saccade.cli import options as o
 from saccade.cli import say
 
 if TYPE_CHECKING:
+    from saccade.cli.columns import Reading
     from saccade.cli.read import Array, Examples
 
 CALIBRATION_BINS = 15
+VARIANCE_RANK = 64
 MANY_CLASSES = 50  # from here on numbers may be measurements
 
 
@@ -28,8 +30,11 @@ def fit(
         float | None, typer.Option(metavar="ETA", help="Bend every feature exponentially first.")
     ] = None,
     levels: Annotated[
-        str, typer.Option(metavar="exact|N", help="Exact, or N levels a feature (2 to 255): 255 for large data.")
-    ] = "exact",
+        str | None,
+        typer.Option(
+            metavar="exact|N", help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64."
+        ),
+    ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
     regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False,
     test_share: Annotated[
@@ -37,6 +42,10 @@ def fit(
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
     ] = 0.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")] = 0,
+    features: Annotated[
+        str, typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs saccade[deep].")
+    ] = "classic",
+    cache: o.Cache = None,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,
@@ -47,25 +56,66 @@ def fit(
     header: o.Header = None,
     zero_based: o.ZeroBased = False,
 ) -> None:
-    """Train on DATA and write MODEL, one file of tables."""
+    """Train on DATA and write MODEL, one file of tables.
+
+    In a folder of pictures each class has a folder of its own.
+    """
     o.check_target(model, force, (data,) if labels is None else (data, labels))
+    levels = levels or ("64" if data.is_dir() else "exact")
     with say.progress():
         from saccade.cli.columns import Reading
-        from saccade.cli.read import read
 
         estimator = _estimator(regression, noise, power, exponential, levels, balanced, seed)
-        examples = read(data, Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based))
-        target = _targets(examples, regression)
-        train, test = _split(target, test_share, seed, regression)
-        watch = say.Stopwatch()
-        estimator.fit(examples.X[train] if test.size else examples.X, target[train])
-        taken = str(watch)
-        rows = _trained(estimator, target[train])
-        rows += _tested(estimator, examples.X[test], target[test]) if test.size else []
-        if examples.names:
-            estimator.feature_names_in_ = _objects(examples.names)
-        estimator.save(model)
-    say.table([*rows, ("training time", taken), ("model file", f"{model}, {say.size(model.stat().st_size)}")])
+        if data.is_dir():
+            rows = _fit_pictures(estimator, data, model, features, cache, test_share, seed)
+        else:
+            how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
+            rows = _fit_table(estimator, data, model, how, test_share, seed)
+    say.table([*rows, ("model file", f"{model}, {say.size(model.stat().st_size)}")])
+
+
+def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> list[tuple[str, str]]:
+    from saccade.cli.read import read
+
+    regression = not hasattr(estimator, "predict_proba")
+    examples = read(data, how)
+    target = _targets(examples, regression)
+    train, test = _split(target, share, seed, regression)
+    watch = say.Stopwatch()
+    estimator.fit(examples.X[train] if test.size else examples.X, target[train])
+    taken = str(watch)
+    rows = _trained(estimator, target[train])
+    rows += _tested(estimator, examples.X[test], target[test]) if test.size else []
+    if examples.names:
+        estimator.feature_names_in_ = _objects(examples.names)
+    estimator.save(model)
+    return [*rows, ("training time", taken)]
+
+
+def _fit_pictures(
+    estimator: Any, data: Path, model: Path, recipe: str, cache: Path | None, share: float, seed: int
+) -> list[tuple[str, str]]:
+    """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
+    from saccade._core.errors import InvalidInput
+    from saccade.cli import pictures as p
+    from saccade.features import describe, images
+
+    if not hasattr(estimator, "predict_proba"):
+        raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
+    chain = images(recipe, cache=cache, random_state=seed)
+    pictures = p.read(data, chain, cache)
+    y = p.labels(data, pictures)
+    train, test = _split(y, share, seed, False)
+    watch = say.Stopwatch()
+    X = chain.fit_transform(pictures[train], y[train])
+    taken = str(watch)
+    watch = say.Stopwatch()
+    estimator.fit(X, y[train])
+    rows = _trained(estimator, y[train])
+    rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
+    estimator.with_variance(VARIANCE_RANK).save(model, features=describe(chain))
+    p.note_skipped(pictures)
+    return [*rows, ("seeing", f"{taken}, {recipe} features"), ("training time", str(watch))]
 
 
 def _estimator(

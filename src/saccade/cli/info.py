@@ -52,6 +52,8 @@ def _facts(path: Path) -> dict[str, Any]:
             "outputs": tables.T.shape[1],
             "bytes": sum(array.nbytes for array in arrays),
         },
+        "variance": model.variance_tables_.T.shape[1] if hasattr(model, "variance_tables_") else None,
+        "pictures": header.get("pictures"),
         "iterations": model.n_iter_,
         "residual": model.residual_,
         "converged": model.converged_,
@@ -68,6 +70,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["classes"] is not None:
         rows.append(("classes", _few(facts["classes"])))
     rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
+    if facts["pictures"]:
+        rows.append(("pictures", " → ".join(step["name"] for step in facts["pictures"])))
+    if facts["variance"]:
+        rows.append(("variance", f"upper bound of rank {facts['variance']}"))
     solved = f"in {say.count(facts['iterations'], 'iteration')}"
     doubt = "" if facts["converged"] else ", not converged"
     return [

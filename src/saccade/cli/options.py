@@ -11,7 +11,10 @@ PANEL = "Reading the data"
 
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="Examples: .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm."),
+    typer.Argument(
+        metavar="DATA",
+        help="Examples: .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm; or a folder of pictures.",
+    ),
 ]
 Label = Annotated[
     str | None,
@@ -51,6 +54,10 @@ Header = Annotated[
 ZeroBased = Annotated[
     bool,
     typer.Option("--zero-based", help="Features of a svmlight file count from 0, not 1.", rich_help_panel=PANEL),
+]
+Cache = Annotated[
+    Path | None,
+    typer.Option("--cache", metavar="FOLDER", help="Keep the features of pictures here; a second run is then quick."),
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there already.")]
 

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
@@ -28,7 +28,14 @@ def predict(
         str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")
     ] = "-",
     all_: Annotated[bool, typer.Option("--all", help="Add the probability of every class.")] = False,
+    sheet: Annotated[
+        Path | None,
+        typer.Option(
+            "--sheet", metavar="FILE", help="Also an .html contact sheet of pictures, the most doubtful first."
+        ),
+    ] = None,
     score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False,
+    cache: o.Cache = None,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,
@@ -39,24 +46,56 @@ def predict(
     header: o.Header = None,
     zero_based: o.ZeroBased = False,
 ) -> None:
-    """Predict DATA with MODEL: for each example its label and the probability of that label, as CSV."""
-    if out != "-":
-        o.check_target(Path(out), force, (model, data))
+    """Predict DATA with MODEL: for each example its label and the probability of that label, as CSV.
+
+    For pictures also the variance of the prediction and the novelty: 0 for a picture like many others, 1 for one like
+    none.
+    """
+    for target in ([] if out == "-" else [Path(out)]) + ([] if sheet is None else [sheet]):
+        o.check_target(target, force, (model, data))
     with say.progress():
         from saccade import load
         from saccade.cli.columns import Reading
 
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
-        examples = _matching(estimator, data, how, score)
+        examples = _examples(estimator, model, data, how, score, cache, sheet)
         if out != "-":
-            predicted = _to_file(Path(out), estimator, examples, all_)
+            answers = _to_file(Path(out), estimator, examples, all_)
     if out == "-":
-        predicted = _write(sys.stdout, estimator, examples, all_)
+        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names of files are bytes
+        answers = _write(sys.stdout, estimator, examples, all_)
     else:
-        say.note(f"{say.count(len(predicted), 'prediction')} in {out}.")
+        say.note(f"{say.count(len(answers.label), 'prediction')} in {out}.")
+    if sheet is not None:
+        from saccade.cli.contact_sheet import write_sheet
+
+        with say.progress():
+            write_sheet(sheet, data, examples.X.pictures, answers)
+        say.note(f"Contact sheet in {sheet}.")
     if score:
-        say.note(_score(estimator, predicted, examples.y))
+        say.note(_score(estimator, answers.label, examples.y))
+
+
+class Answers(NamedTuple):
+    """What was predicted, an entry an example."""
+
+    label: Array
+    probability: Array | None  # of that label
+    novelty: Array | None
+
+
+def _examples(
+    estimator: Any, model: Path, data: Path, how: Reading, score: bool, cache: Path | None, sheet: Path | None
+) -> Examples:
+    from saccade._core.errors import InvalidInput
+    from saccade.cli import pictures
+
+    if pictures.are_pictures(data) and data.exists():
+        return pictures.examples(model, data, cache, score)
+    if sheet is not None:
+        raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
+    return _matching(estimator, data, how, score)
 
 
 def _matching(estimator: Any, data: Path, how: Reading, score: bool) -> Examples:
@@ -85,18 +124,18 @@ def _few(examples: Examples) -> str:
     return listed(list(examples.ignored))
 
 
-def _to_file(path: Path, estimator: Any, examples: Examples, every: bool) -> Array:
+def _to_file(path: Path, estimator: Any, examples: Examples, every: bool) -> Answers:
     from saccade._core.atomic import replacing
 
     with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-        predicted = _write(text, estimator, examples, every)
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="", errors="surrogateescape")
+        answers = _write(text, estimator, examples, every)
         text.flush()
         text.detach()
-    return predicted
+    return answers
 
 
-def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Array:
+def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:
     """Write the CSV; returns the predictions."""
     import numpy as np
     from sklearn.utils import gen_batches
@@ -109,31 +148,41 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Arr
     writer.writerow([examples.id_name, *first])
     parts = []
     for rows in gen_batches(n, BLOCK_ROWS):
-        predicted, lines = _lines(estimator, examples.X[rows], every)
+        answers, lines = _lines(estimator, examples.X[rows], every)
         ids = examples.ids[rows] if examples.ids is not None else range(rows.start + 1, rows.stop + 1)
         writer.writerows([name, *line] for name, line in zip(ids, lines, strict=True))
-        parts.append(predicted)
+        parts.append(answers)
         report("predicting", rows.stop / n)
-    return np.concatenate(parts)
+    return Answers(*(None if part[0] is None else np.concatenate(part) for part in zip(*parts, strict=True)))  # type: ignore[arg-type]
 
 
 def _names(estimator: Any, every: bool) -> list[str]:
     if hasattr(estimator, "classes_"):
-        return ["label", "probability", *([f"p({c})" for c in estimator.classes_] if every else [])]
+        doubt = ["variance", "novelty"] if hasattr(estimator, "variance_tables_") else []
+        return ["label", "probability", *doubt, *([f"p({c})" for c in estimator.classes_] if every else [])]
     m = estimator.tables_.T.shape[1]
     return ["value"] if m == 1 else [f"value {k + 1}" for k in range(m)]
 
 
-def _lines(estimator: Any, X: Any, every: bool) -> tuple[Array, Iterator[list[Any]]]:
+def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[Any]]]:
+    import numpy as np
+
+    from saccade.scores.novelty import unexplained
+
     predicted = estimator.predict(X)
     if not hasattr(estimator, "classes_"):
-        return predicted, ([repr(value) for value in row] for row in predicted.reshape(len(predicted), -1).tolist())
-    p = estimator.predict_proba(X)
-    best = p.max(axis=1).tolist()
-    rest = p.tolist() if every else [[]] * len(best)
-    return predicted, (
-        [name, f"{b:.6g}", *(f"{q:.6g}" for q in others)]
-        for name, b, others in zip(predicted.tolist(), best, rest, strict=True)
+        numbers = predicted.reshape(len(predicted), -1).tolist()
+        return Answers(predicted, None, None), ([repr(value) for value in row] for row in numbers)
+    p, numbers, novelty = estimator.predict_proba(X), np.empty((len(predicted), 0)), None
+    best = p.max(axis=1)
+    if hasattr(estimator, "variance_tables_"):
+        _, variance = estimator.latent_mean_and_variance(X)
+        novelty = unexplained(variance, estimator.kernel_.diag(X))
+        numbers = np.column_stack([variance, novelty])
+    numbers = np.column_stack([best, numbers, *([p] if every else [])])
+    return Answers(predicted, best, novelty), (
+        [name, *(f"{number:.6g}" for number in row)]
+        for name, row in zip(predicted.tolist(), numbers.tolist(), strict=True)
     )
 
 

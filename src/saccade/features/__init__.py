@@ -1,1 +1,75 @@
-"""From pixels to non-negative vectors: scikit-learn transformers for pictures."""
+"""From pixels to non-negative vectors: scikit-learn transformers for pictures.
+
+>>> from saccade.features import images
+>>> [name for name, _ in images("classic").steps]
+['resize', 'densesift', 'spatialpyramid']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from saccade.features.codebook import BagOfWords
+    from saccade.features.deep import DeepFeatures
+    from saccade.features.descriptors import DenseSIFT, OpponentSIFT
+    from saccade.features.forest import ForestCodebook
+    from saccade.features.gradients import HOG, PHOG
+    from saccade.features.image import Pictures, Resize, read_pictures
+    from saccade.features.items import Descriptors
+    from saccade.features.match import PyramidHistogram
+    from saccade.features.projection import DescriptorPCA
+    from saccade.features.pyramid import SpatialPyramid
+    from saccade.features.recipes import images
+    from saccade.features.stored import describe, load_features
+
+_HOMES = {
+    "BagOfWords": "codebook",
+    "DeepFeatures": "deep",
+    "DenseSIFT": "descriptors",
+    "DescriptorPCA": "projection",
+    "Descriptors": "items",
+    "ForestCodebook": "forest",
+    "HOG": "gradients",
+    "OpponentSIFT": "descriptors",
+    "PHOG": "gradients",
+    "Pictures": "image",
+    "PyramidHistogram": "match",
+    "Resize": "image",
+    "SpatialPyramid": "pyramid",
+    "describe": "stored",
+    "images": "recipes",
+    "load_features": "stored",
+    "read_pictures": "image",
+}
+__all__ = [
+    "HOG",
+    "PHOG",
+    "BagOfWords",
+    "DeepFeatures",
+    "DenseSIFT",
+    "DescriptorPCA",
+    "Descriptors",
+    "ForestCodebook",
+    "OpponentSIFT",
+    "Pictures",
+    "PyramidHistogram",
+    "Resize",
+    "SpatialPyramid",
+    "describe",
+    "images",
+    "load_features",
+    "read_pictures",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Names load when they are first used, with the packages they need."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"saccade.features.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

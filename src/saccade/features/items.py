@@ -106,7 +106,8 @@ def stream(work: Callable[[Any], Any], things: Iterable[Any], n_jobs: int | None
     """work(thing) for each, in order, by `n_jobs` threads that run only a few things ahead of the reader."""
     threads = jobs(n_jobs)
     if threads == 1:
-        yield from map(work, things)
+        with one_thread_a_product():
+            yield from map(work, things)
         return
     with one_thread_a_product(), ThreadPoolExecutor(threads, "saccade-features") as pool:
         ahead: deque[Any] = deque()

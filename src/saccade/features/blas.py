@@ -1,0 +1,34 @@
+"""One thread a matrix product while our own threads keep the cores busy.
+
+BLAS and OpenMP would start a thread a core inside each of ours and wait for one another: on two busy cores the words
+of a picture then take several times as long. One core a picture also keeps the promise of `n_jobs`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import RLock
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+_lock = RLock()  # re-entrant: an abandoned stream may be closed at any moment, in any thread
+_inside = 0
+_limits: Any = None
+
+
+@contextmanager
+def one_thread_a_product() -> Iterator[None]:
+    """Within the block, BLAS and OpenMP use one thread. The setting is the whole process's, so blocks are counted."""
+    global _inside, _limits
+    with _lock:
+        _inside += 1
+        if _limits is None:
+            _limits = threadpool_limits(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside and _limits is not None:
+                _limits.restore_original_limits()
+                _limits = None

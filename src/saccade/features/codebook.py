@@ -1,0 +1,209 @@
+"""Visual words: a codebook turns a picture's descriptors into words, and a picture into a histogram of them.
+
+H §6.1 and A §7.1 use 1,000 words found by k-means.
+"""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.checks import check_choice
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.features.blas import one_thread_a_product
+from saccade.features.items import Items
+from saccade.features.learn import Learner, State, check_count, counted, normed, part, sample_of, values_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BLOCK_ROWS = 512  # descriptors compared with all words at a time
+BATCH = 4096  # descriptors a step of k-means
+SEEDING = 2000  # descriptors at least that the first centres are chosen from; time grows with it
+SOFT_WORDS = 5  # a descriptor's nearest words that count
+
+
+class Codebook(Learner):
+    """Descriptors to words. After `fit` there are `n_words_` words and descriptors have `dims_` dimensions."""
+
+    norm: str | None
+    n_words_: int
+    dims_: int
+
+    def words_of(
+        self,
+        values: Array,  # (k, d)
+    ) -> tuple[Array, Array]:
+        """The words of each descriptor, (k, a), and how much each counts, (k, a)."""
+        raise NotImplementedError
+
+    def encode(self, item: Any) -> tuple[Array, Array]:
+        words, weights = self.words_of(values_of(item, self.dims_))
+        return normed(*counted(words.ravel(), weights.ravel()), self.norm)
+
+    def width(self) -> int:
+        return self.n_words_
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        super().fit(X, y)
+        wanted = self.words_wanted()
+        if self.n_words_ < wanted:
+            warnings.warn(
+                f"{type(self).__name__} found {self.n_words_} words, not the {wanted} asked for: the training "
+                "pictures have no more distinct descriptors. Fit on more pictures, or ask for fewer words.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def words_wanted(self) -> int:
+        """The number of words that the parameters ask for."""
+        raise NotImplementedError
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_words_")
+
+
+class BagOfWords(Codebook):
+    """How often each visual word occurs in a picture; the words are the centres of k-means.
+
+    `words`: how many. `assign`: "hard", each descriptor to its nearest word; "soft", to its few nearest with Gaussian
+    weights that sum to 1 (a kernel codebook), the width taken from the training distances. `sample`: so many
+    descriptors, equally many a picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
+
+    >>> rng = np.random.default_rng(0)
+    >>> pictures = [rng.random((30, 8)) for _ in range(4)]
+    >>> BagOfWords(5, n_jobs=1).fit_transform(pictures).sum(axis=1).A1.round(6)
+    array([1., 1., 1., 1.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        words: int = 1000,
+        assign: str = "hard",
+        *,
+        sample: int = 200_000,
+        norm: str | None = "l1",
+        random_state: Any = 0,
+        cache: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.words = words
+        self.assign = assign
+        self.sample = sample
+        self.norm = norm
+        self.random_state = random_state
+        self.cache = cache
+        self.n_jobs = n_jobs
+
+    def check(self) -> None:
+        check_count("words", self.words, 1, "1,000 is usual.")
+        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
+        check_choice("assign", self.assign, ("hard", "soft"))
+        check_choice("norm", self.norm, ("l1", None))
+
+    def words_wanted(self) -> int:
+        return self.words
+
+    def learn(self, items: Items, labels: Array | None) -> State:
+        seed = self.seed()
+        values, _ = sample_of(items, self.sample, seed, self.n_jobs)
+        report("visual words", 0.0)
+        centres = _clustered(values, self.words, seed)
+        _, closeness = Nearest(centres).few(values, SOFT_WORDS)
+        report("visual words", 1.0)
+        # ‖x − c‖² differ by twice the closeness; of that, the last of the few words gets the share 1/e on average.
+        return {"centres": centres, "bandwidth": (closeness[:, 0] - closeness[:, -1]).mean(keepdims=True)}
+
+    def words_of(self, values: Array) -> tuple[Array, Array]:
+        check_is_fitted(self)
+        if self.assign == "hard":
+            words, closeness = self._nearest.few(values, 1)
+            return words, np.ones_like(closeness)
+        words, closeness = self._nearest.few(values, SOFT_WORDS)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # bandwidth 0: only equals share
+            weights = np.exp(np.nan_to_num((closeness - closeness[:, :1]) / self.bandwidth_, nan=0.0))
+        return words, weights / weights.sum(axis=1, keepdims=True)
+
+    def state(self) -> State:
+        if not self.__sklearn_is_fitted__():
+            return {}
+        return {"centres": self.centres_, "bandwidth": np.array([self.bandwidth_], np.float32)}
+
+    def restore(self, state: State) -> Self:
+        self.check()
+        centres = part(state, "centres", "f", None, None)
+        bandwidth = part(state, "bandwidth", "f", 1)
+        if not centres.size or bandwidth[0] < 0:
+            raise ValueError("a codebook needs words, and a bandwidth that is not negative")
+        self.centres_ = np.asarray(centres, np.float32)
+        self.bandwidth_ = float(bandwidth[0])
+        self.n_words_, self.dims_ = self.centres_.shape
+        self._nearest = Nearest(self.centres_)
+        return self
+
+
+class Nearest:
+    """The nearest of many points, by one product: ‖x − c‖² = ‖x‖² − 2 (x·c − ‖c‖²/2)."""
+
+    def __init__(
+        self,
+        points: Array,  # (w, d)
+    ) -> None:
+        self.origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)  # float32 is finest around zero
+        shifted = points - self.origin
+        self.across = np.ascontiguousarray(shifted.T)
+        self.half = np.einsum("wd,wd->w", shifted, shifted) / 2
+        if not np.isfinite(self.half).all():
+            raise InvalidInput("The descriptors are too large for float32. Scale them to about [0, 1].")
+
+    def few(
+        self,
+        X: Array,  # (k, d)
+        count: int,
+    ) -> tuple[Array, Array]:
+        """The `count` nearest of each x, nearest first, and their closeness x·c − ‖c‖²/2; both (k, count)."""
+        count = min(count, len(self.half))
+        numbers = np.empty((len(X), count), np.int64)
+        closeness = np.empty((len(X), count), np.float32)
+        block = np.empty((min(len(X), BLOCK_ROWS), len(self.half)), np.float32)  # once: new pages cost as much as BLAS
+        for first in range(0, len(X), BLOCK_ROWS):
+            rows = slice(first, first + BLOCK_ROWS)
+            x = np.subtract(X[rows], self.origin, dtype=np.float32)
+            C = np.matmul(x, self.across, out=block[: len(x)])
+            C -= self.half
+            every = np.arange(len(C))
+            for a in range(count):  # a few passes over the block are faster than to partition it
+                best = C.argmax(axis=1)
+                numbers[rows, a], closeness[rows, a] = best, C[every, best]
+                C[every, best] = -np.inf
+        return numbers, closeness
+
+
+def _clustered(
+    values: Array,  # (m, d)
+    words: int,
+    seed: int,
+) -> Array:  # (w, d)
+    """Centres of mini-batch k-means; the distinct descriptors themselves where there are no more than words."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    if distinct_rows(values, words + 1) <= words:
+        return np.unique(values + np.float32(0), axis=0)
+    sizes = {"batch_size": max(BATCH, 2 * words), "init_size": max(SEEDING, 3 * words)}
+    found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
+    with one_thread_a_product():  # seeding makes thousands of small products
+        return np.asarray(found.fit(values).cluster_centers_, np.float32)
+
+
+def distinct_rows(
+    X: Array,  # (m, d)
+    enough: int,
+) -> int:
+    """The number of distinct rows, counted no further than `enough`."""
+    seen = set()
+    for row in X:
+        seen.add((row + np.float32(0)).tobytes())  # −0 is 0
+        if len(seen) == enough:
+            break
+    return len(seen)

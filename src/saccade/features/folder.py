@@ -1,0 +1,101 @@
+"""Which files of a folder are meant as pictures, and of which class: names only, nothing is opened.
+
+A class a folder: root/class/any/depth/picture.jpg. Without class folders the pictures in the root have no labels.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from saccade._core.errors import InvalidInput
+
+EXTENSIONS = (
+    *(".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".tif", ".tiff"),
+    *(".gif", ".bmp", ".dib", ".ppm", ".pgm", ".pbm", ".pnm"),
+)  # a camera's raw files are TIFFs inside, and would give their thumbnails: so names count too
+OUT = "a link that leads out of the folder"
+NOWHERE = "a link that leads nowhere"
+BACK = "a link to a folder above it"
+TWICE = "a link to a folder, inside a linked folder"
+NO_PICTURE = "not a picture by its name"
+BESIDE = "lies beside the class folders; move it into one of them"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file to look into. The name is its path below the folder, with `/`."""
+
+    path: str
+    name: str
+    label: str | None = None
+
+
+def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list[tuple[str, str]]]:
+    """The files, sorted by name, and what was passed over with the reason. Hidden files are not mentioned."""
+    if not os.path.isdir(folder):
+        what = "is a file; for single files pass a list of paths" if os.path.exists(folder) else "does not exist"
+        raise InvalidInput(f"The folder {folder!r} {what}.")
+    found: list[Found] = []
+    skipped: list[tuple[str, str]] = []
+    for path, name, reason in _walk(os.path.abspath(folder)):
+        if reason is None and not _meant_as_picture(name):
+            reason = NO_PICTURE
+        if reason is None:
+            found.append(Found(path, name, name.partition("/")[0] if by_class and "/" in name else None))
+        else:
+            skipped.append((name, reason))
+    if any(file.label is not None for file in found):
+        skipped += [(file.name, BESIDE) for file in found if file.label is None]
+        found = [file for file in found if file.label is not None]
+    return sorted(found, key=lambda file: file.name.split("/")), sorted(skipped)
+
+
+def _walk(root: str) -> Iterator[tuple[str, str, str | None]]:
+    """Path, name, and the reason to pass it over or None, for every file below the root that is not hidden.
+
+    A linked folder is entered where it lies inside the root and not above itself, and links to folders inside it are
+    not: so cycles end, and links to links to links do not multiply.
+    """
+    real_root = os.path.realpath(root)
+    todo = [(root, "", False)]  # folder, its name, whether we came through a link
+    while todo:
+        folder, above, linked = todo.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = [entry for entry in listing if not entry.name.startswith(".")]
+        except OSError as error:
+            yield folder, above or ".", words(error)
+            continue
+        for entry in entries:
+            name = f"{above}/{entry.name}" if above else entry.name
+            if not entry.is_symlink():
+                if entry.is_dir():
+                    todo.append((entry.path, name, linked))
+                else:
+                    yield entry.path, name, None
+                continue
+            real = os.path.realpath(entry.path)
+            if not _inside(real, real_root):
+                yield entry.path, name, OUT
+            elif not os.path.isdir(real):
+                yield entry.path, name, None if os.path.exists(real) else NOWHERE
+            elif linked or _inside(os.path.realpath(folder), real):
+                yield entry.path, name, TWICE if linked else BACK
+            else:
+                todo.append((entry.path, name, True))
+
+
+def _inside(path: str, folder: str) -> bool:
+    return os.path.commonpath([path, folder]) == folder
+
+
+def _meant_as_picture(name: str) -> bool:
+    """By a picture's extension, or none at all."""
+    extension = PurePath(name).suffix.lower()
+    return not extension or extension in EXTENSIONS
+
+
+def words(error: OSError) -> str:
+    """The system's reason: permission denied, …"""
+    return (error.strerror or type(error).__name__).lower()

@@ -1,0 +1,228 @@
+"""Random trees as a codebook: a few comparisons give a descriptor its word, where k-means needs a thousand distances.
+
+O §5: every inner node splits on a completely random feature at its median, so one class is enough to learn from.
+The variant it extends splits by class (Moosmann et al. 2006, extremely randomised clustering forests).
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from itertools import cycle, islice
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.checks import check_choice
+from saccade._core.progress import report
+from saccade.features.codebook import Codebook
+from saccade.features.items import Items
+from saccade.features.learn import State, check_count, part, sample_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Split = tuple[int, np.float32]  # (feature, threshold): x[feature] > threshold goes right
+Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a leaf
+
+
+class ForestCodebook(Codebook):
+    """Histograms over the leaves of a few random trees: each descriptor gives one word a tree.
+
+    `trees`, `leaves` a tree: the words of all trees stand side by side. `supervised`: of `candidates` random
+    (feature, threshold) pairs a node takes the one that tells most about the picture's class; needs fit(X, y).
+    `sample`: so many descriptors, equally many a picture, grow the trees. `norm`: "l1" makes a row sum to 1.
+
+    >>> rng = np.random.default_rng(0)
+    >>> pictures = [rng.random((30, 8)) for _ in range(4)]
+    >>> ForestCodebook(trees=2, leaves=4, n_jobs=1).fit_transform(pictures).shape
+    (4, 8)
+    """
+
+    def __init__(
+        self,
+        trees: int = 5,
+        leaves: int = 200,
+        supervised: bool = False,
+        *,
+        candidates: int = 20,
+        sample: int = 200_000,
+        norm: str | None = "l1",
+        random_state: Any = 0,
+        cache: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.trees = trees
+        self.leaves = leaves
+        self.supervised = supervised
+        self.candidates = candidates
+        self.sample = sample
+        self.norm = norm
+        self.random_state = random_state
+        self.cache = cache
+        self.n_jobs = n_jobs
+
+    def check(self) -> None:
+        check_count("trees", self.trees, 1, "5 are usual.")
+        check_count("leaves", self.leaves, 2, "200 leaves in each of 5 trees make 1,000 words.")
+        check_count("candidates", self.candidates, 1, "20 are usual; 1 splits at random.")
+        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
+        check_choice("supervised", self.supervised, (False, True))
+        check_choice("norm", self.norm, ("l1", None))
+
+    def words_wanted(self) -> int:
+        return self.trees * self.leaves
+
+    def learn(self, items: Items, labels: Array | None) -> State:
+        seed = self.seed()
+        values, owners = sample_of(items, self.sample, seed, self.n_jobs)
+        columns = np.asfortranarray(values)  # a node reads one feature of many descriptors
+        classes = None if labels is None else labels[owners]
+        grown = []
+        for tree in range(self.trees):
+            split = _splitter(columns, classes, self.candidates, np.random.default_rng([seed, tree]))
+            grown.append(_grow(columns, self.leaves, split))
+            report("random trees", (tree + 1) / self.trees)
+        return {**_side_by_side(grown), "dims": np.array([values.shape[1]])}
+
+    def words_of(self, values: Array) -> tuple[Array, Array]:
+        """Down all trees at once, a level at a time; leaves lead to themselves."""
+        check_is_fitted(self)
+        every = np.arange(len(values))[:, None]
+        node = np.broadcast_to(self.root_, (len(values), len(self.root_)))
+        for _ in range(self.depth_):
+            node = self.child_[node] + (values[every, self.feature_[node]] > self.threshold_[node])
+        return self.word_[node], np.ones(node.shape, np.float32)
+
+    def state(self) -> State:
+        if not self.__sklearn_is_fitted__():
+            return {}
+        threshold = np.where(np.isinf(self.threshold_), 0, self.threshold_)
+        named = {"feature": self.feature_, "threshold": threshold, "child": self.child_, "root": self.root_}
+        return {**named, "dims": np.array([self.dims_])}
+
+    def restore(self, state: State) -> Self:
+        self.check()
+        feature = part(state, "feature", "iu", None).astype(np.int64)
+        every = np.arange(len(feature))
+        threshold = part(state, "threshold", "f", len(feature)).astype(np.float32)
+        child = part(state, "child", "iu", len(feature)).astype(np.int64)
+        root = part(state, "root", "iu", None).astype(np.int64)
+        dims = int(part(state, "dims", "iu", 1)[0])
+        leaf = child == every
+        below = child + ~leaf  # the right child of an inner node
+        # A child comes after its parent, so that every way down ends.
+        if not root.size or not _within(root, len(every)) or not _within(below, len(every)) or (child < every).any():
+            raise ValueError("the nodes do not make trees")
+        if not _within(feature, dims):
+            raise ValueError(f"a node asks for a feature that {dims} dimensions do not have")
+        self.feature_, self.child_, self.root_, self.dims_ = feature, child, root, dims
+        self.threshold_ = np.where(leaf, np.float32(np.inf), threshold)  # nothing goes right of a leaf
+        self.depth_ = _depth(child, leaf)
+        self.word_ = np.cumsum(leaf) - 1
+        self.n_words_ = int(leaf.sum())
+        return self
+
+
+def _splitter(columns: Array, classes: Array | None, candidates: int, rng: np.random.Generator) -> Splitter:
+    if classes is None:
+        return lambda rows: _median_split(columns, rows, rng)
+    return lambda rows: _telling_split(columns, rows, classes, candidates, rng)
+
+
+def _median_split(
+    columns: Array,  # (m, d)
+    rows: Array,
+    rng: np.random.Generator,
+) -> Split | None:
+    """A random feature, of those that vary in the node, at its median."""
+    for feature in _varying(columns, rows, rng):
+        x = columns[rows, feature]
+        middle = (len(x) - 1) // 2
+        median = np.partition(x, middle)[middle]
+        return feature, median if median < x.max() else x[x < median].max()  # somebody goes right
+    return None
+
+
+def _telling_split(
+    columns: Array,  # (m, d)
+    rows: Array,
+    classes: Array,  # (m,)
+    candidates: int,
+    rng: np.random.Generator,
+) -> Split | None:
+    """Of some random features at random thresholds, the pair that has most mutual information with the class."""
+    here = classes[rows]
+    if (here == here[0]).all():
+        return None
+    features = list(islice(_varying(columns, rows, rng), candidates))
+    splits: list[tuple[float, Split]] = []
+    for feature in islice(cycle(features), candidates if features else 0):
+        x = columns[rows, feature]
+        low, high = x.min(), x.max()
+        threshold = np.float32(low + rng.random() * (high - low))
+        threshold = threshold if threshold < high else low  # rounding
+        splits.append((_information(here, x > threshold), (feature, threshold)))
+    return max(splits)[1] if splits else None
+
+
+def _varying(columns: Array, rows: Array, rng: np.random.Generator) -> Iterator[int]:
+    """The features that are not the same for all of the rows, in random order."""
+    for feature in rng.permutation(columns.shape[1]).tolist():
+        x = columns[rows, feature]
+        if x.min() < x.max():
+            yield feature
+
+
+def _information(
+    classes: Array,  # (m,) numbers from 0 on
+    right: Array,  # (m,) bool
+) -> float:
+    """The mutual information of the class and the side, in nats."""
+    p = np.stack([np.bincount(classes[side], minlength=classes.max() + 1) for side in (right, ~right)]) / len(right)
+    apart = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
+    return float((p[p > 0] * np.log(p[p > 0] / apart[p > 0])).sum())
+
+
+def _grow(
+    columns: Array,  # (m, d)
+    leaves: int,
+    split: Splitter,
+) -> tuple[Array, Array, Array]:  # feature, threshold and left child of every node
+    """Split the largest node until there are enough leaves or none can be split; the right child follows the left."""
+    feature, threshold, child = [0], [np.float32(0)], [0]
+    waiting = [(-len(columns), 0, np.arange(len(columns)))]
+    while waiting and (len(feature) + 1) // 2 < leaves:
+        _, node, rows = heapq.heappop(waiting)
+        found = split(rows)
+        if found is None:
+            continue
+        feature[node], threshold[node], child[node] = *found, len(feature)
+        right = columns[rows, found[0]] > found[1]
+        for part_of in (rows[~right], rows[right]):
+            heapq.heappush(waiting, (-len(part_of), len(feature), part_of))
+            child.append(len(feature))
+            feature.append(0)
+            threshold.append(np.float32(0))
+    return np.array(feature), np.array(threshold), np.array(child)
+
+
+def _side_by_side(grown: list[tuple[Array, Array, Array]]) -> State:
+    """All trees in one list of nodes, and where each begins."""
+    root = np.concatenate([[0], np.cumsum([len(child) for *_, child in grown])[:-1]])
+    return {
+        "feature": np.concatenate([feature for feature, _, _ in grown]),
+        "threshold": np.concatenate([threshold for _, threshold, _ in grown]),
+        "child": np.concatenate([child + first for (*_, child), first in zip(grown, root, strict=True)]),
+        "root": root,
+    }
+
+
+def _within(numbers: Array, n: int) -> bool:
+    return bool(((numbers >= 0) & (numbers < n)).all())
+
+
+def _depth(child: Array, leaf: Array) -> int:
+    """The most steps from a root to a leaf; parents come before their children."""
+    depth = np.zeros(len(child), np.int64)
+    for node in np.flatnonzero(~leaf):
+        below = slice(child[node], child[node] + 2)
+        depth[below] = np.maximum(depth[below], depth[node] + 1)
+    return int(depth.max())

@@ -1,0 +1,102 @@
+"""Fewer dimensions for descriptors: principal components, and where in the picture they lie (K §7)."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.features.base import PictureTransformer
+from saccade.features.cache import Cache
+from saccade.features.items import Descriptors, Items, Made, as_items, digest_of
+from saccade.features.learn import State, check_count, part, positions_of, sample_of, values_of
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class DescriptorPCA(PictureTransformer):
+    """Descriptors on their `n_components` directions of largest variance, found on a random sample in training.
+
+    `positions`: x and y, from 0 to 1, follow as two more dimensions, as K §7 has them. `sample`: so many descriptors
+    are looked at, equally many a picture.
+
+    >>> rng = np.random.default_rng(0)
+    >>> sets = [Descriptors(rng.random((20, 8)), rng.random((20, 2))) for _ in range(3)]
+    >>> DescriptorPCA(3, positions=True).fit_transform(sets)[0].values.shape
+    (20, 5)
+    """
+
+    mean_: Array  # (d,)
+    components_: Array  # (n_components, d)
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        positions: bool = False,
+        sample: int = 100_000,
+        random_state: Any = 0,
+        cache: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.positions = positions
+        self.sample = sample
+        self.random_state = random_state
+        self.cache = cache
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from items of descriptors; a second fit on the same items is read from the cache."""
+        check_count("n_components", self.n_components, 1, "K §7 has 10.")
+        check_count("sample", self.sample, 2, "100,000 descriptors are plenty.")
+        items = as_items(X)
+        if not len(items):
+            raise InvalidInput("DescriptorPCA must be fitted on at least one picture, got none.")
+        with Cache(self.cache) as cache:
+            key = "" if cache.path is None else self._key(items)
+            return self.restore(cache.remember(key, lambda: self._learn(items)))
+
+    def transform(self, X: Any) -> Items:
+        """Lazy items."""
+        check_is_fitted(self)
+        return Made(as_items(X), self.make, self.recipe())
+
+    def make(self, item: Any) -> Any:
+        """`Descriptors` of `Descriptors`, an array of an array."""
+        low: Array = (values_of(item, len(self.mean_)) - self.mean_) @ self.components_.T
+        if not self.positions and not isinstance(item, Descriptors):
+            return low
+        positions = positions_of(item).astype(np.float32)
+        return Descriptors(np.hstack([low, positions]) if self.positions else low, positions)
+
+    def state(self) -> State:
+        return {"mean": self.mean_, "components": self.components_} if self.__sklearn_is_fitted__() else {}
+
+    def restore(self, state: State) -> Self:
+        components = part(state, "components", "f", self.n_components, None)
+        self.mean_ = part(state, "mean", "f", components.shape[1]).astype(np.float32)
+        self.components_ = components.astype(np.float32)
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def _key(self, items: Items) -> str:
+        return digest_of("fit", clone(self).recipe(), *(items.digest(i) for i in range(len(items))))
+
+    def _learn(self, items: Items) -> State:
+        from sklearn.decomposition import PCA
+
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        values, _ = sample_of(items, self.sample, seed, self.n_jobs)
+        if self.n_components > min(values.shape):
+            raise InvalidParameter(
+                f"`n_components` must be at most {min(values.shape)} for {len(values)} descriptors of "
+                f"{values.shape[1]} dimensions, got {self.n_components}. Ask for fewer, or fit on more pictures."
+            )
+        with np.errstate(invalid="ignore"):  # shares of a variance of zero, which nobody asks for
+            pca = PCA(self.n_components, svd_solver="covariance_eigh").fit(values.astype(np.float64))
+        return {"mean": pca.mean_.astype(np.float32), "components": pca.components_.astype(np.float32)}

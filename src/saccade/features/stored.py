@@ -1,0 +1,92 @@
+"""Fitted transformers to and from plain values and arrays: what a model file keeps beside the model.
+
+>>> from saccade.features import HOG
+>>> from saccade.features.stored import describe, restore
+>>> steps, arrays = describe(HOG())
+>>> steps[0]["name"], restore(steps, arrays)[0]
+('HOG', HOG())
+"""
+
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from saccade._core import model_file
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.features.base import NOT_IN_RECIPE, PictureTransformer
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Description = tuple[list[dict[str, Any]], dict[str, Array]]
+PREFIX = "pictures"
+NAMES = (
+    *("BagOfWords", "DeepFeatures", "DenseSIFT", "DescriptorPCA", "ForestCodebook", "HOG", "OpponentSIFT", "PHOG"),
+    *("PyramidHistogram", "Resize", "SpatialPyramid"),
+)  # all that a file may ask for
+
+
+def describe(
+    transformer: Any,  # fitted: one of this room, or a Pipeline of them
+) -> Description:
+    """The steps as values for JSON, and what they learned as arrays."""
+    steps = [step for _, step in transformer.steps] if isinstance(transformer, Pipeline) else [transformer]
+    arrays = {
+        f"{PREFIX}/{k}/{name}": array for k, step in enumerate(steps) for name, array in _known(step).state().items()
+    }
+    return [_plain(step)["transformer"] for step in steps], arrays
+
+
+def restore(steps: list[dict[str, Any]], arrays: dict[str, Array]) -> Pipeline:
+    """The fitted transformers; raises ValueError or a relative where the description is unsound."""
+    made = []
+    for k, step in enumerate(steps):
+        transformer = _made({"transformer": step})
+        own = f"{PREFIX}/{k}/"
+        made.append(
+            transformer.restore({name[len(own) :]: array for name, array in arrays.items() if name.startswith(own)})
+        )
+    return make_pipeline(*made)
+
+
+def load_features(path: Any) -> Pipeline:
+    """The transformer of pictures that a model file was trained with; `saccade.load` reads the model itself."""
+    header, arrays = model_file.read(path)
+    if not header.get("pictures"):
+        raise InvalidInput(f"{path} was trained on a table of features, not on pictures. Give it a table.")
+    try:
+        return restore(header["pictures"], arrays)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        raise ModelFileError(f"{path} does not describe a model of pictures ({error!r}). Save it again.") from None
+
+
+def _known(step: Any) -> PictureTransformer:
+    if isinstance(step, PictureTransformer) and type(step).__name__ in NAMES:
+        return step
+    raise ModelFileError(f"{step!r} cannot be saved: a model file knows {', '.join(NAMES)}.")
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON has it, with a mark on what JSON has not."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, tuple | list):
+        return {"tuple": [_plain(v) for v in value]}
+    step = _known(value)
+    parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in NOT_IN_RECIPE}
+    return {"transformer": {"name": type(step).__name__, "parameters": parameters}}
+
+
+def _made(value: Any) -> Any:
+    """The parameter that `_plain` wrote."""
+    if not isinstance(value, dict):
+        return value
+    if "tuple" in value:
+        return tuple(_made(v) for v in value["tuple"])
+    from saccade import features
+
+    name, parameters = value["transformer"]["name"], value["transformer"]["parameters"]
+    if name not in NAMES:
+        raise ValueError(f"unknown transformer {name!r}")
+    return getattr(features, name)(**{k: _made(v) for k, v in parameters.items() if k not in NOT_IN_RECIPE})

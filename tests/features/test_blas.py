@@ -1,0 +1,41 @@
+"""One thread a product within the block, and the process's own number after it."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from saccade.features.blas import one_thread_a_product
+from saccade.features.items import stream
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_blocks_that_overlap_leave_the_setting_as_it_was() -> None:
+    with threadpool_limits(3, user_api="blas"):
+        first, second = one_thread_a_product(), one_thread_a_product()
+        first.__enter__()
+        second.__enter__()
+        assert blas_threads() == {1}
+        first.__exit__(None, None, None)  # not the last that came in
+        assert blas_threads() == {1}
+        second.__exit__(None, None, None)
+        assert blas_threads() == {3}
+
+
+def test_an_error_in_the_block_leaves_the_setting_as_it_was() -> None:
+    with threadpool_limits(3, user_api="blas"):
+        with pytest.raises(ValueError, match="matmul"), one_thread_a_product():
+            np.ones((2, 3)) @ np.ones((2, 3))
+        assert blas_threads() == {3}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_stream_works_with_one_thread_a_product(n_jobs: int) -> None:
+    with threadpool_limits(3, user_api="blas"):
+        assert list(stream(lambda _: blas_threads(), range(5), n_jobs)) == [{1}] * 5
+        left = stream(lambda _: 0, range(50), n_jobs)
+        next(left)
+        left.close()
+        assert blas_threads() == {3}

@@ -1,0 +1,103 @@
+"""Fitted transformers in a model file: the same vectors afterwards, and nothing a file says is taken on trust."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import saccade
+from saccade._core import model_file
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.features import (
+    HOG,
+    PHOG,
+    BagOfWords,
+    DenseSIFT,
+    DescriptorPCA,
+    ForestCodebook,
+    OpponentSIFT,
+    PyramidHistogram,
+    Resize,
+    SpatialPyramid,
+    describe,
+    load_features,
+)
+from saccade.features.stored import restore
+from tests.features.textures import textures
+
+CHAINS: dict[str, Any] = {
+    "hog": lambda: make_pipeline(Resize((48, 48)), HOG()),
+    "phog": PHOG,
+    "words": lambda: make_pipeline(DenseSIFT(scales=(16,)), BagOfWords(20)),
+    "soft words": lambda: make_pipeline(OpponentSIFT(scales=(16, 24.5)), BagOfWords(12, "soft")),
+    "forest": lambda: make_pipeline(DenseSIFT(points="interest"), SpatialPyramid(ForestCodebook(2), levels=2)),
+    "match": lambda: make_pipeline(
+        DenseSIFT(scales=(16,)), DescriptorPCA(5, positions=True), PyramidHistogram(levels=3, branch=3)
+    ),
+    "uniform match": lambda: make_pipeline(
+        DenseSIFT(scales=(16,)), DescriptorPCA(3), PyramidHistogram("uniform", levels=4)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_gives_the_same_vectors_from_a_file(name: str, tmp_path: Path) -> None:
+    pictures, y = textures(4)
+    chain = CHAINS[name]().fit(pictures, y)
+    X = chain.transform(pictures)
+    model = saccade.GPClassifier().fit(X, y)
+    model.save(tmp_path / "m.saccade", features=describe(chain))
+    again = load_features(tmp_path / "m.saccade").transform(pictures)
+    assert (again != X).nnz == 0
+    found = saccade.load(tmp_path / "m.saccade").predict_proba(again)
+    np.testing.assert_array_equal(found, model.predict_proba(X))
+
+
+def test_a_model_of_tables_has_no_features(tmp_path: Path) -> None:
+    saccade.GPClassifier().fit(np.eye(4), [0, 0, 1, 1]).save(tmp_path / "m.saccade")
+    with pytest.raises(InvalidInput, match="a table of features"):
+        load_features(tmp_path / "m.saccade")
+
+
+def test_only_our_own_transformers_are_kept() -> None:
+    with pytest.raises(ModelFileError, match="StandardScaler"):
+        describe(make_pipeline(StandardScaler()))
+
+
+def tampered(steps: Any, arrays: dict[str, Any], path: Path) -> None:
+    """A file whose digest is right and whose content is not: by somebody who knows the format."""
+    model = saccade.GPClassifier().fit(np.eye(4), [0, 0, 1, 1])
+    model.save(path)
+    header, tensors = model_file.read(path)
+    model_file.write(path, {**header, "pictures": steps}, tensors | arrays)
+
+
+@pytest.mark.parametrize("change", ["name", "parameter", "array", "shape", "nonsense", "nested"])
+def test_a_file_may_say_anything(change: str, tmp_path: Path) -> None:
+    pictures, y = textures(2)
+    steps, arrays = describe(CHAINS["words"]().fit(pictures, y))
+    steps = json.loads(json.dumps(steps))
+    if change == "name":
+        steps[0]["name"] = "load_features"
+    elif change == "parameter":
+        steps[1]["parameters"]["colour"] = "red"
+    elif change == "array":
+        arrays = {}
+    elif change == "shape":
+        arrays = {name: array[..., None] for name, array in arrays.items()}
+    elif change == "nested":
+        steps[1]["parameters"]["words"] = {"transformer": {"name": "os.system", "parameters": {}}}
+    tampered("dense" if change == "nonsense" else steps, arrays, tmp_path / "m.saccade")
+    with pytest.raises(ModelFileError, match="does not describe a model of pictures"):
+        load_features(tmp_path / "m.saccade")
+
+
+def test_where_and_how_fast_is_not_kept(tmp_path: Path) -> None:
+    steps, _ = describe(BagOfWords(3, cache=tmp_path, n_jobs=2).fit([np.eye(3)]))
+    assert set(steps[0]["parameters"]).isdisjoint({"cache", "n_jobs"})
+    fitted, arrays = describe(BagOfWords(3).fit([np.eye(3)]))
+    assert restore(fitted, arrays)[0].get_params()["cache"] is None
