@@ -3,9 +3,9 @@
     python experiments/caltech101_fig3.py [--cache FOLDER] [--splits 10]
 
 Needs the pictures in SACCADE_DATA. GP and SVM on one kernel matrix each: pyramid match (SIFT in ten dimensions of PCA
-and the position, vocabulary-guided bins), spatial pyramid, deep features. In each split the training sets of 5, 10, …,
-30 pictures a class contain one another; vocabularies are learned on the smallest, so on training pictures of all. The
-test set is every other picture of the class, at most 50.
+and the position, vocabulary-guided bins), spatial pyramid of softly assigned words, deep features. In each split the
+training sets of 5, 10, …, 30 pictures a class contain one another; vocabularies are learned on the smallest, so on
+training pictures of all. The test set is every other picture of the class, at most 50.
 """
 
 from typing import Any
@@ -59,7 +59,7 @@ def encoded(pictures: Any, chosen: list[tuple[Array, Array]], y: Array, cache: A
     sift = DenseSIFT().transform(pictures)
     first = [train[: SIZES[0] * len(np.unique(y))] for train, _ in chosen]
     chains = {
-        "spatial pyramid": [SpatialPyramid(BagOfWords(1000, cache=cache)).fit(sift[some]) for some in first],
+        "spatial pyramid": [SpatialPyramid(BagOfWords(1000, "soft", cache=cache)).fit(sift[some]) for some in first],
         "pyramid match": [
             make_pipeline(DescriptorPCA(10, positions=True, cache=cache), PyramidHistogram(cache=cache)).fit(sift[some])
             for some in first

@@ -15,8 +15,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 METHODS = {
     "words": "bag of words, no positions",
-    "words at 256": "the same, pictures at 256 × 256",
-    "spatial pyramid": "spatial pyramid of words",
+    "words at 256": "bag of words, pictures at 256 × 256",
+    "soft words": "softly assigned words, no positions",
+    "spatial pyramid": "spatial pyramid of soft words",
     "pyramid match": "pyramid match, vocabulary-guided bins",
     "pyramid match, positions": "pyramid match over positions, a word each",
     "deep": "EfficientNet-Lite0",
@@ -35,16 +36,17 @@ def chain(name: str, words: int, cache: Any) -> Pipeline:
         SpatialPyramid,
     )
 
-    bag = BagOfWords(words, cache=cache)
+    bag, soft = BagOfWords(words, cache=cache), BagOfWords(words, "soft", cache=cache)
     return {
         "words": lambda: make_pipeline(DenseSIFT(), bag),
         "words at 256": lambda: make_pipeline(Resize((256, 256)), DenseSIFT(), bag),
-        "spatial pyramid": lambda: make_pipeline(DenseSIFT(), SpatialPyramid(bag, cache=cache)),
+        "soft words": lambda: make_pipeline(DenseSIFT(), soft),
+        "spatial pyramid": lambda: make_pipeline(DenseSIFT(), SpatialPyramid(soft, cache=cache)),
         "pyramid match": lambda: make_pipeline(
             DenseSIFT(), DescriptorPCA(10, positions=True, cache=cache), PyramidHistogram(cache=cache)
         ),
         "pyramid match, positions": lambda: make_pipeline(
-            DenseSIFT(), PyramidHistogram("positions", codebook=BagOfWords(words, cache=cache), cache=cache)
+            DenseSIFT(), PyramidHistogram("positions", codebook=bag, cache=cache)
         ),
         "deep": lambda: make_pipeline(DeepFeatures(cache=cache)),
     }[name]()

