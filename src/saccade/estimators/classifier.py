@@ -149,6 +149,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             return np.where(self._label == 1, 1.0, -1.0)[:, None]
         return np.where(self._label[:, None] == np.arange(M), 1.0, -1.0)
 
+    def _evidence_targets(self) -> Array:
+        return self._targets()
+
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:
         noise = super()._noise_diagonal(Y, weight)
         if not self.balanced:

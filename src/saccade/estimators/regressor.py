@@ -96,6 +96,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._flat = self._y.ndim == 1
         return np.asarray((Y - self._offset) / self._scale)
 
+    def _evidence_targets(self) -> Array:
+        """Targets of mean 0 and variance 1, as the fit scales them: the evidence is that of the scaled targets."""
+        return self._normalised()
+
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The posterior mean; with `return_std`, also the standard deviation of the noise-free function."""
         check_is_fitted(self)

@@ -1,0 +1,58 @@
+"""The marginal likelihood of the labels: how well kernel and noise explain them, with f integrated out (H §5.2).
+
+−log p(Y) = Σ_m ½ y_mᵀ K̃_m⁻¹ y_m + ½ log |K̃_m| + (n/2) log 2π, over the outputs, which share the kernel.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade._core.checks import check_choice
+from saccade.operators.base import Dense, Operator
+from saccade.solvers.cholesky import factorise
+from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
+
+Array = np.ndarray[Any, np.dtype[Any]]
+METHODS = ("auto", "exact", "stochastic", "bound")
+EXACT_UP_TO = 2048  # examples
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """log p(Y), its standard error (0 where nothing is random), and how it was found."""
+
+    value: float
+    error: float
+    method: str  # "bound": the truth is not below `value`
+
+
+def log_marginal_likelihood(
+    K: Operator,
+    noise: Array,  # (n, 1) or (n, m)
+    Y: Array,  # (n, m)
+    alpha: Array,  # (n, m): (K + N)⁻¹ Y
+    *,
+    method: str = "auto",
+    rng: np.random.Generator,
+) -> Evidence:
+    """The evidence of all outputs together."""
+    check_choice("method", method, METHODS)
+    n, m = Y.shape
+    if method == "auto":
+        method = "exact" if n <= EXACT_UP_TO or isinstance(K, Dense) else "stochastic"
+    found = [_log_determinant(K, column, method, rng) for column in noise.T]
+    times = m if len(found) == 1 else 1  # shared noise: one determinant for all
+    log_determinant = times * sum(part.value for part in found)
+    error = times * float(np.sqrt(sum(part.error**2 for part in found)))
+    fit = float(np.einsum("ij,ij->", Y, alpha))
+    return Evidence(-0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)), 0.5 * error, method)
+
+
+def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Generator) -> Estimate:
+    if method == "stochastic":
+        return stochastic_log_determinant(K, noise, rng)
+    if method == "bound":
+        return Estimate(bound_log_determinant(K, noise), 0.0)
+    dense = K.K if isinstance(K, Dense) else K.matmul(np.eye(noise.size))
+    return Estimate(factorise(dense, noise).log_determinant(), 0.0)
