@@ -21,6 +21,16 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def all_pictures(paths: list[Path], cache: Any) -> Any:
+    """Every one of them: a picture that cannot be read would shift the labels."""
+    from saccade.features import read_pictures
+
+    pictures = read_pictures(paths, cache=cache)
+    if pictures.skipped:
+        raise SystemExit(f"{len(pictures.skipped)} pictures cannot be read, such as {pictures.skipped[0]}.")
+    return pictures
+
+
 def class_rate(
     truth: Array,  # (n,)
     answer: Array,  # (n,)

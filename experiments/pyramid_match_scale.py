@@ -10,10 +10,11 @@ the vectors. Fast: GPClassifier to a residual of 1e-4. Dense: the matrix entry b
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import NOISE, Array, arguments, show_progress, write
+from common import NOISE, Array, all_pictures, arguments, show_progress, write
 
 TOL = 1e-4
 
@@ -22,10 +23,10 @@ def vectors(cache: Any) -> tuple[Any, Array]:
     from sklearn.pipeline import make_pipeline
 
     from saccade.datasets.on_disk import caltech101
-    from saccade.features import DenseSIFT, DescriptorPCA, PyramidHistogram, read_pictures
+    from saccade.features import DenseSIFT, DescriptorPCA, PyramidHistogram
 
     paths, y = caltech101(background=True)
-    pictures = read_pictures(paths, cache=cache)
+    pictures = all_pictures(paths, cache)
     chain = make_pipeline(
         DenseSIFT(), DescriptorPCA(10, positions=True, cache=cache), PyramidHistogram(cache=cache)
     ).fit(pictures[::10])
@@ -57,6 +58,25 @@ def dense(X: Any, y: Array) -> tuple[Array, Array]:
     return K @ alpha, Y - alpha / factor.inverse_diagonal()[:, None]
 
 
+def draw(record: dict[str, Any], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(1, 2, figsize=(7.5, 2.2), constrained_layout=True)
+    for axes, key, unit in zip(panels, ("seconds", "GB"), ("seconds to train", "GB beyond the vectors"), strict=True):
+        values = [record["fast"][key], record["dense"][key]]
+        bars = axes.barh(["fast product", "dense matrix"], values, color=["#0b6e4f", "#d97706"])
+        axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=3)
+        axes.set(xlabel=unit, xlim=(0, 1.2 * max(values)))
+        axes.invert_yaxis()
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"GP on the pyramid match: {record['data']}", fontsize=10)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
     options = arguments(__doc__).parse_args()
     from saccade import GPClassifier
@@ -83,6 +103,7 @@ def main() -> None:
         },
     }
     write(options.out, "pyramid_match_scale", record)
+    draw(record, options.out / "figures" / "pyramid_match_scale.png")
 
 
 if __name__ == "__main__":

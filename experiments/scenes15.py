@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import numpy as np
-from common import arguments, class_rate, gp_answers, kernel_matrices, show_progress, svm_answers, write
+from common import all_pictures, arguments, class_rate, gp_answers, kernel_matrices, show_progress, svm_answers, write
 from sklearn.pipeline import Pipeline, make_pipeline
 
 METHODS = {
@@ -55,11 +55,10 @@ def chain(name: str, words: int, cache: Any) -> Pipeline:
 def measure(name: str, words: int, cache: Any) -> dict[str, Any]:
     from saccade import GPClassifier
     from saccade.datasets.on_disk import scenes15
-    from saccade.features import read_pictures
     from saccade.scores.probability import expected_calibration_error
 
     (train_paths, y), (test_paths, truth) = scenes15("train"), scenes15("test")
-    train, test = (read_pictures(paths, cache=cache) for paths in (train_paths, test_paths))
+    train, test = (all_pictures(paths, cache) for paths in (train_paths, test_paths))
     features, start = chain(name, words, cache), time.perf_counter()
     X, X_test = features.fit_transform(train, y), features.transform(test)
     seeing = time.perf_counter() - start

@@ -85,3 +85,27 @@ def test_bad_folders(folder: Path, saccade: Any, arguments: list[str], words: st
     assert done.exit_code == 2
     assert words in done.stderr
     assert not (folder / "m.saccade").exists()
+
+
+def test_targets_must_differ(folder: Path, saccade: Any) -> None:
+    assert saccade("fit", "known", "m.saccade").exit_code == 0
+    done = saccade("predict", "m.saccade", "new", "--out", "a.html", "--sheet", "a.html")
+    assert done.exit_code == 2
+    assert "different names" in done.stderr
+
+
+def test_what_was_skipped_is_said_also_when_training_fails(folder: Path, saccade: Any) -> None:
+    write_folder(folder / "two", each=2)
+    for path in (folder / "two").rglob("*.*"):
+        if path.parent.name != "brick":
+            path.write_bytes(b"")
+    done = saccade("fit", "two", "m.saccade")
+    assert done.exit_code == 2
+    assert "Skipped 4 files" in done.stderr
+    assert "one class, brick" in done.stderr
+
+
+def test_a_limit_on_pixels(folder: Path, saccade: Any) -> None:
+    done = saccade("fit", "known", "m.saccade", "--max-pixels", "100")
+    assert done.exit_code == 2
+    assert "over the limit of 100" in done.stderr

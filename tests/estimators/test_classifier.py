@@ -476,3 +476,13 @@ def test_dense_kernels_refuse_what_cannot_fit(monkeypatch: Any) -> None:
 
 def test_class_means_of_two_classes() -> None:
     assert_close(class_means(np.array([[0.3]])), [[-0.3, 0.3]])
+
+
+def test_unsound_sparse_indices_are_refused() -> None:
+    """Compiled loops take indices at their word."""
+    bad = sp.csr_matrix((np.ones(4), [0, 1, 2, 10**6], [0, 1, 2, 3, 4]), shape=(4, 3))
+    with pytest.raises(InvalidInput, match="not sound"):
+        GPClassifier().fit(bad, [0, 0, 1, 1])
+    model = GPClassifier().fit(np.eye(4)[:, :3], [0, 0, 1, 1])
+    with pytest.raises(InvalidInput, match="not sound"):
+        model.predict(bad)

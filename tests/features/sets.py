@@ -37,7 +37,7 @@ def point_sets(draw: st.DrawFn, most: int = 5) -> list[Descriptors]:
     sizes = [1, *draw(st.lists(st.integers(0, 12), min_size=1, max_size=most))]
     lattices = [rng.integers(-lattice, lattice, (k, dims)) / 4 for k in sizes]
     # Bent, so that equal points stay equal but none is as far from one centre as from another but for rounding.
-    bent = [X + 0.05 * np.sin(37 * X + np.arange(dims)) for X in lattices]
+    bent = [X + 0.05 * np.sin(37 * X + 1 + np.arange(dims)) for X in lattices]
     return [Descriptors(X, rng.integers(0, 33, (len(X), 2)) / 32) for X in bent]
 
 

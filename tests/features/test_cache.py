@@ -14,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from saccade._core.errors import SaccadeError
 from saccade.features.cache import FILE, Cache, CacheError
+from saccade.features.items import digest_of
 
 ARRAYS = st.dictionaries(
     st.text("abcxyz_", min_size=1, max_size=5),
@@ -173,3 +174,20 @@ def test_another_table_is_told(tmp_path: Path) -> None:
     db.close()
     with pytest.raises(CacheError, match="cannot be used"):
         open_cache(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["beyond", "backwards", "kind", "names"])
+def test_rows_of_a_foreign_cache_are_refused(change: str, tmp_path: Path) -> None:
+    """Compiled loops read by these columns: a wrong one would read memory that is not ours."""
+    from saccade.features.codebook import BagOfWords
+
+    sets = [np.random.default_rng(k).random((20, 4)) for k in range(3)]
+    words = BagOfWords(5, cache=tmp_path, n_jobs=1).fit(sets)
+    words.transform(sets)
+    at = np.array([0, 9] if change == "beyond" else [3, 1], np.int64 if change == "kind" else np.int32)
+    row = {"columns": at, "values" if change != "names" else "value": np.ones(2, np.float32)}
+    with Cache(tmp_path) as cache:
+        for thing in sets:
+            cache.put(digest_of(digest_of(thing), words.recipe()), row)
+    with pytest.raises(CacheError, match="Delete that file"):
+        words.transform(sets)

@@ -63,6 +63,12 @@ def canonical(
     if not sp.issparse(X):
         return X
     out = sp.csr_matrix(X)  # a view: only its attributes are ours
+    try:
+        out.check_format(full_check=True)  # compiled loops take the indices at their word
+    except ValueError as error:
+        raise InvalidInput(
+            f"The sparse matrix is not sound: {error}. Build it anew, such as with X.tocoo().tocsr()."
+        ) from None
     if not out.has_canonical_format:
         out = out.copy()
         out.sum_duplicates()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from saccade.cli.read import Array, Examples
 
 CALIBRATION_BINS = 15
-VARIANCE_RANK = 64
+VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 4_000_000  # what tables of the variance may hold: 32 MB
+WIDE = 5_000  # dimensions of a picture from which its levels are few
 MANY_CLASSES = 50  # from here on numbers may be measurements
 
 
@@ -32,7 +33,8 @@ def fit(
     levels: Annotated[
         str | None,
         typer.Option(
-            metavar="exact|N", help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64."
+            metavar="exact|N",
+            help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
@@ -46,6 +48,7 @@ def fit(
         str, typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs saccade[deep].")
     ] = "classic",
     cache: o.Cache = None,
+    max_pixels: o.MaxPixels = o.PIXELS,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,
@@ -61,13 +64,13 @@ def fit(
     In a folder of pictures each class has a folder of its own.
     """
     o.check_target(model, force, (data,) if labels is None else (data, labels))
-    levels = levels or ("64" if data.is_dir() else "exact")
     with say.progress():
         from saccade.cli.columns import Reading
 
-        estimator = _estimator(regression, noise, power, exponential, levels, balanced, seed)
+        estimator = _estimator(regression, noise, power, exponential, levels or "exact", balanced, seed)
         if data.is_dir():
-            rows = _fit_pictures(estimator, data, model, features, cache, test_share, seed)
+            chosen = _Seeing(features, cache, max_pixels, levels is None)
+            rows = _fit_pictures(estimator, data, model, chosen, test_share, seed)
         else:
             how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
             rows = _fit_table(estimator, data, model, how, test_share, seed)
@@ -92,8 +95,17 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
     return [*rows, ("training time", taken)]
 
 
+class _Seeing(NamedTuple):
+    """How pictures become vectors."""
+
+    recipe: str
+    cache: Path | None
+    max_pixels: int
+    choose_levels: bool
+
+
 def _fit_pictures(
-    estimator: Any, data: Path, model: Path, recipe: str, cache: Path | None, share: float, seed: int
+    estimator: Any, data: Path, model: Path, how: _Seeing, share: float, seed: int
 ) -> list[tuple[str, str]]:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
@@ -102,20 +114,25 @@ def _fit_pictures(
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
-    chain = images(recipe, cache=cache, random_state=seed)
-    pictures = p.read(data, chain, cache)
+    chain = images(how.recipe, cache=how.cache, random_state=seed)
+    pictures = p.read(data, chain, how.cache, how.max_pixels)
+    p.note_skipped(pictures)
     y = p.labels(data, pictures)
     train, test = _split(y, share, seed, False)
     watch = say.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
-    taken = str(watch)
+    seen = str(watch)
+    if how.choose_levels:
+        estimator.set_params(levels=64 if X.shape[1] <= WIDE else 16)
     watch = say.Stopwatch()
     estimator.fit(X, y[train])
+    taken = str(watch)
     rows = _trained(estimator, y[train])
     rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
-    estimator.with_variance(VARIANCE_RANK).save(model, features=describe(chain))
-    p.note_skipped(pictures)
-    return [*rows, ("seeing", f"{taken}, {recipe} features"), ("training time", str(watch))]
+    low, high = VARIANCE_RANKS
+    rank = min(max(VARIANCE_NUMBERS // len(estimator.tables_.T), low), high)
+    estimator.with_variance(rank).save(model, features=describe(chain))
+    return [*rows, ("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
 
 
 def _estimator(

@@ -53,11 +53,18 @@ def _facts(path: Path) -> dict[str, Any]:
             "bytes": sum(array.nbytes for array in arrays),
         },
         "variance": model.variance_tables_.T.shape[1] if hasattr(model, "variance_tables_") else None,
-        "pictures": header.get("pictures"),
+        "pictures": _chain(path) if header.get("pictures") else None,
         "iterations": model.n_iter_,
         "residual": model.residual_,
         "converged": model.converged_,
     }
+
+
+def _chain(path: Path) -> list[str]:
+    """The steps from picture to vector, by name."""
+    from saccade.features import load_features
+
+    return [type(step).__name__ for _, step in load_features(path).steps]
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -71,9 +78,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("classes", _few(facts["classes"])))
     rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
     if facts["pictures"]:
-        rows.append(("pictures", " → ".join(step["name"] for step in facts["pictures"])))
+        rows.append(("pictures", " → ".join(facts["pictures"])))
     if facts["variance"]:
-        rows.append(("variance", f"upper bound of rank {facts['variance']}"))
+        bound = "about an upper bound" if tables["kind"] == "GridTables" else "upper bound"
+        rows.append(("variance", f"{bound} of rank {facts['variance']}"))
     solved = f"in {say.count(facts['iterations'], 'iteration')}"
     doubt = "" if facts["converged"] else ", not converged"
     return [

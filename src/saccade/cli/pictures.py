@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saccade.cli import say
 
@@ -12,21 +12,31 @@ if TYPE_CHECKING:
     from saccade.features import Pictures
 
 FEW = 20  # skipped files that are named
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".gif", ".bmp")
+
+
+class Seeing(NamedTuple):
+    """The model whose features are wanted, and how to read pictures for it."""
+
+    model: Path
+    cache: Path | None
+    max_pixels: int
 
 
 def are_pictures(path: Path) -> bool:
     """A folder, or a single picture."""
-    return path.is_dir() or path.suffix.lower() in ENDINGS
+    from saccade.features.folder import EXTENSIONS
+
+    return path.is_dir() or path.suffix.lower() in EXTENSIONS
 
 
-def read(path: Path, chain: Any, cache: Path | None, by_class: bool = True) -> Pictures:
+def read(path: Path, chain: Any, cache: Path | None, max_pixels: int, by_class: bool = True) -> Pictures:
     """The pictures, no larger than the chain will make them: a large photograph is then decoded faster."""
     from saccade.features import Resize, read_pictures
 
     first = chain.steps[0][1]
     largest = first.size if isinstance(first, Resize) and isinstance(first.size, int) else None
-    return read_pictures(path if path.is_dir() else [path], by_class=by_class, max_side=largest, cache=cache)
+    source = path if path.is_dir() else [path]
+    return read_pictures(source, by_class=by_class, max_pixels=max_pixels, max_side=largest, cache=cache)
 
 
 def note_skipped(pictures: Pictures) -> None:
@@ -35,31 +45,48 @@ def note_skipped(pictures: Pictures) -> None:
         return
     say.warn(f"Skipped {say.count(len(pictures.skipped), 'file')}:")
     for name, reason in pictures.skipped[:FEW]:
-        say.note(f"  {name}: {reason}")
+        say.line(f"  {printable(name)}: {reason}")
     if len(pictures.skipped) > FEW:
-        say.note(f"  and {len(pictures.skipped) - FEW:,} more")
+        say.line(f"  and {len(pictures.skipped) - FEW:,} more")
+
+
+def printable(name: str) -> str:
+    """A file's name on one line of a terminal, whatever bytes it has."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else repr(text)
 
 
 def labels(path: Path, pictures: Pictures) -> Any:
     from saccade._core.errors import InvalidInput
 
     if pictures.labels is None:
+        raise _unlabelled(path)
+    if len(set(pictures.labels)) < 2:
         raise InvalidInput(
-            f"The pictures of {path} have no labels. Put those of each class into a folder of its own, named after it."
+            f"All pictures of {path} are of one class, {pictures.labels[0]}. There must be at least two classes: add "
+            "the folder of another."
         )
     return pictures.labels
 
 
-def examples(model: Path, path: Path, cache: Path | None, need_labels: bool) -> Examples:
+def examples(how: Seeing, path: Path, need_labels: bool, width: int) -> Examples:
     """The pictures as the examples that the model knows, made block by block when they are asked for."""
+    from saccade._core.errors import ModelFileError
     from saccade.cli.read import Examples
     from saccade.features import load_features
 
-    chain = keep_in(load_features(model), cache)
-    pictures = read(path, chain, cache, need_labels)
+    chain = keep_in(load_features(how.model), how.cache)
+    pictures = read(path, chain, how.cache, how.max_pixels, need_labels)
     note_skipped(pictures)
-    y = labels(path, pictures) if need_labels else None
-    return Examples(_Vectors(pictures, chain), y, ids=pictures.names, id_name="file")
+    vectors = _Vectors(pictures, chain)
+    if vectors.shape[1] != width:
+        raise ModelFileError(
+            f"{how.model} makes {vectors.shape[1]:,} features of a picture and was trained on {width:,}. Save it again."
+        )
+    y = pictures.labels if need_labels else None
+    if need_labels and y is None:
+        raise _unlabelled(path)
+    return Examples(vectors, y, ids=pictures.names, id_name="file")
 
 
 def keep_in(chain: Any, cache: Path | None) -> Any:
@@ -68,8 +95,18 @@ def keep_in(chain: Any, cache: Path | None) -> Any:
     return chain.set_params(**dict.fromkeys(names, cache))
 
 
+def _unlabelled(path: Path) -> Exception:
+    from saccade._core.errors import InvalidInput
+
+    return InvalidInput(
+        f"The pictures of {path} have no labels. Put those of each class into a folder of its own, named after it."
+    )
+
+
 class _Vectors:
     """Rows that are computed when a slice of them is asked for."""
+
+    block_rows = 512  # a wide vector has some thousand non-zeros
 
     def __init__(self, pictures: Pictures, chain: Any) -> None:
         self.pictures, self._chain = pictures, chain

@@ -6,13 +6,14 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
 from saccade.cli import options as o
-from saccade.cli import say
+from saccade.cli import pictures, say
 
 if TYPE_CHECKING:
     from saccade.cli.columns import Reading
@@ -36,6 +37,7 @@ def predict(
     ] = None,
     score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False,
     cache: o.Cache = None,
+    max_pixels: o.MaxPixels = o.PIXELS,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,
@@ -51,20 +53,25 @@ def predict(
     For pictures also the variance of the prediction and the novelty: 0 for a picture like many others, 1 for one like
     none.
     """
-    for target in ([] if out == "-" else [Path(out)]) + ([] if sheet is None else [sheet]):
+    targets = ([] if out == "-" else [Path(out)]) + ([] if sheet is None else [sheet])
+    for target in targets:
         o.check_target(target, force, (model, data))
+    _check_apart(targets)
     with say.progress():
         from saccade import load
         from saccade.cli.columns import Reading
 
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
-        examples = _examples(estimator, model, data, how, score, cache, sheet)
+        seeing = pictures.Seeing(model, cache, max_pixels)
+        examples = _examples(estimator, data, how, score, seeing, sheet)
         if out != "-":
             answers = _to_file(Path(out), estimator, examples, all_)
     if out == "-":
+        bar = nullcontext() if sys.stdout.isatty() else say.progress()  # else it would cross the lines
         sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names of files are bytes
-        answers = _write(sys.stdout, estimator, examples, all_)
+        with bar:
+            answers = _write(sys.stdout, estimator, examples, all_)
     else:
         say.note(f"{say.count(len(answers.label), 'prediction')} in {out}.")
     if sheet is not None:
@@ -77,6 +84,13 @@ def predict(
         say.note(_score(estimator, answers.label, examples.y))
 
 
+def _check_apart(targets: list[Path]) -> None:
+    from saccade._core.errors import InvalidInput
+
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise InvalidInput(f"--out and --sheet are both {targets[0]}. Give them different names.")
+
+
 class Answers(NamedTuple):
     """What was predicted, an entry an example."""
 
@@ -86,13 +100,14 @@ class Answers(NamedTuple):
 
 
 def _examples(
-    estimator: Any, model: Path, data: Path, how: Reading, score: bool, cache: Path | None, sheet: Path | None
+    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.Seeing, sheet: Path | None
 ) -> Examples:
     from saccade._core.errors import InvalidInput
-    from saccade.cli import pictures
 
+    if sheet is not None and not hasattr(estimator, "classes_"):
+        raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
     if pictures.are_pictures(data) and data.exists():
-        return pictures.examples(model, data, cache, score)
+        return pictures.examples(seeing, data, score, estimator.n_features_in_)
     if sheet is not None:
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
     return _matching(estimator, data, how, score)
@@ -147,7 +162,7 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Ans
     first = _names(estimator, every)
     writer.writerow([examples.id_name, *first])
     parts = []
-    for rows in gen_batches(n, BLOCK_ROWS):
+    for rows in gen_batches(n, getattr(examples.X, "block_rows", BLOCK_ROWS)):
         answers, lines = _lines(estimator, examples.X[rows], every)
         ids = examples.ids[rows] if examples.ids is not None else range(rows.start + 1, rows.stop + 1)
         writer.writerows([name, *line] for name, line in zip(ids, lines, strict=True))
@@ -169,12 +184,13 @@ def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[
 
     from saccade.scores.novelty import unexplained
 
-    predicted = estimator.predict(X)
     if not hasattr(estimator, "classes_"):
+        predicted = estimator.predict(X)
         numbers = predicted.reshape(len(predicted), -1).tolist()
         return Answers(predicted, None, None), ([repr(value) for value in row] for row in numbers)
-    p, numbers, novelty = estimator.predict_proba(X), np.empty((len(predicted), 0)), None
-    best = p.max(axis=1)
+    p = estimator.predict_proba(X)
+    predicted, best = estimator.classes_[p.argmax(axis=1)], p.max(axis=1)
+    numbers, novelty = np.empty((len(best), 0)), None
     if hasattr(estimator, "variance_tables_"):
         _, variance = estimator.latent_mean_and_variance(X)
         novelty = unexplained(variance, estimator.kernel_.diag(X))

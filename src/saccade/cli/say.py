@@ -42,6 +42,11 @@ def note(sentence: str) -> None:
     _say("", "", sentence)
 
 
+def line(text: str) -> None:
+    """A line as it is: names of files keep their blanks."""
+    errors().print(text, markup=False, soft_wrap=True)
+
+
 def _say(head: str, style: str, sentence: str) -> None:
     from rich.text import Text
 

@@ -12,12 +12,12 @@ import numpy as np
 from saccade._core.errors import InvalidInput
 
 Array = np.ndarray[Any, np.dtype[Any]]
-DEFAULT = Path("..") / "shared" / "data"  # beside the checkout
+DEFAULT = Path("..") / "shared" / "data"  # from the checkout, where experiments are run
 BACKGROUND = "BACKGROUND_Google"
 
 
 def data_folder() -> Path:
-    """SACCADE_DATA, or shared/data beside the checkout."""
+    """SACCADE_DATA, or shared/data beside the folder we are in."""
     return Path(os.environ.get("SACCADE_DATA", DEFAULT))
 
 

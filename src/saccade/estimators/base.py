@@ -195,7 +195,8 @@ class GaussianProcess(BaseEstimator):
         """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
 
         "exact" factorises the matrix; "stochastic" estimates it from products and says its standard error; "bound" is
-        below it, by the upper bound of the determinant of H §5.2; "auto" is exact up to 2,048 examples. Compare kernels on the same labels only.
+        below it, by the upper bound of the determinant of H §5.2; "auto" is exact up to 2,048 examples. Compare kernels
+        on the same labels only.
         """
         check_is_fitted(self)
         if not hasattr(self, "_posterior"):
@@ -209,7 +210,10 @@ class GaussianProcess(BaseEstimator):
         raise NotImplementedError
 
     def quantized(self, bins: int = 256) -> Self:
-        """This fitted model with its tables read off `bins` even steps a dimension: faster and slightly coarser."""
+        """This fitted model with its tables read off `bins` even steps a dimension: faster and slightly coarser.
+
+        A variance from tables is then close to an upper bound, no longer one.
+        """
         check_is_fitted(self)
         if not isinstance(self.tables_, PiecewiseTables):
             raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")

@@ -1,7 +1,8 @@
 """What every transformer of pictures shares: a recipe that names it, a state to keep, vectors in one matrix."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +20,11 @@ NOT_IN_RECIPE = ("cache", "n_jobs")  # they change where and how fast, not what
 class PictureTransformer(TransformerMixin, BaseEstimator):
     """A scikit-learn transformer of items (pictures, or descriptors of pictures)."""
 
+    REVISION: ClassVar[int] = 1
+    """Raised by whoever changes what the transformer gives: old results in a cache are then forgotten."""
+    PACKAGES: ClassVar[tuple[str, ...]] = ()
+    """Whose versions count likewise."""
+
     def state(self) -> dict[str, Array]:
         """What `fit` learned, as named arrays; nothing for one that learns nothing."""
         return {}
@@ -31,6 +37,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator):
         """A text that changes when the result for a picture may change."""
         from saccade import __version__
 
+        packages = [f"{name} {_version(name)}" for name in self.PACKAGES]
         parameters = {
             name: value.recipe() if isinstance(value, PictureTransformer) else repr(value)
             for name, value in sorted(self.get_params(deep=False).items())
@@ -38,7 +45,8 @@ class PictureTransformer(TransformerMixin, BaseEstimator):
         }
         state = self.state()
         learned = [part for name in sorted(state) for part in (name, state[name])]
-        return f"{type(self).__name__} {__version__} {parameters} {digest_of(*learned)}"
+        kind = f"{type(self).__name__} {__version__}.{self.REVISION}"
+        return f"{kind} {packages} {parameters} {digest_of(*learned)}"
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -100,6 +108,7 @@ class VectorEncoder(PictureTransformer):
         def work(asked: tuple[int, str, dict[str, Array] | None]) -> tuple[str, dict[str, Array], bool]:
             i, key, known = asked
             if known is not None:
+                self._check_row(known, cache)
                 return key, known, False
             columns, values = self.encode(items[i])
             return key, {"columns": columns.astype(np.int32), "values": values.astype(np.float32)}, True
@@ -109,7 +118,25 @@ class VectorEncoder(PictureTransformer):
                 cache.put(key, row)
             yield row["columns"], row["values"]
 
+    def _check_row(self, row: dict[str, Array], cache: Cache) -> None:
+        """A row from a file is checked before compiled code reads by its columns."""
+        if row.keys() != {"columns", "values"}:
+            raise cache.broken("a row of it is no sparse row")
+        at, value = row["columns"], row["values"]
+        kinds = at.dtype == np.int32 and value.dtype == np.float32
+        if not kinds or at.ndim != 1 or at.shape != value.shape or (np.diff(at) <= 0).any():
+            raise cache.broken("a row of it is no sparse row")
+        if len(at) and not 0 <= at[0] <= at[-1] < self.width():
+            raise cache.broken(f"a row of it has columns beyond {self.width()}")
+
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """bagofwords0, bagofwords1, …, as scikit-learn names them."""
         name = type(self).__name__.lower()
         return np.array([f"{name}{k}" for k in range(self.width())], object)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "?"  # OpenCV has several names

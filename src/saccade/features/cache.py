@@ -40,7 +40,7 @@ class Cache:
                 self._db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
             except (OSError, sqlite3.Error) as error:
                 self.__exit__(None, None, None)
-                raise self._broken(error) from None
+                raise self.broken(error) from None
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -59,7 +59,7 @@ class Cache:
             row = self._db.execute("SELECT value FROM entries WHERE key = ?", (key,)).fetchone()
             return None if row is None else load(row[0])
         except (sqlite3.Error, SafetensorError, TypeError) as error:
-            raise self._broken(error) from None
+            raise self.broken(error) from None
 
     def put(self, key: str, arrays: dict[str, Array]) -> None:
         from safetensors.numpy import save
@@ -70,7 +70,7 @@ class Cache:
         try:
             self._db.execute("INSERT OR REPLACE INTO entries VALUES (?, ?)", (key, value))
         except sqlite3.Error as error:
-            raise self._broken(error) from None
+            raise self.broken(error) from None
 
     def remember(self, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
         """The arrays under the key; made and kept where there are none."""
@@ -80,7 +80,8 @@ class Cache:
             self.put(key, arrays)
         return arrays
 
-    def _broken(self, error: Exception) -> CacheError:
+    def broken(self, error: object) -> CacheError:
+        """An error that says which file, and that it may go."""
         return CacheError(
             f"The cache {self.path} cannot be used ({error}). Delete that file, or pass another folder; it holds only "
             "what can be computed again."

@@ -68,6 +68,8 @@ class DeepFeatures(VectorEncoder):
     (2, 1280)
     """
 
+    PACKAGES = ("onnxruntime", "pillow")
+
     def __init__(
         self,
         model: Any = efficientnet.NAME,

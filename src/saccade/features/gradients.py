@@ -17,6 +17,7 @@ from saccade.features.opencv import opencv
 from saccade.features.pixels import resize, to_grey
 
 Array = np.ndarray[Any, np.dtype[Any]]
+MOST_LEVELS = 8  # 65,536 cells
 CLIP = 0.2  # of L2-Hys: no bin of a block holds more
 TINY = 1e-5
 SMOOTHING = 1.4  # px, before the edges are searched
@@ -27,8 +28,14 @@ WEAKER = 0.4  # an edge goes on where the gradient is at least this share of wha
 class Gradients(VectorEncoder):
     """What HOG and PHOG share: nothing to learn, a dense vector for a grey picture."""
 
+    PACKAGES = ("opencv-python-headless", "pillow")
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Nothing to learn; the parameters are checked."""
+        self.check()
+        return self
+
+    def restore(self, state: dict[str, Array]) -> Self:
         self.check()
         return self
 
@@ -170,6 +177,8 @@ class PHOG(Gradients):
     def check(self) -> None:
         check_count("bins", self.bins, 1, "20 is usual, 40 with angle=360.")
         check_count("levels", self.levels, 0, "3 is usual, 0 is one histogram of the whole picture.")
+        if self.levels > MOST_LEVELS:
+            raise InvalidParameter(f"`levels` must be at most {MOST_LEVELS}, got {self.levels}. 3 is usual.")
         check_choice("angle", self.angle, (180, 360))
 
     def _weights(self) -> list[float]:

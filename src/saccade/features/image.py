@@ -25,6 +25,7 @@ from saccade.features.pixels import check_picture, limited, pillow, resize, to_g
 __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
+MOST_PIXELS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,11 @@ class Pictures(Items):
     def digest(self, i: int) -> str:
         return digest_of("pixels", DECODER, str(self.max_side), self._pictures[i].digest)
 
+    def limited_to(self, max_side: int) -> "Pictures":
+        """The same pictures with the longer side at most so many pixels."""
+        side = max_side if self.max_side is None else min(max_side, self.max_side)
+        return Pictures(self._pictures, skipped=self.skipped, max_pixels=self.max_pixels, max_side=side)
+
     def __repr__(self) -> str:
         return f"<{len(self)} pictures, {len(self.skipped)} skipped>"
 
@@ -101,7 +107,7 @@ def read_pictures(
     source: Any,
     *,
     by_class: bool = True,
-    max_pixels: int = 100_000_000,
+    max_pixels: int = MOST_PIXELS,
     max_side: int | None = None,
     cache: Any = None,
     n_jobs: int | None = None,
@@ -145,6 +151,8 @@ class Resize(PerPicture):
     A single number instead limits the longer side and keeps the proportions; smaller pictures stay as they are.
     """
 
+    PACKAGES = ("pillow",)
+
     def __init__(self, size: tuple[int, int] | int = (256, 256)) -> None:
         self.size = size
 
@@ -154,6 +162,8 @@ class Resize(PerPicture):
 
     def transform(self, X: Any) -> Items:
         self._target(np.empty((1, 1, 3)))
+        if isinstance(X, Pictures) and isinstance(self.size, int):
+            return X.limited_to(self.size)  # a large JPEG is decoded at a fraction of its size
         return super().transform(X)
 
     def make(self, item: Array) -> Array:
@@ -169,6 +179,8 @@ class Resize(PerPicture):
             raise InvalidParameter(f"`size` must be (width, height) or a number, got {self.size!r}.")
         for side in self.size:
             _check_whole("size", side)
+        if self.size[0] * self.size[1] > MOST_PIXELS:
+            raise InvalidParameter(f"`size` must have at most {MOST_PIXELS:,} pixels, got {tuple(self.size)}.")
         return self.size[0], self.size[1]
 
 

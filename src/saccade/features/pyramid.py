@@ -18,6 +18,7 @@ from saccade.features.learn import State, check_count, counted, positions_of, pr
 Array = np.ndarray[Any, np.dtype[Any]]
 Grids = tuple[tuple[int, int], ...]
 MOST_COLUMNS = 2**31 - 1
+MOST_LEVELS = 10  # a million cells in the finest grid
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 
 
@@ -111,6 +112,10 @@ class SpatialPyramid(VectorEncoder):
         """The grids and the weight of each."""
         check_choice("norm", self.norm, ("l1", None))
         levels = check_count("levels", self.levels, 1, "3 are usual: 1, 4 and 16 cells.")
+        if levels > MOST_LEVELS:
+            raise InvalidParameter(
+                f"`levels` must be at most {MOST_LEVELS}, got {levels}. Take fewer levels; 3 are usual."
+            )
         grids = tuple((2**k, 2**k) for k in range(levels)) if self.grids is None else _checked_grids(self.grids)
         L = len(grids) - 1
         if self.weights is None:

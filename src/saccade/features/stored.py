@@ -7,13 +7,14 @@
 ('HOG', HOG())
 """
 
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import model_file
-from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.features.base import NOT_IN_RECIPE, PictureTransformer
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,8 +55,14 @@ def load_features(path: Any) -> Pipeline:
     if not header.get("pictures"):
         raise InvalidInput(f"{path} was trained on a table of features, not on pictures. Give it a table.")
     try:
-        return restore(header["pictures"], arrays)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        chain = restore(header["pictures"], arrays)
+        chain.steps[-1][1].width()  # only what gives vectors has one
+        return chain
+    except InvalidParameter as error:
+        raise ModelFileError(f"{path} does not describe a model of pictures: {error}") from None
+    except InvalidInput:
+        raise  # another network than the one it was trained with
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ModelFileError(f"{path} does not describe a model of pictures ({error!r}). Save it again.") from None
 
 
@@ -71,7 +78,9 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, np.generic):
         return _plain(value.item())
-    if isinstance(value, tuple | list):
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, tuple | list | np.ndarray):
         return {"tuple": [_plain(v) for v in value]}
     step = _known(value)
     parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in NOT_IN_RECIPE}

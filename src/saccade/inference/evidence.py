@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from saccade._core.checks import check_choice
+from saccade._core.errors import InvalidParameter
+from saccade.inference.regression import DIRECT_LIMIT
 from saccade.operators.base import Dense, Operator
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
@@ -39,13 +41,16 @@ def log_marginal_likelihood(
     """The evidence of all outputs together."""
     check_choice("method", method, METHODS)
     n, m = Y.shape
+    if method == "exact" and n > DIRECT_LIMIT and not isinstance(K, Dense):
+        raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
     if method == "auto":
         method = "exact" if n <= EXACT_UP_TO or isinstance(K, Dense) else "stochastic"
     found = [_log_determinant(K, column, method, rng) for column in noise.T]
     times = m if len(found) == 1 else 1  # shared noise: one determinant for all
     log_determinant = times * sum(part.value for part in found)
     error = times * float(np.sqrt(sum(part.error**2 for part in found)))
-    fit = float(np.einsum("ij,ij->", Y, alpha))
+    # 2 yᵀα − αᵀK̃α is yᵀK̃⁻¹y where α is exact, and else below it by the square of α's error: yᵀα by the error itself
+    fit = float(np.einsum("ij,ij->", 2.0 * Y - K.matmul(alpha) - noise * alpha, alpha))
     return Evidence(-0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)), 0.5 * error, method)
 
 
