@@ -6,9 +6,9 @@ web servers, survive a fork, and the number of threads is one number that anybod
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from itertools import pairwise
-from threading import local
+from threading import Lock, Thread
 
 from saccade._core.errors import InvalidParameter
 
@@ -42,30 +42,84 @@ def share(
 ) -> int:
     """Run `work` over `spans(total, threads)`, one thread each; returns how many ran.
 
-    Work that shares out again keeps to its own thread: waiting for the pool it runs in would never end.
+    Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
-    runs = spans(total, 1 if getattr(_thread, "of_pool", False) else threads)
-    others = [_pool(len(runs) - 1).submit(work, k, *run) for k, run in enumerate(runs) if k]
+    runs = spans(total, threads)
+    if len(runs) > 1 and _busy.acquire(blocking=False):
+        try:
+            _share_out(work, runs)
+        finally:
+            _busy.release()
+        return len(runs)
+    if runs:
+        work(0, 0, total)
+    return min(1, len(runs))
+
+
+def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]]) -> None:
+    while len(_helpers) < len(runs) - 1:
+        _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
+    helpers = _helpers[: len(runs) - 1]
+    for k, helper in enumerate(helpers, 1):
+        helper.begin(work, k, *runs[k])
     try:
-        if runs:
-            work(0, *runs[0])
+        work(0, *runs[0])
     finally:
-        wait(others)  # also after an error: nobody writes any more once the caller goes on
-    for future in others:
-        future.result()
-    return len(runs)
+        errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
+    for error in errors:
+        if error is not None:
+            raise error
 
 
-_pools: dict[int, ThreadPoolExecutor] = {}
-_thread = local()
+class _Helper(Thread):
+    """A thread that waits for work. Two bare locks: an executor's queue and futures cost three times the waiting."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._work: Callable[[], None] | None = None
+        self._error: BaseException | None = None
+        self._wanted, self._done = Lock(), Lock()
+        self._wanted.acquire()
+        self._done.acquire()
+        self.start()
+
+    def begin(self, work: Callable[[int, int, int], None], thread: int, first: int, last: int) -> None:
+        self._work = partial(work, thread, first, last)
+        self._wanted.release()
+
+    def end(self) -> BaseException | None:
+        """Wait until it is done, also through Ctrl-C; returns the error it ended with."""
+        interrupt: BaseException | None = None
+        while True:
+            try:
+                self._done.acquire()
+                break
+            except KeyboardInterrupt as stop:
+                interrupt = stop
+        error, self._work, self._error = self._error, None, None
+        return interrupt or error
+
+    def run(self) -> None:
+        while True:
+            self._wanted.acquire()
+            try:
+                assert self._work is not None
+                self._work()
+            except BaseException as error:
+                self._error = error
+            self._done.release()
 
 
-def _pool(size: int) -> ThreadPoolExecutor:
-    """Threads wait between calls, because starting one costs as much as a small product."""
-    if size not in _pools:
-        _pools[size] = ThreadPoolExecutor(size, "saccade", lambda: setattr(_thread, "of_pool", True))
-    return _pools[size]
+_helpers: list[_Helper] = []
+_busy = Lock()
+
+
+def _after_fork() -> None:
+    """Threads do not survive a fork, and a lock that another thread held would stay locked."""
+    global _busy
+    _helpers.clear()
+    _busy = Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pools.clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_after_fork)
