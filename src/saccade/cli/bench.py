@@ -107,6 +107,7 @@ def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, 
     from saccade.operators.codes import encode
     from saccade.operators.intersection import intersection
     from saccade.solvers.cg import solve_cg
+    from saccade.solvers.leading import leading
 
     X, y = data(n)
     unit = measure.unit(X)
@@ -117,7 +118,7 @@ def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, 
 
         def solve(tol: float = tol) -> Any:
             operator = intersection(encode(X), HIK(scale=1.0).levels)
-            return solve_cg(operator, N, Y, tol=tol)
+            return solve_cg(operator, N, Y, tol=tol, precondition=leading(operator, N[:, 0]))
 
         def fit(tol: float = tol) -> GPClassifier:
             return GPClassifier(HIK(scale=1.0), noise=noise, tol=tol, random_state=0).fit(X, y)

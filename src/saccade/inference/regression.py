@@ -12,6 +12,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.operators.base import Dense, Operator
 from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.leading import Leading, leading
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -99,8 +100,8 @@ def _iterate(
     if not converged:
         _warn(result, m, tol, max_iter)
     estimate = (Z * result.x[:, m:]).mean(axis=1)
-    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag(), None if M is None else M.left)
-    rank = 0 if M is None else M.rank
+    left, rank = (M.left, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
+    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag(), left)
     return Posterior(result.x[:, :m], diagonal, (), result.iterations, result.residual[:m], converged, rank)
 
 
@@ -110,8 +111,8 @@ def precondition(
     columns: int,
     submatrix: Callable[[Array], Array],
     rng: np.random.Generator,
-) -> Nystrom | None:
-    """The preconditioner that pays for this problem, if one does."""
+) -> Nystrom | Leading | None:
+    """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one."""
     n = K.shape[0]
     order = rng.permutation(n)
     rank = 0
@@ -120,7 +121,7 @@ def precondition(
         rank = choose_rank(submatrix(some), n, float(noise.mean()), K.work, columns)
         if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
             break
-    return build(K, noise, order[:rank]) if rank else None
+    return build(K, noise, order[:rank]) if rank else leading(K, noise)
 
 
 def _inverse_diagonal(

@@ -1,0 +1,51 @@
+"""The cheapest preconditioner: one direction.
+
+Kernels of non-negative features have one eigenvalue far above all others, near the vector of ones, because any two
+pictures have something in common.
+
+M⁻¹ = I − (1 − ρ/λ) u uᵀ takes the leading eigenvalue λ down to the mean ρ of the others. In exact arithmetic CG would
+spend one iteration on λ; with rounding it comes back every few: at n = 10,000 the direction saves 15 to 25 % of all.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade.operators.base import Operator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+FAR = 10.0  # times above the others that an eigenvalue must be
+
+
+@dataclass(frozen=True)
+class Leading:
+    """M⁻¹ by its products."""
+
+    u: Array  # (n, 1), of unit length
+    share: float  # 1 − ρ/λ
+
+    def __call__(
+        self,
+        R: Array,  # (n, m)
+    ) -> Array:
+        """M⁻¹ R."""
+        return np.asarray(R - self.u * (self.share * (self.u.T @ R)))
+
+
+def leading(
+    K: Operator,
+    noise: Array,  # (n,)
+) -> Leading | None:
+    """The preconditioner, for two products; None where no eigenvalue stands out."""
+    n = K.shape[0]
+    u = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)  # one step of power iteration
+    length = float(np.linalg.norm(u))
+    if n < 3 or not 0.0 < length < np.inf:
+        return None
+    u /= length
+    found = float(np.einsum("ij,ij->", u, K.matmul(u.astype(np.float32))))
+    others = (float(K.diag().sum()) - found) / (n - 1) + float(noise.mean())
+    if not found > FAR * others > 0.0:
+        return None
+    return Leading(u, 1.0 - others / (found + float(noise.mean())))
