@@ -30,7 +30,8 @@ class Leading:
         R: Array,  # (n, m)
     ) -> Array:
         """M⁻¹ R."""
-        return np.asarray(R - self.u * (self.share * (self.u.T @ R)))
+        along = np.einsum("ik,ij->kj", self.u, R)  # not by BLAS, whose threads would spin beside ours for a while
+        return np.asarray(R - self.u * (self.share * along))
 
 
 def leading(
