@@ -8,6 +8,7 @@ training sets of 5, 10, …, 30 pictures a class contain one another; vocabulari
 training pictures of all. The test set is every other picture of the class, at most 50.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from common import (
     class_rate,
     gp_answers,
     kernel_matrices,
+    plots,
+    save_figure,
     show_progress,
     svm_answers,
     write,
@@ -130,13 +133,8 @@ def measure(vectors: Any, y: Array, train: Array, test: Array) -> dict[str, list
     return rates
 
 
-def draw(record: dict[str, Any], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(7.5, 5), constrained_layout=True)
+def draw(record: dict[str, Any], out: Path) -> None:
+    figure, axes = plots().subplots(figsize=(7.5, 5), constrained_layout=True)
     for name, (colour, mark) in METHODS.items():
         for kind, style in (("gp", "-"), ("svm", "--")):
             rates = 100 * np.array(record["rates"][name][kind])  # (splits, sizes)
@@ -152,9 +150,7 @@ def draw(record: dict[str, Any], path: Any) -> None:
         axes.plot([14, 16], [100 * goal] * 2, color="black", ls=":", lw=1.5, label=f"goal, {name}")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, ncols=3, loc="lower center", bbox_to_anchor=(0.5, -0.38))
-    axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, out, "caltech101_fig3")
 
 
 def main() -> None:
@@ -180,7 +176,7 @@ def main() -> None:
         "mean": {n: {k: np.mean(v, axis=0).tolist() for k, v in r.items()} for n, r in rates.items()},
     }
     write(options.out, "caltech101_fig3", record)
-    draw(record, options.out / "figures" / "caltech101_fig3.png")
+    draw(record, options.out)
 
 
 if __name__ == "__main__":

@@ -75,6 +75,24 @@ def write(out: Path, name: str, record: dict[str, Any]) -> None:
     print(json.dumps({k: v for k, v in record.items() if k != "machine"}, indent=1, default=float))
 
 
+def save_figure(figure: Any, out: Path, name: str) -> None:
+    """To figures/, without the frame that plots have above and to the right."""
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    (out / "figures").mkdir(parents=True, exist_ok=True)
+    figure.savefig(out / "figures" / f"{name}.png", dpi=150)
+
+
+def plots() -> Any:
+    """pyplot, drawing to files."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
 def show_progress() -> Any:
     """Bars for whoever waits at a terminal."""
     from saccade.cli import say

@@ -5,8 +5,8 @@
 Needs the pictures in SACCADE_DATA. Every pyramid match is an intersection of two vectors, so that K·v costs one pass
 over the vectors' non-zeros. All ways train 102 one-vs-all classifiers on the same vectors with noise 0.1, and score the
 training pictures. Time and memory are those beyond the vectors. Fast: conjugate gradients to a residual of 1e-4, scores
-by one more product. Dense: the matrix entry by entry, Cholesky, solve. And a whole GPClassifier with 64 levels, with its
-calibration and its tables, which are what predicts new pictures.
+by one more product. Dense: the matrix entry by entry, Cholesky, solve. And a whole GPClassifier with 64 levels, its
+calibration and its tables included, which are what predicts new pictures.
 """
 
 import time
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import NOISE, Array, all_pictures, arguments, show_progress, write
+from common import NOISE, Array, all_pictures, arguments, plots, save_figure, show_progress, write
 
 TOL = 1e-4
 
@@ -75,23 +75,16 @@ def dense(X: Any, y: Array) -> tuple[Array, Array]:
     return K @ alpha, Y - alpha / factor.inverse_diagonal()[:, None]
 
 
-def draw(record: dict[str, Any], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(7.5, 2.2), constrained_layout=True)
+def draw(record: dict[str, Any], out: Path) -> None:
+    figure, panels = plots().subplots(1, 2, figsize=(7.5, 2.2), constrained_layout=True)
     for axes, key, unit in zip(panels, ("seconds", "GB"), ("seconds to train", "GB beyond the vectors"), strict=True):
         values = [record["fast"][key], record["dense"][key]]
         bars = axes.barh(["fast product", "dense matrix"], values, color=["#0b6e4f", "#d97706"])
         axes.bar_label(bars, [f"{value:.3g}" for value in values], padding=3)
         axes.set(xlabel=unit, xlim=(0, 1.2 * max(values)))
         axes.invert_yaxis()
-        axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle(f"GP on the pyramid match: {record['data']}", fontsize=10)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, out, "pyramid_match_scale")
 
 
 def main() -> None:
@@ -127,7 +120,7 @@ def main() -> None:
         },
     }
     write(options.out, "pyramid_match_scale", record)
-    draw(record, options.out / "figures" / "pyramid_match_scale.png")
+    draw(record, options.out)
 
 
 if __name__ == "__main__":

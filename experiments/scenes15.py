@@ -7,10 +7,22 @@ learned on training pictures only. GP: label regression with noise 0.1; SVM: lib
 """
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import all_pictures, arguments, class_rate, gp_answers, kernel_matrices, show_progress, svm_answers, write
+from common import (
+    all_pictures,
+    arguments,
+    class_rate,
+    gp_answers,
+    kernel_matrices,
+    plots,
+    save_figure,
+    show_progress,
+    svm_answers,
+    write,
+)
 from sklearn.pipeline import Pipeline, make_pipeline
 
 METHODS = {
@@ -82,13 +94,8 @@ def measure(name: str, words: int, cache: Any) -> dict[str, Any]:
     }
 
 
-def draw(rows: dict[str, dict[str, Any]], path: Any) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(8, 0.62 * len(rows) + 1.4), constrained_layout=True)
+def draw(rows: dict[str, dict[str, Any]], out: Path) -> None:
+    figure, axes = plots().subplots(figsize=(8, 0.62 * len(rows) + 1.4), constrained_layout=True)
     places = np.arange(len(rows))
     for shift, kind, colour in ((-0.19, "gp", "#0b6e4f"), (0.19, "svm", "#d97706")):
         rates = [100 * row[kind] for row in rows.values()]
@@ -102,9 +109,7 @@ def draw(rows: dict[str, dict[str, Any]], path: Any) -> None:
     axes.set(xlim=(50, 100), xlabel="mean recognition rate a class, % (dotted: our goal)")
     axes.set_title("15-Scenes, untuned", loc="left")
     axes.legend(loc="lower left", bbox_to_anchor=(0.86, 1.0), ncols=2, frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, out, "scenes15")
 
 
 def main() -> None:
@@ -119,7 +124,7 @@ def main() -> None:
             print(name, {k: round(v, 4) if isinstance(v, float) else v for k, v in rows[name].items()}, flush=True)
     record = {"data": "15-Scenes, 1,500 for training, 2,985 for testing", "words": options.words, "methods": rows}
     write(options.out, "scenes15", record)
-    draw(rows, options.out / "figures" / "scenes15.png")
+    draw(rows, options.out)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 ['resize', 'densesift', 'spatialpyramid']
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.features.codebook import BagOfWords
@@ -22,25 +23,6 @@ if TYPE_CHECKING:
     from saccade.features.recipes import images
     from saccade.features.stored import describe, load_features
 
-_HOMES = {
-    "BagOfWords": "codebook",
-    "DeepFeatures": "deep",
-    "DenseSIFT": "descriptors",
-    "DescriptorPCA": "projection",
-    "Descriptors": "items",
-    "ForestCodebook": "forest",
-    "HOG": "gradients",
-    "OpponentSIFT": "descriptors",
-    "PHOG": "gradients",
-    "Pictures": "image",
-    "PyramidHistogram": "match",
-    "Resize": "image",
-    "SpatialPyramid": "pyramid",
-    "describe": "stored",
-    "images": "recipes",
-    "load_features": "stored",
-    "read_pictures": "image",
-}
 __all__ = [
     "HOG",
     "PHOG",
@@ -61,15 +43,25 @@ __all__ = [
     "read_pictures",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    """Names load when they are first used, with the packages they need."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"saccade.features.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "BagOfWords": "codebook",
+        "DeepFeatures": "deep",
+        "DenseSIFT": "descriptors",
+        "DescriptorPCA": "projection",
+        "Descriptors": "items",
+        "ForestCodebook": "forest",
+        "HOG": "gradients",
+        "OpponentSIFT": "descriptors",
+        "PHOG": "gradients",
+        "Pictures": "image",
+        "PyramidHistogram": "match",
+        "Resize": "image",
+        "SpatialPyramid": "pyramid",
+        "describe": "stored",
+        "images": "recipes",
+        "load_features": "stored",
+        "read_pictures": "image",
+    },
+)
