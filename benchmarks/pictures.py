@@ -19,7 +19,7 @@ from typing import Any
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-COUNT = 120
+COUNT = 600
 WORDS = 1000
 
 

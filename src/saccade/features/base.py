@@ -113,7 +113,7 @@ class VectorEncoder(PictureTransformer):
             columns, values = self.encode(items[i])
             return key, {"columns": columns.astype(np.int32), "values": values.astype(np.float32)}, True
 
-        for key, row, fresh in stream(work, ask(), self.n_jobs):
+        for key, row, fresh in stream(work, ask(), self.n_jobs, lambda asked: asked[2] is not None):
             if fresh:
                 cache.put(key, row)
             yield row["columns"], row["values"]

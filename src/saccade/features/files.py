@@ -22,6 +22,7 @@ from saccade.features.items import digest_of, stream
 from saccade.features.pixels import pillow
 
 Array = np.ndarray[Any, np.dtype[Any]]
+SMALL = 1 << 18  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def check_files(
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
 
     def ask() -> Iterator[tuple[str, PictureFile | str, str, bool]]:
-        for name, file in stream(_look, found, n_jobs):  # this thread alone asks the cache
+        for name, file in stream(_look, found, n_jobs, _is_small):  # this thread alone asks the cache
             key = digest_of("good picture", settings, file.digest) if isinstance(file, PictureFile) else ""
             yield name, file, key, bool(key) and cache.get(key) is not None
 
@@ -70,10 +71,18 @@ def check_files(
             return name, _why(error), ""
         return name, file, key
 
-    for name, file, key in stream(check, ask(), n_jobs):
+    for name, file, key in stream(check, ask(), n_jobs, lambda asked: isinstance(asked[1], str) or asked[3]):
         if key:
             cache.put(key, {"good": np.ones(1, np.uint8)})
         yield name, file
+
+
+def _is_small(found: Found) -> bool:
+    """Whether its digest takes less time than to hand it to another thread."""
+    try:
+        return os.stat(found.path).st_size < SMALL
+    except (OSError, ValueError):
+        return True  # there is nothing to read
 
 
 def _look(found: Found) -> tuple[str, PictureFile | str]:

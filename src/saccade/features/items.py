@@ -102,18 +102,30 @@ def jobs(n_jobs: int | None) -> int:
     return n_jobs
 
 
-def stream(work: Callable[[Any], Any], things: Iterable[Any], n_jobs: int | None) -> Generator[Any, None, None]:
-    """work(thing) for each, in order, by `n_jobs` threads that run only a few things ahead of the reader."""
+def stream(
+    work: Callable[[Any], Any],
+    things: Iterable[Any],
+    n_jobs: int | None,
+    quick: Callable[[Any], bool] = lambda thing: False,
+) -> Generator[Any, None, None]:
+    """work(thing) for each, in order, by `n_jobs` threads that run only a few things ahead of the reader.
+
+    The calling thread does what is `quick` itself: less than what handing it over costs, such as a row from the cache.
+    """
     threads = jobs(n_jobs)
-    if threads == 1:
-        with one_thread_a_product():
-            yield from map(work, things)
-        return
-    with one_thread_a_product(), ThreadPoolExecutor(threads, "saccade-features") as pool:
+    with (
+        one_thread_a_product(),
+        ThreadPoolExecutor(threads, "saccade-features") as pool,
+    ):  # no thread starts before work
         ahead: deque[Any] = deque()
         try:
             for thing in things:
-                ahead.append(pool.submit(work, thing))
+                if threads > 1 and not quick(thing):
+                    ahead.append(pool.submit(work, thing))
+                elif ahead:
+                    ahead.append(_Ready(work(thing)))
+                else:
+                    yield work(thing)
                 if len(ahead) > 2 * threads:
                     yield ahead.popleft().result()
             while ahead:
@@ -121,6 +133,19 @@ def stream(work: Callable[[Any], Any], things: Iterable[Any], n_jobs: int | None
         finally:
             for future in ahead:
                 future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A result among futures."""
+
+    value: Any
+
+    def result(self) -> Any:
+        return self.value
+
+    def cancel(self) -> None:
+        """Too late."""
 
 
 def is_selection(i: Any) -> bool:
