@@ -88,7 +88,7 @@ def sort_columns(starts, first, last, bits, rows):
     heads, some, some_rows = (
         np.empty(4 * longest + 1, np.int64),
         np.empty(longest, np.int64),
-        np.empty_like(rows[:longest]),
+        np.empty(longest, rows.dtype),
     )
     for d in range(first, last):
         own, owners = bits[starts[d] : starts[d + 1]], rows[starts[d] : starts[d + 1]]
@@ -101,7 +101,8 @@ def sort_columns(starts, first, last, bits, rows):
         shift = U(0)
         while U(high - low) >> shift >= FOUR * count:
             shift += ONE
-        heads[: 4 * own.size + 1] = 0
+        for b in range(FOUR * count + ONE):
+            heads[b] = 0
         for k in range(count):
             heads[(U(own[k] - low) >> shift) + ONE] += 1
         most = 0
@@ -113,7 +114,8 @@ def sort_columns(starts, first, last, bits, rows):
             at = U(heads[b])
             some[at], some_rows[at] = own[k], owners[k]
             heads[b] += 1
-        own[:], owners[:] = some[:count], some_rows[:count]
+        for k in range(count):  # plain loops throughout: a slice that is assigned takes a second to compile
+            own[k], owners[k] = some[k], some_rows[k]
         gap = ONE
         while most > 64 and gap < count // NINE:
             gap = U(3) * gap + ONE

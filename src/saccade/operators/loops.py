@@ -13,7 +13,7 @@ from numba import njit
 from saccade.operators.lanes import add_up, fma_row, step_down
 
 U, SIGNED = np.uint64, np.int64
-ONE = U(1)
+ONE, TWO = U(1), U(2)
 TOGETHER = 64  # values that search their places in step
 
 
@@ -156,7 +156,8 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
 def _by_dimension(indptr, indices, data, first, last, heads, rows, values):
     """The entries of rows first..last by dimension: those of d from heads[d] to heads[d+1], unknown ones after all."""
     known = U(heads.size - 2)
-    heads[:] = 0
+    for d in range(known + TWO):
+        heads[d] = 0
     for i in range(first, last):
         dims, entries = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         for k in range(U(dims.size)):
@@ -180,7 +181,8 @@ def _places(values, levels, places):
 
     All values halve their range in step: one search alone waits for each of its own loads.
     """
-    places[:] = 0
+    for k in range(U(places.size)):
+        places[k] = 0
     count = U(levels.size - 1)
     while count > ONE:
         half = count >> ONE
