@@ -111,7 +111,7 @@ def main() -> None:
             queue = context.Queue()
             process = context.Process(target=many_small, args=(str(root / "small"), queue))
             process.start()
-            results["small pictures, 32 × 32"] = queue.get()
+            results["small pictures, 32 × 32"] = queue.get(timeout=3600)
             process.join()
     write_json(options.out, results)
     print(json.dumps(results, indent=1))

@@ -45,7 +45,7 @@ def fit(
     ] = 0.0,
     seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")] = 0,
     features: Annotated[
-        str, typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs saccade[deep].")
+        str, typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs the extra `deep`.")
     ] = "classic",
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = o.PIXELS,

@@ -35,8 +35,6 @@ class PictureTransformer(TransformerMixin, BaseEstimator):
 
     def recipe(self) -> str:
         """A text that changes when the result for a picture may change."""
-        from saccade import __version__
-
         packages = [f"{name} {_version(name)}" for name in self.PACKAGES]
         parameters = {
             name: value.recipe() if isinstance(value, PictureTransformer) else repr(value)
@@ -45,7 +43,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator):
         }
         state = self.state()
         learned = [part for name in sorted(state) for part in (name, state[name])]
-        kind = f"{type(self).__name__} {__version__}.{self.REVISION}"
+        kind = f"{type(self).__name__} {_version('saccade')}.{self.REVISION}"
         return f"{kind} {packages} {parameters} {digest_of(*learned)}"
 
     def __sklearn_is_fitted__(self) -> bool:

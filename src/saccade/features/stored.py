@@ -7,6 +7,7 @@
 ('HOG', HOG())
 """
 
+from importlib import import_module
 from os import PathLike, fspath
 from typing import Any
 
@@ -93,9 +94,8 @@ def _made(value: Any) -> Any:
         return value
     if "tuple" in value:
         return tuple(_made(v) for v in value["tuple"])
-    from saccade import features
-
     name, parameters = value["transformer"]["name"], value["transformer"]["parameters"]
     if name not in NAMES:
         raise ValueError(f"unknown transformer {name!r}")
-    return getattr(features, name)(**{k: _made(v) for k, v in parameters.items() if k not in NOT_IN_RECIPE})
+    kind = getattr(import_module("saccade.features"), name)
+    return kind(**{k: _made(v) for k, v in parameters.items() if k not in NOT_IN_RECIPE})
