@@ -189,7 +189,7 @@ def test_grid_steps_through_raw_values_not_transformed_ones() -> None:
 
 
 def test_columns_are_padded_to_lanes() -> None:
-    assert [len(lane_tuple(m)) for m in (1, 2, 4, 5, 8, 9, 12, 13, 16, 17)] == [1, 4, 4, 8, 8, 12, 12, 16, 16, 16]
+    assert [len(lane_tuple(m)) for m in (1, 2, 4, 5, 8, 9, 12, 13, 16, 17)] == [1, 2, 4, 6, 8, 10, 12, 14, 16, 16]
     V = columns(3, 6)
     block = padded(V, 4, (0,) * 4)
     np.testing.assert_array_equal(block, np.hstack([V[:, 4:], np.zeros((3, 2))]))

@@ -18,8 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
-    """The lanes that `columns` columns are worked on in: 1, or a multiple of four up to sixteen."""
-    return (0,) * (1 if columns == 1 else min(16, -(-columns // 4) * 4))
+    """The lanes that `columns` columns are worked on in: 1, or an even number up to sixteen."""
+    return (0,) * (1 if columns == 1 else min(16, -(-columns // 2) * 2))
 
 
 def padded(
