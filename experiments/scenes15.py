@@ -4,7 +4,9 @@
 
 Needs the pictures in SACCADE_DATA. H Fig. 3 scales every picture to 256 × 256; both ways are here. Vocabularies are
 learned on training pictures only; but some defaults of the descriptors and of the pyramid match (patch sizes, contrast,
-weights) were tried out on these test pictures while the code was written, so classic figures are a little kind to us. GP: label regression with noise 0.1; SVM: libsvm with C = 10; the same HIK for both.
+weights) were tried out on these test pictures while the code was written, so classic figures are a little kind to us.
+
+GP: label regression with noise 0.1; SVM: libsvm with C = 10; the same HIK for both.
 """
 
 import time
