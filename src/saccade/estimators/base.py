@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -30,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
-class GaussianProcess(BaseEstimator):
+class GaussianProcess(BaseEstimator, ABC):
     """Fitting and predicting for any number of outputs; subclasses say what the outputs mean."""
 
     kernel: Kernel | None
@@ -205,9 +206,9 @@ class GaussianProcess(BaseEstimator):
         Y, alpha = self._evidence_targets(), self._posterior.alpha
         return log_marginal_likelihood(self._operator(), self._noise, Y, alpha, method=method, rng=rng)
 
+    @abstractmethod
     def _evidence_targets(self) -> Array:  # (n, m)
         """What the posterior was solved for."""
-        raise NotImplementedError
 
     def quantized(self, bins: int = 256) -> Self:
         """This fitted model with its tables read off `bins` even steps a dimension: faster and slightly coarser.

@@ -1,5 +1,6 @@
 """What every transformer of pictures shares: a recipe that names it, a state to keep, vectors in one matrix."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 NOT_IN_RECIPE = ("cache", "n_jobs")  # they change where and how fast, not what
 
 
-class PictureTransformer(TransformerMixin, BaseEstimator):
+class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
     """A scikit-learn transformer of items (pictures, or descriptors of pictures)."""
 
     REVISION: ClassVar[int] = 1
@@ -53,8 +54,8 @@ class PictureTransformer(TransformerMixin, BaseEstimator):
 class PerPicture(PictureTransformer):
     """Learns nothing: `transform` gives lazy items, one `make(item)` each."""
 
-    def make(self, item: Any) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def make(self, item: Any) -> Any: ...
 
     def fit(self, X: Any, y: Any = None) -> Self:
         return self
@@ -69,13 +70,13 @@ class VectorEncoder(PictureTransformer):
     cache: Any
     n_jobs: int | None
 
+    @abstractmethod
     def encode(self, item: Any) -> tuple[Array, Array]:
         """The non-zeros of the item's vector: ascending columns and their values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def width(self) -> int:
         """The number of columns."""
-        raise NotImplementedError
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """A row an item, float32."""

@@ -4,6 +4,7 @@ H §6.1 and A §7.1 use 1,000 words found by k-means.
 """
 
 import warnings
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -30,12 +31,12 @@ class Codebook(Learner):
     n_words_: int
     dims_: int
 
+    @abstractmethod
     def words_of(
         self,
         values: Array,  # (k, d)
     ) -> tuple[Array, Array]:
         """The words of each descriptor, (k, a), and how much each counts, (k, a)."""
-        raise NotImplementedError
 
     def encode(self, item: Any) -> tuple[Array, Array]:
         words, weights = self.words_of(values_of(item, self.dims_))
@@ -56,9 +57,9 @@ class Codebook(Learner):
             )
         return self
 
+    @abstractmethod
     def words_wanted(self) -> int:
         """The number of words that the parameters ask for."""
-        raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_words_")

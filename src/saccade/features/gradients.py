@@ -4,6 +4,7 @@ Both by hand: OpenCV 5 dropped its HOGDescriptor, and scikit-image would be a la
 the tests compare with its `hog`.
 """
 
+from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -48,15 +49,16 @@ class Gradients(VectorEncoder):
         columns = np.flatnonzero(vector)
         return columns, vector[columns]
 
+    @abstractmethod
     def check(self) -> None:
         """Complain of parameters out of range."""
-        raise NotImplementedError
 
+    @abstractmethod
     def vector(
         self,
         grey: Array,  # (h, w) uint8
     ) -> Array:  # (width(),)
-        raise NotImplementedError
+        ...
 
 
 class HOG(Gradients):

@@ -5,6 +5,7 @@ Every item has a digest of its content and of what was done to it, so that resul
 
 import hashlib
 import os
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +37,8 @@ class Items(Sequence[Any]):
         """(n,): scikit-learn splits what has a shape by `X[rows, ...]`, and a bare sequence by making every item."""
         return (len(self),)
 
-    def digest(self, i: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def digest(self, i: int) -> str: ...
 
 
 class Given(Items):

@@ -1,5 +1,6 @@
 """What is learned from the descriptors of many pictures: from a sample of them, once, and remembered on disk."""
 
+from abc import abstractmethod
 from contextlib import closing
 from typing import Any, Self
 
@@ -27,12 +28,12 @@ class Learner(VectorEncoder):
 
     random_state: Any
 
+    @abstractmethod
     def learn(
         self,
         items: Items,
         labels: Array | None,  # (n,) class numbers, when `supervised`
-    ) -> State:
-        raise NotImplementedError
+    ) -> State: ...
 
     def check(self) -> None:
         """Complain of parameters out of range."""
