@@ -24,8 +24,9 @@ help:  ## list the commands
 demo: $(VENV)/.demo  ## a first look: train, predict and draw, into demo/
 	$(BIN)/saccade demo $(ARGS)
 
+# Processes that share the cores must not each start a BLAS thread a core: they would wait for each other, spinning.
 test: $(VENV)/.dev  ## every test and doctest; JOBS=2 processes, ARGS= for pytest
-	$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 check: $(VENV)/.dev  ## format, lint, types, import rules; changes nothing
 	$(BIN)/ruff format --check .

@@ -67,12 +67,13 @@ def svm_answers(K: Array, K_test: Array, y: Array) -> Array:
     return np.asarray(SVC(C=C, kernel="precomputed").fit(K, y).predict(K_test))
 
 
-def write(out: Path, name: str, record: dict[str, Any]) -> None:
-    """The record, with the machine it was made on, to results/."""
+def write(out: Path, name: str, record: dict[str, Any], quiet: bool = False) -> None:
+    """The record, with the machine it was made on, to results/, and to the screen unless `quiet`."""
     from saccade.cli.measure import write_json
 
     write_json(out / "results" / f"{name}.json", record)
-    print(json.dumps({k: v for k, v in record.items() if k != "machine"}, indent=1, default=float))
+    if not quiet:
+        print(json.dumps({k: v for k, v in record.items() if k != "machine"}, indent=1, default=float))
 
 
 def save_figure(figure: Any, out: Path, name: str) -> None:

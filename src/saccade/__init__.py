@@ -6,11 +6,13 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.estimators.classifier import GPClassifier
+    from saccade.estimators.display import RelevanceDisplay, TuningDisplay
     from saccade.estimators.model_file import load
     from saccade.estimators.regressor import GPRegressor
+    from saccade.inference.tune import Tune
 
 __version__ = "0.1.0"
-__all__ = ["GPClassifier", "GPRegressor", "load"]
+__all__ = ["GPClassifier", "GPRegressor", "RelevanceDisplay", "Tune", "TuningDisplay", "load"]
 
 # scikit-learn takes seconds to load, and `saccade --help` needs none of it.
 __getattr__, __dir__ = lazy_names(
@@ -18,6 +20,9 @@ __getattr__, __dir__ = lazy_names(
     {
         "GPClassifier": "estimators.classifier",
         "GPRegressor": "estimators.regressor",
+        "RelevanceDisplay": "estimators.display",
+        "Tune": "inference.tune",
+        "TuningDisplay": "estimators.display",
         "load": "estimators.model_file",
     },
 )

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from saccade import GPClassifier, GPRegressor, load
+from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade.cli import predict
 from saccade.cli.fit import _split
 from saccade.kernels import HIK, Exponential, Power
@@ -61,6 +61,10 @@ def test_two_classes_leave_one_out(data: Data, saccade: Saccade) -> None:
         (["--power", "0.5"], GPClassifier(HIK(Power(0.5)))),
         (["--exponential", "-1"], GPClassifier(HIK(Exponential(-1.0)))),
         (["--power", "2", "--exponential", "1"], GPClassifier(HIK([Power(2.0), Exponential(1.0)]))),
+        (
+            ["--power", "1", "--tune", "loo"],
+            GPClassifier(HIK(Power(1.0)), tune=Tune(objective="loo"), random_state=0),
+        ),
         (["--noise", "1.5", "--balanced"], GPClassifier(noise=1.5, balanced=True)),
         (["--levels", "4"], GPClassifier(levels=4)),
         (["--levels", "exact", "--seed", "3"], GPClassifier(random_state=3)),

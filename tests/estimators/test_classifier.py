@@ -110,7 +110,7 @@ def test_latent_variance_is_that_of_dense_algebra(digits: Any) -> None:
     K, k = (np.minimum(A[:, None], X[None]).sum(axis=2) * 0.003 for A in (X, Z[:70]))
     expected = Z[:70].sum(axis=1) * 0.003 - np.einsum("ij,ji->i", k, np.linalg.solve(K + NOISE * np.eye(len(X)), k.T))
     for solver in ("cholesky", "cg"):
-        model = GPClassifier(HIK(scale=0.003), noise=NOISE, solver=solver, tol=1e-9).fit(X, y)
+        model = GPClassifier(HIK(scale=0.003), noise=NOISE, solver=solver, tol=1e-9, variance="exact").fit(X, y)
         mean, variance = model.latent_mean_and_variance(Z[:70])
         np.testing.assert_allclose(variance, expected, rtol=1e-6)
         np.testing.assert_array_equal(mean, model.decision_function(Z[:70]))
@@ -286,7 +286,7 @@ def test_parameters_that_must_not_change_between_calls(digits: Any) -> None:
         GPClassifier().fit(X, y).set_params(levels=255).partial_fit(X, y)
     with pytest.raises(InvalidParameter, match="one kind"):
         GPClassifier(RBF(20.0)).fit(X, y).set_params(kernel=HIK()).partial_fit(X, y)
-    with pytest.raises(InvalidParameter, match="one weight a dimension"):
+    with pytest.raises(InvalidParameter, match="a dimension, got 2 for 5"):
         HIK(Weights([1.0, 2.0]), scale=1.0)(np.ones((2, 5)))
 
 
@@ -320,9 +320,13 @@ Y4 = np.array([0, 1, 0, 1])
         ({"solver": "magic"}, "got 'magic'"),
         ({"tol": 0}, "`tol` must be positive"),
         ({"max_iter": 0}, "`max_iter` must be positive"),
+        ({"variance": "good"}, "'rough', got 'good'"),
+        ({"variance_rank": 0}, "`variance_rank` must be a whole number from 1 on, got 0"),
+        ({"variance_rank": True}, "got True"),
+        ({"variance_rank": 2.5}, "got 2.5"),
         ({"kernel": "rbf"}, "HIK\\(\\), got 'rbf'"),
         ({"kernel": HIK("power")}, "a transform or a list"),
-        ({"kernel": HIK(Weights([1.0]))}, "one weight a dimension, got 1 for 2"),
+        ({"kernel": HIK(Weights([1.0]))}, "a dimension, got 1 for 2"),
         ({"kernel": HIK(scale=0.0)}, "`scale` must be positive"),
     ],
 )

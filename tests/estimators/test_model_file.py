@@ -113,13 +113,13 @@ def test_a_loaded_model_says_what_it_cannot_do(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="holds no examples"):
         copy.partial_fit(X, NUMBER)
     with pytest.raises(InvalidInput, match="holds no training examples"):
-        copy.latent_mean_and_variance(NEW)
+        copy.sample_latent(NEW)
     assert copy.fit(X, NUMBER).score(X, NUMBER) > 0.5  # afresh, it can
 
 
 def test_no_training_example_is_inside(tmp_path: Path) -> None:
     """A file for 60 examples and one for 600 of the same values are the same size: tables alone."""
-    few, many = GPClassifier(levels=8, random_state=0), GPClassifier(levels=8, random_state=0)
+    few, many = (GPClassifier(levels=8, variance_rank=8, random_state=0) for _ in range(2))
     few.fit(X, NUMBER).save(tmp_path / "few")
     many.fit(np.tile(X, (10, 1)), np.tile(NUMBER, 10)).save(tmp_path / "many")
     assert abs((tmp_path / "few").stat().st_size - (tmp_path / "many").stat().st_size) < 100
@@ -299,9 +299,43 @@ TABLE_CHANGES: dict[str, Change] = {
 }
 
 
+VARIANCE_CHANGES: dict[str, Change] = {
+    "variance by another method": put("variance", "method", value="os.system"),
+    "variance without a method": drop("variance", "method"),
+    "variance is a list": put("variance", value=["lowrank"]),
+    "low rank called rough": put("variance", value={"method": "rough", "top": 1.0, "ones": 1.0}),
+    "variance starts beyond the end": tensor("variance_level_starts", at(-1, 10**6)),
+    "variance starts of another type": tensor("variance_level_starts", as_type(np.int32)),
+    "variance of fewer features": tensor("variance_level_starts", lambda a: np.delete(a, 1)),
+    "variance levels fall": tensor("variance_levels", at(2, 1e-12)),
+    "variance levels nan": tensor("variance_levels", at(2, np.nan)),
+    "variance T short": tensor("variance_T", lambda a: a[:-1]),
+    "variance T flat": tensor("variance_T", lambda a: a[:, 0]),
+    "variance T of another type": tensor("variance_T", as_type(np.float64)),
+    "variance T with no columns": tensor("variance_T", lambda a: a[:, :0]),
+    "variance T infinite": tensor("variance_T", at((0, 0), np.inf)),
+    "slack of one column": tensor("variance_slack", lambda a: a[:, :1]),
+    "slack short": tensor("variance_slack", lambda a: a[:-1]),
+    "slack negative": tensor("variance_slack", at((0, 0), -1.0)),
+    "slack nan": tensor("variance_slack", at((0, 0), np.nan)),
+    "slack of another type": tensor("variance_slack", as_type(np.float64)),
+    "no slack": without("variance_slack"),
+    "no variance T": without("variance_T"),
+}
+ROUGH_CHANGES: dict[str, Change] = {
+    "top is negative": put("variance", "top", value=-1.0),
+    "top is text": put("variance", "top", value="much"),
+    "no ones": drop("variance", "ones"),
+    "rough called low rank": put("variance", value={"method": "lowrank"}),
+    "rough T with one column": tensor("variance_T", lambda a: a[:, :1]),
+    "rough T of another type": tensor("variance_T", as_type(np.float32)),
+}
+
+
 def changes() -> list[Any]:
     groups = {
-        "classifier": HEADER_CHANGES | CLASSIFIER_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES,
+        "rough": ROUGH_CHANGES,
+        "classifier": HEADER_CHANGES | CLASSIFIER_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES | VARIANCE_CHANGES,
         "regressor": HEADER_CHANGES | REGRESSOR_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES,
         "grid": CLASSIFIER_CHANGES | TABLE_CHANGES | GRID_CHANGES,
     }
@@ -314,7 +348,13 @@ def changes() -> list[Any]:
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("sound")
     classifier = GPClassifier(random_state=0).fit(X, NUMBER)
-    models = {"classifier": classifier, "regressor": GPRegressor().fit(X, X.sum(1)), "grid": classifier.quantized(16)}
+    rough = GPClassifier(variance="rough").fit(X, NUMBER)
+    models = {
+        "rough": rough,
+        "classifier": classifier,
+        "regressor": GPRegressor().fit(X, X.sum(1)),
+        "grid": classifier.quantized(16),
+    }
     for name, model in models.items():
         model.save(folder / name)
     return {name: folder / name for name in models}

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_diabetes
 
 from saccade import GPRegressor, load
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -36,7 +36,7 @@ def dense(X: Array, y: Array, Z: Array, noise: float) -> tuple[Array, Array]:
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_mean_and_deviation_are_those_of_dense_algebra(diabetes: Any, solver: str) -> None:
     X, y = diabetes
-    model = GPRegressor(noise=0.5, solver=solver, tol=1e-10, random_state=0).fit(X[:300], y[:300])
+    model = GPRegressor(noise=0.5, solver=solver, tol=1e-10, variance="exact").fit(X[:300], y[:300])
     mean, std = model.predict(X[300:], return_std=True)
     expected = dense(X[:300], y[:300], X[300:], 0.5)
     np.testing.assert_allclose(mean, expected[0], rtol=1e-7)
@@ -72,7 +72,9 @@ def test_loaded_model_predicts_the_same_and_says_what_it_lacks(diabetes: Any, tm
     again = load(tmp_path / "m.saccade")
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     with pytest.raises(InvalidInput, match="no training examples"):
-        again.predict(X, return_std=True)
+        again.predict(X, return_cov=True)
+    with pytest.raises(InvalidInput, match="no training examples"):
+        again.sample_y(X)
     with pytest.raises(InvalidInput, match="no examples to add to"):
         again.partial_fit(X, y)
 
@@ -101,3 +103,30 @@ def test_latent_variance_and_targets_too_large(diabetes: Any) -> None:
     assert_close(latent[1], std**2)
     with pytest.raises(InvalidInput, match="too large"):
         model.fit(X, y * 1e200)
+
+
+@pytest.mark.parametrize("kernel", [HIK(), RBF(0.1)], ids=str)
+@pytest.mark.parametrize("solver", ["cholesky", "cg"])
+def test_covariance_has_the_variance_on_its_diagonal(diabetes: Any, kernel: Any, solver: str) -> None:
+    X, y = diabetes
+    model = GPRegressor(kernel, solver=solver, tol=1e-9, variance="exact").fit(X[:200], y[:200])
+    mean, std = model.predict(X[200:220], return_std=True)
+    again, covariance = model.predict(X[200:220], return_cov=True)
+    np.testing.assert_array_equal(again, mean)
+    np.testing.assert_allclose(covariance.diagonal(), std**2, rtol=1e-6)
+    np.testing.assert_array_equal(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance)[0] > -1e-9 * covariance.max()
+    many = GPRegressor(kernel, solver=solver, tol=1e-9).fit(X[:200], np.column_stack([y[:200], -3.0 * y[:200]]))
+    both = many.predict(X[200:220], return_cov=True)[1]
+    assert both.shape == (20, 20, 2)
+    np.testing.assert_allclose(both, covariance[:, :, None] * [1.0, 9.0], rtol=1e-6, atol=1e-9 * covariance.max())
+    assert many.sample_y(X[:3], 5, random_state=0).shape == (3, 2, 5)
+
+
+def test_deviation_and_covariance_exclude_each_other(diabetes: Any) -> None:
+    X, y = diabetes
+    model = GPRegressor().fit(X, y)
+    with pytest.raises(InvalidParameter, match="At most one"):
+        model.predict(X, return_std=True, return_cov=True)
+    with pytest.raises(InvalidParameter, match="`n_samples` must be a whole number from 1 on, got 0"):
+        model.sample_y(X, 0)

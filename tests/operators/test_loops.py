@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import codes, coding, loops, reference
+from saccade.operators import codes, coding, loops, moments, reference
 from tests.operators.histograms import Array, columns, encoded, histograms
 from tests.tolerances import assert_close
 
@@ -24,7 +24,7 @@ by_lanes = pytest.mark.parametrize("lanes", [1, 4])
 by_layout = pytest.mark.parametrize("layout", ["dense blocks", "sparse blocks"])
 few = settings(max_examples=25)
 cuts = st.floats(0.0, 1.0)
-SCRATCH = {"sorted_product_one": {"A", "B"}, "sorted_product": {"C"}}
+SCRATCH = {"sorted_product_one": {"A", "B"}, "sorted_product": {"C"}, "sorted_moments": {"A", "B"}}
 NO_NUMBER = np.nan  # what scratch holds before: it must not matter
 
 
@@ -52,9 +52,8 @@ def blocks(X: Array, layout: str) -> codes.CodeBlocks:
 
 
 def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
-    compiled = {
-        name: f for name, f in (vars(loops) | vars(coding)).items() if isinstance(f, Dispatcher) and name[0] != "_"
-    }
+    everything = vars(loops) | vars(coding) | vars(moments)
+    compiled = {name: f for name, f in everything.items() if isinstance(f, Dispatcher) and name[0] != "_"}
     twins = {name for name, f in vars(reference).items() if inspect.isfunction(f) and name[0] != "_"}
     assert twins == set(compiled)
     for name, loop in compiled.items():
@@ -293,6 +292,24 @@ def test_interpolate(dtype: type, lanes: int, data: st.DataObject, cut: float) -
     tables = (c.level_starts, c.values, T)
     in_two(lambda a, b: loops.interpolate(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
     reference.interpolate(*csr(S), *tables, 0, S.shape[0], expected)
+    assert_close(out, expected)
+
+
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts, blocks_=st.integers(1, 3))
+def test_walk_squares(dtype: type, lanes: int, data: st.DataObject, cut: float, blocks_: int) -> None:
+    """Also in dimensions that the tables do not know, and beyond the last level."""
+    c = blocks(data.draw(histograms(dims=3)), "dense blocks")
+    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
+    T = np.stack([columns(c.values.size, lanes, seed=k) for k in range(blocks_)])
+    slack = columns(c.values.size, 2, seed=9)
+    out = columns(S.shape[0], 4, seed=1)
+    expected = out.copy()
+    tables = (c.level_starts, c.values, T, slack)
+    in_two(lambda a, b: loops.walk_squares(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
+    reference.walk_squares(*csr(S), *tables, 0, S.shape[0], expected)
     assert_close(out, expected)
 
 

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import sqrtm
 
 from saccade.datasets.synthetic import histograms as synthetic
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
+from saccade.solvers.cg import solve_cg
 from saccade.solvers.lanczos import lanczos
 from saccade.solvers.logdet import bound_log_determinant, stochastic_log_determinant
+from saccade.solvers.nystrom import build
 from tests.operators.histograms import histograms
 
 
@@ -73,3 +76,17 @@ def test_lanczos_ends_where_the_space_does() -> None:
     T = lanczos(lambda V: A @ V, Z, 10)
     assert T.steps.tolist() == [1, 2, 0]
     np.testing.assert_allclose(T.quadratic_forms(np.log), [0.0, np.log(2.0), 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("preconditioned", [False, True])
+def test_conjugate_gradients_see_what_lanczos_sees(preconditioned: bool) -> None:
+    """Quadratic forms of the logarithm from the numbers of CG, with and without a preconditioner."""
+    operator, K = problem(80)
+    noise = np.full(80, 0.3)
+    M = build(operator, noise, np.arange(20)) if preconditioned else None
+    B = np.random.default_rng(0).standard_normal((80, 3))
+    found = solve_cg(operator, noise[:, None], B, tol=1e-8, precondition=M).seen.quadratic_forms(np.log)
+    root = np.eye(80) if M is None else sqrtm(M(np.eye(80))).real
+    values, vectors = np.linalg.eigh(root @ (K + np.diag(noise)) @ root)
+    along = vectors.T @ (root @ B)
+    np.testing.assert_allclose(found, (along**2 * np.log(values)[:, None]).sum(axis=0), rtol=1e-5)

@@ -10,6 +10,7 @@ from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.solvers import nystrom
 from saccade.solvers.cg import solve_cg
+from saccade.solvers.leading import Leading
 from tests.solvers.problems import Array, correlated, random_problem
 from tests.tolerances import assert_close
 
@@ -107,3 +108,20 @@ def test_the_rank_does_not_fall_with_the_noise() -> None:
     ranks = [nystrom.choose_rank(K_mm, 50_000, noise, 50_000 * 1000, 10) for noise in (1e-1, 1e-2, 1e-3, 1e-4)]
     assert ranks == sorted(ranks)
     assert ranks[-1] > 0
+
+
+def random_leading() -> Leading:
+    u = np.random.default_rng(0).random((60, 1))
+    return Leading(u / np.linalg.norm(u), 0.9)
+
+
+@pytest.mark.parametrize("M", [built("coded"), random_leading()], ids=["nystrom", "leading"])
+def test_parts_samples_and_determinant_are_those_of_M(M: nystrom.Nystrom | Leading) -> None:
+    n = 60
+    inverse = M(np.eye(n))
+    d, W = M.inverse_parts()
+    assert_close(np.diag(d) - W @ W.T, inverse)
+    assert M.log_determinant() == pytest.approx(-np.linalg.slogdet(inverse)[1], rel=1e-9)
+    Z = M.sample(60_000, np.random.default_rng(1))
+    truth = np.linalg.inv(inverse)
+    assert np.abs(Z @ Z.T / 60_000 - truth).max() < 0.05 * np.abs(truth).max()

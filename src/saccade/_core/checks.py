@@ -25,6 +25,13 @@ def check_positive(name: str, value: object, remedy: str) -> float:
     raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
 
 
+def check_count(name: str, value: object, remedy: str) -> int:
+    """The value as a whole number from 1 on, or an error as above."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+        return int(value)
+    raise InvalidParameter(f"`{name}` must be a whole number from 1 on, got {value!r}. {remedy}")
+
+
 def check_noise(value: Any) -> float:
     return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
 

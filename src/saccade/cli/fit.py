@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from saccade.cli.read import Array, Examples
 
 CALIBRATION_BINS = 15
-VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 4_000_000  # what tables of the variance may hold: 32 MB
+VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
+VARIANCE_NODES = 128  # a dimension at most
 WIDE = 5_000  # dimensions of a picture from which its levels are few
 MANY_CLASSES = 50  # from here on numbers may be measurements
 
@@ -35,6 +36,14 @@ def fit(
         typer.Option(
             metavar="exact|N",
             help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
+        ),
+    ] = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="evidence|loo",
+            help="Learn noise, scale and ETA, if there is one, from the training examples: what explains the labels "
+            "best, or what predicts each example best from all others.",
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
@@ -67,7 +76,7 @@ def fit(
     with say.progress():
         from saccade.cli.columns import Reading
 
-        estimator = _estimator(regression, noise, power, exponential, levels or "exact", balanced, seed)
+        estimator = _estimator(regression, noise, power, exponential, levels or "exact", balanced, tune, seed)
         if data.is_dir():
             chosen = _Seeing(features, cache, max_pixels, levels is None)
             rows = _fit_pictures(estimator, data, model, chosen, test_share, seed)
@@ -124,14 +133,16 @@ def _fit_pictures(
     seen = str(watch)
     if how.choose_levels:
         estimator.set_params(levels=64 if X.shape[1] <= WIDE else 16)
+    low, high = VARIANCE_RANKS
+    nodes = min(estimator.levels or VARIANCE_NODES, VARIANCE_NODES)
+    rank = min(max(VARIANCE_NUMBERS // (X.shape[1] * nodes), low), high)
+    estimator.set_params(variance="lowrank", variance_rank=rank)
     watch = say.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
     rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
-    low, high = VARIANCE_RANKS
-    rank = min(max(VARIANCE_NUMBERS // len(estimator.tables_.T), low), high)
-    estimator.with_variance(rank).save(model, features=describe(chain))
+    estimator.save(model, features=describe(chain))
     return [*rows, ("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
 
 
@@ -142,9 +153,10 @@ def _estimator(
     exponential: float | None,
     levels: str,
     balanced: bool,
+    tune: str | None,
     seed: int,
 ) -> Any:
-    from saccade import GPClassifier, GPRegressor
+    from saccade import GPClassifier, GPRegressor, Tune
     from saccade._core.checks import check_levels, check_noise
     from saccade._core.errors import InvalidParameter
     from saccade.kernels import HIK, Exponential, Power
@@ -154,7 +166,8 @@ def _estimator(
     transforms = [Power(power)] if power is not None else []
     transforms += [Exponential(exponential)] if exponential is not None else []
     number = check_levels(int(levels) if levels.isdecimal() else None if levels == "exact" else levels, MAX_LEVELS)
-    common: dict[str, Any] = {"noise": noise, "levels": number, "random_state": seed}
+    options = None if tune is None else Tune(objective=tune)
+    common: dict[str, Any] = {"noise": noise, "levels": number, "tune": options, "variance": None, "random_state": seed}
     if not regression:
         return GPClassifier(HIK(transforms or None), balanced=balanced, **common)
     if balanced:
@@ -208,6 +221,11 @@ def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
     rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
     if hasattr(estimator, "classes_"):
         rows.append(("classes", f"{estimator.classes_.size:,}"))
+    if hasattr(estimator, "tuning_"):
+        learned = {type(t).__name__.lower(): t.eta for t in estimator.kernel_.transforms()}
+        learned["noise"] = estimator.noise_
+        rows.append(("learned", ", ".join(f"{name} {value:.3g}" for name, value in learned.items())))
+        rows.append(("tuning", f"{len(estimator.tuning_.evaluations)} evaluations, {estimator.tuning_.stopped}"))
     rows += [
         ("iterations", f"{estimator.n_iter_:,}"),
         ("converged", "yes" if estimator.converged_ else "no"),

@@ -54,6 +54,7 @@ def _facts(path: Path) -> dict[str, Any]:
         },
         "variance": model.variance_tables_.T.shape[1] if hasattr(model, "variance_tables_") else None,
         "pictures": _chain(path) if header.get("pictures") else None,
+        "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
         "converged": model.converged_,
@@ -72,7 +73,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("estimator", facts["estimator"]),
         ("kernel", _kernel(facts["kernel"])),
-        ("noise", f"{facts['parameters'].get('noise', '?')}"),
+        ("noise", f"{facts['noise']:.4g}"),
     ]
     if facts["classes"] is not None:
         rows.append(("classes", _few(facts["classes"])))

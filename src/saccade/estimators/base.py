@@ -11,21 +11,24 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice, check_levels, check_noise, check_positive, check_weight
+from saccade._core.checks import check_choice, check_count, check_levels, check_noise, check_positive, check_weight
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
+from saccade.estimators import doubt
+from saccade.estimators.tuning import Losses, check_tune, task
 from saccade.inference.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.regression import Posterior, solve
-from saccade.inference.variance import low_rank_basis
+from saccade.inference.tune import Tuning, tune
+from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.intersection import level_dims
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
-from saccade.solvers.cg import solve_cg
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
@@ -41,9 +44,15 @@ class GaussianProcess(BaseEstimator, ABC):
     solver: str
     tol: float
     max_iter: int
+    tune: Any
+    variance: str | None
+    variance_rank: int
     random_state: Any
     tables_: PiecewiseTables | GridTables | None
-    variance_tables_: PiecewiseTables | GridTables
+    variance_method_: str | None
+    kernel_: Any
+    noise_: float
+    tuning_: Tuning
     _codes: Codes
     _tops: Array
     _weight: Array | None
@@ -55,6 +64,9 @@ class GaussianProcess(BaseEstimator, ABC):
         check_levels(self.levels, MAX_LEVELS)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
+        check_choice("variance", self.variance, METHODS)
+        check_count("variance_rank", self.variance_rank, "The default is 128.")
+        check_tune(self.tune)
         kernel = HIK() if self.kernel is None else self.kernel
         if not isinstance(kernel, Kernel):
             raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
@@ -78,7 +90,7 @@ class GaussianProcess(BaseEstimator, ABC):
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
-        noise = np.full((len(Y), 1), float(self.noise))
+        noise = np.full((len(Y), 1), self.noise_)
         return noise if weight is None else noise / weight[:, None]
 
     def _train(self, X: Any, Y: Array, weight: Array | None) -> Posterior:
@@ -90,12 +102,45 @@ class GaussianProcess(BaseEstimator, ABC):
             split = split_signs(X)
             self._tops = column_max(split)
             self._codes = encode(split, self.levels, self.binning)
-            self.kernel_ = kernel.fit_codes(self._codes, weight)
         else:
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
             self._X = X
-            self.kernel_ = kernel.fit(X)
+        self._settle(kernel, Y, weight)
         return self._solve(Y, weight, lambda rows: self.kernel_(X[rows]))
+
+    def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
+        """The kernel and the noise: as given, or what tuning makes of them."""
+        self.noise_ = float(self.noise)
+        self.__dict__.pop("tuning_", None)
+        options = check_tune(self.tune)
+        if options is None:
+            self._settle_scale(kernel, weight)
+            return
+        data: Any = self._codes if isinstance(kernel, HIK) else self._X
+        self._check_size(kernel)
+        self.noise_ = 1.0
+        self.kernel_, self.noise_, self.tuning_ = tune(
+            task(
+                kernel,
+                data,
+                self.n_features_in_,
+                Y,
+                self._noise_diagonal(Y, weight),
+                float(self.noise),
+                weight,
+                self._losses(Y),
+                max_iter=self.max_iter,
+                seed=int(check_random_state(self.random_state).randint(2**31)),
+            ),
+            options,
+        )
+
+    def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
+        self.kernel_ = kernel.fit_codes(self._codes, weight) if isinstance(kernel, HIK) else kernel.fit(self._X)
+
+    @abstractmethod
+    def _losses(self, Y: Array) -> Losses:
+        """How leave-one-out and held-out predictions are judged."""
 
     def _extend(self, X: Any, Y: Array, weight: Array | None, start: Array) -> Posterior:
         """The posterior with the rows of X appended; α starts where it was."""
@@ -106,23 +151,29 @@ class GaussianProcess(BaseEstimator, ABC):
             split = split_signs(X)
             self._tops = _larger(self._tops, column_max(split))
             self._codes = append(self._codes, split, self.levels, self.binning)
-            self.kernel_ = kernel.fit_codes(self._codes, weight)
+        else:
+            self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
+        if not hasattr(self, "tuning_"):  # what was tuned stays
+            self.noise_ = float(self.noise)
+            self._settle_scale(kernel, weight)
+        if isinstance(kernel, HIK):
             return self._solve(Y, weight, lambda rows: self.kernel_(decode(self._codes, rows)), start)
-        self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
-        self.kernel_ = kernel.fit(self._X)
         return self._solve(Y, weight, lambda rows: self.kernel_(self._X[rows]), start)
 
     def _operator(self) -> Operator:
         """The kernel matrix of the training examples."""
         if isinstance(self.kernel_, HIK):
             return intersection(self._codes, self.kernel_.levels)
-        n = self._X.shape[0]
+        self._check_size(self.kernel_)
+        return Dense(self.kernel_(self._X))
+
+    def _check_size(self, kernel: Kernel) -> None:
+        n = 0 if isinstance(kernel, HIK) else self._X.shape[0]
         if n > DENSE_LIMIT:
             raise InvalidInput(
-                f"{type(self.kernel_).__name__} needs the whole {n} × {n} kernel matrix, too large beyond "
+                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond "
                 f"{DENSE_LIMIT} examples. Use HIK(), which needs none, or fewer examples."
             )
-        return Dense(self.kernel_(self._X))
 
     def _solve(
         self, Y: Array, weight: Array | None, submatrix: Callable[[Array], Array], start: Array | None = None
@@ -143,7 +194,9 @@ class GaussianProcess(BaseEstimator, ABC):
         self.n_iter_ = max(posterior.iterations, 1)
         self.residual_ = float(posterior.residual.max(initial=0.0))
         self.converged_ = posterior.converged
-        self.__dict__.pop("variance_tables_", None)  # of an earlier fit
+        doubt.forget(self)
+        hik = isinstance(operator, Intersection)
+        self.variance_method_ = choose(self.variance, hik, len(noise), len(posterior.factors))
         self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None
         return posterior
 
@@ -157,40 +210,6 @@ class GaussianProcess(BaseEstimator, ABC):
         return tables.walk(
             split_signs(sp.csr_matrix(X)) if isinstance(tables, GridTables) else self.kernel_.features(X)
         )
-
-    def _variance(self, X: Any) -> Array:  # (n, 1) or (n, m)
-        """k** − k*ᵀ(K + N)⁻¹k* for every row of checked X; one column when all outputs share the noise.
-
-        Exact, or from the tables of `with_variance`.
-        """
-        if hasattr(self, "variance_tables_"):
-            explained = np.square(self._walk(self.variance_tables_, X)).sum(axis=1)
-            return np.asarray(np.maximum(self.kernel_.diag(X) - explained, 0.0))[:, None]
-        if not hasattr(self, "_posterior"):
-            raise InvalidInput(
-                "A loaded model holds no training examples, and the exact variance needs them. "
-                "Save `model.with_variance()`, or ask the model that was fitted, before it is saved."
-            )
-        train = decode(self._codes) if isinstance(self.kernel_, HIK) else self._X
-        prior = self.kernel_.diag(X)[:, None]
-        parts = []
-        for rows in gen_batches(X.shape[0], 64):
-            k_star = self.kernel_(train, X[rows])
-            parts.append(self._explained(k_star))
-            report("variance", rows.stop / X.shape[0])
-        return np.asarray(np.maximum(prior - np.concatenate(parts), 0.0))
-
-    def _explained(self, k_star: Array) -> Array:  # (n, b) -> (b, 1) or (b, m)
-        """k*ᵀ(K + N)⁻¹k* for each column k* and each noise diagonal."""
-        factors = self._posterior.factors
-        if factors:
-            return np.column_stack([(f.half_solve(k_star) ** 2).sum(axis=0) for f in factors])
-        operator = self._operator()
-        solved = [
-            solve_cg(operator, noise[:, None], k_star, tol=self.tol, max_iter=self.max_iter).x
-            for noise in self._noise.T
-        ]
-        return np.column_stack([(k_star * x).sum(axis=0) for x in solved])
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
@@ -206,15 +225,27 @@ class GaussianProcess(BaseEstimator, ABC):
         Y, alpha = self._evidence_targets(), self._posterior.alpha
         return log_marginal_likelihood(self._operator(), self._noise, Y, alpha, method=method, rng=rng)
 
+    @property
+    def feature_relevance_(self) -> Array:  # (d,)
+        """The share that each feature has in the mean self-similarity of the training examples; they sum to 1.
+
+        It is how far the kernel lets the feature move the answer. `tune` with `Weights` or `Monotone` in the kernel
+        learns it; without, it says how much of each feature there is.
+        """
+        if not hasattr(self, "_codes"):
+            raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")
+        operator = intersection(self._codes, self.kernel_.levels)
+        weight = np.ones(operator.shape[0]) if self._weight is None else self._weight
+        dims = level_dims(operator.starts) % self.n_features_in_
+        found = np.bincount(dims, operator.level_sums(weight) * operator.levels, self.n_features_in_)
+        return np.asarray(found / (found.sum() or 1.0))
+
     @abstractmethod
     def _evidence_targets(self) -> Array:  # (n, m)
         """What the posterior was solved for."""
 
     def quantized(self, bins: int = 256) -> Self:
-        """This fitted model with its tables read off `bins` even steps a dimension: faster and slightly coarser.
-
-        A variance from tables is then close to an upper bound, no longer one.
-        """
+        """This fitted model with its mean read off `bins` even steps a dimension: faster and slightly coarser."""
         check_is_fitted(self)
         if not isinstance(self.tables_, PiecewiseTables):
             raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
@@ -222,24 +253,6 @@ class GaussianProcess(BaseEstimator, ABC):
             raise InvalidParameter(f"`bins` must be a whole number from 2 to 65536, got {bins!r}. The default is 256.")
         model = copy(self)
         model.tables_ = quantize(self.tables_, self._tops, self.kernel_.features, bins)
-        known = getattr(self, "variance_tables_", None)
-        if isinstance(known, PiecewiseTables):
-            model.variance_tables_ = quantize(known, self._tops, self.kernel_.features, bins)
-        return model
-
-    def with_variance(self, rank: int = 64) -> Self:
-        """This fitted model with its variance from `rank` tables: an upper bound in constant time, saved with it.
-
-        All outputs share it, also where `balanced` gives each its own noise.
-        """
-        check_is_fitted(self)
-        if not isinstance(self.tables_, PiecewiseTables) or not hasattr(self, "_posterior"):
-            raise InvalidInput("Variance tables need a fitted HIK model, before it is quantised or saved.")
-        if not isinstance(rank, int) or isinstance(rank, bool) or rank < 1:
-            raise InvalidParameter(f"`rank` must be a whole number from 1 on, got {rank!r}. The default is 64.")
-        model, operator = copy(self), intersection(self._codes, self.kernel_.levels)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        model.variance_tables_ = operator.tables(low_rank_basis(operator, self._noise, rank, rng))
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_rows
 from saccade._core.errors import InvalidInput
+from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
+from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
@@ -41,8 +43,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         "auto" factorises up to 2,048 examples and iterates beyond.
     tol, max_iter : float, int
         The iterative solver stops when no residual exceeds `tol`, or warns after `max_iter` iterations.
+    tune : None, "gradient", "nelder-mead", "grid" or a Tune
+        Learn what the kernel has to learn, and the noise, from the training examples: see `saccade.Tune`. `kernel_`,
+        `noise_` and `tuning_` say what came of it; `partial_fit` keeps it.
+    variance : "auto", "exact", "lowrank", "fine", "diagonal", "rough" or None
+        How the latent variance is found. All but "exact" are upper bounds of it. "lowrank" and "rough" take constant
+        time from tables; "fine" and "diagonal" compare with every training example. "auto" is "exact" for few examples
+        and for kernels without tables, else "lowrank"; `variance_method_` says which. None: no variance.
+    variance_rank : int
+        Directions that "lowrank" and "fine" look at: more are tighter and take longer.
     random_state : int, RandomState or None
-        For the sample behind the preconditioner and the probes behind the calibration.
+        For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
 
     Examples
     --------
@@ -64,6 +75,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
+        tune: Any = None,
+        variance: str | None = "auto",
+        variance_rank: int = 128,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -74,6 +88,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.tune = tune
+        self.variance = variance
+        self.variance_rank = variance_rank
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -152,6 +169,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _evidence_targets(self) -> Array:
         return self._targets()
 
+    def _losses(self, Y: Array) -> Losses:
+        return class_losses(self._label, self._weight)
+
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:
         noise = super()._noise_diagonal(Y, weight)
         if not self.balanced:
@@ -181,10 +201,23 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return probabilities(mean, self.sharpness_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it."""
+        """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
+
+        With `balanced` each class has its own noise: "exact" and "diagonal" then give a variance a class, and the
+        others one that bounds them all.
+        """
         mean = self.decision_function(X)
-        variance = self._variance(check_rows(self, X, reset=False))
+        variance = doubt.variance(self, check_rows(self, X, reset=False))
         return mean, variance[:, 0] if variance.shape[1] == 1 else variance
+
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
+
+        Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
+        """
+        check_is_fitted(self)
+        drawn = doubt.sample(self, check_rows(self, X, reset=False), self._evidence_targets, n_samples, random_state)
+        return drawn[:, 0] if drawn.shape[1] == 1 else drawn
 
     def _checked_mean(self, X: Any) -> Array:
         check_is_fitted(self)
@@ -192,6 +225,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables; `saccade.load` reads it.
+
+        The variance goes along as tables: "rough" ones as they are, "lowrank" ones for every other method but None.
 
         `features`: what `saccade.features.describe` says of the transformer that made X, to keep beside the model.
 

@@ -9,11 +9,14 @@ import numpy as np
 from saccade._core import model_file
 from saccade._core.checks import check_positive
 from saccade._core.errors import ModelFileError
-from saccade.kernels import HIK, Exponential, Power, Weights
+from saccade.estimators.doubt import variance_tables
+from saccade.inference.eigenvalue_bounds import Rough, RoughTables
+from saccade.kernels import HIK, Exponential, Monotone, Power, Weights
+from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables
 
 Array = np.ndarray[Any, np.dtype[Any]]
-TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights)}
+TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
 LONGEST_LABEL = 1 << 20  # bytes
 
@@ -47,13 +50,19 @@ def save(
         "tables": type(model.tables_).__name__,
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
-        "solved": {"n_iter_": model.n_iter_, "residual_": model.residual_, "converged_": model.converged_},
+        "solved": {
+            "n_iter_": model.n_iter_,
+            "residual_": model.residual_,
+            "converged_": model.converged_,
+            "noise_": model.noise_,
+        },
         "extra": extra,
     }
     if not isinstance(model.tables_, GridTables):
         tables["tops"] = model._tops
-    if hasattr(model, "variance_tables_"):
-        tables["variance_T"] = model.variance_tables_.T
+    if model.variance_method_ is not None:
+        header["variance"], more = _write_variance(variance_tables(model))
+        tables |= more
     if classes is not None:
         header["classes"] = _write_classes(classes)
     if features is not None:
@@ -75,13 +84,13 @@ def load(path: Any) -> Any:
         model.kernel_ = _read_kernel(header["kernel"], model.n_features_in_)
         model.kernel = HIK(model.kernel_.transform, scale="auto" if header["kernel"]["auto"] else model.kernel_.scale)
         _read_names(model, header["feature_names"])
-        for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool)):
+        for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
             setattr(model, name, kind(header["solved"][name]))
         model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
-        if "variance_T" in tensors:
-            model.variance_tables_ = _read_tables(
-                header["tables"], tensors | {"T": tensors["variance_T"]}, model.n_features_in_
-            )
+        model.variance_method_ = None
+        if "variance" in header:
+            model.variance_method_ = str(header["variance"]["method"])
+            model.variance_tables_ = _read_variance(header["variance"], tensors, model.n_features_in_)
         if "tops" in tensors:
             model._tops = tensors["tops"]
         outputs = _read_classes(model, header) if isinstance(model, GPClassifier) else _read_targets(model, header)
@@ -156,6 +165,34 @@ def _read_tables(kind: str, tensors: dict[str, Array], features: int) -> Piecewi
     return tables
 
 
+def _write_variance(known: NormTables | RoughTables) -> tuple[dict[str, Any], dict[str, Array]]:
+    tensors = {f"variance_{name}": getattr(known, name) for name in ("level_starts", "levels", "T")}
+    if isinstance(known, NormTables):
+        return {"method": "lowrank"}, tensors | {"variance_slack": known.slack}
+    return {"method": "rough", "top": known.bound.top, "ones": known.bound.ones}, tensors
+
+
+def _read_variance(written: dict[str, Any], tensors: dict[str, Array], features: int) -> NormTables | RoughTables:
+    """The tables of the variance, with every bound checked that the compiled loops rely on."""
+    starts, levels, T = (tensors[f"variance_{name}"] for name in ("level_starts", "levels", "T"))
+    sound = _nodes_are_sound(starts, levels, T) and starts.size - 1 in (features, 2 * features)
+    known: NormTables | RoughTables
+    if written["method"] == "rough":
+        top, ones = (check_positive(name, written[name], "Save the model again.") for name in ("top", "ones"))
+        known = RoughTables(Rough(top, ones), starts, levels, T)
+        sound &= T.dtype == np.float64 and T.shape[1:] == (2,)
+    elif written["method"] == "lowrank":
+        slack = tensors["variance_slack"]
+        known = NormTables(starts, levels, T, slack)
+        sound &= T.dtype == slack.dtype == np.float32 and slack.shape == (len(T), 2) and T.size > 0
+        sound = sound and bool(slack.min() >= 0)
+    else:
+        raise ValueError(f"unknown variance {written['method']!r}")
+    if not sound:
+        raise ValueError("tables of the variance do not fit together")
+    return known
+
+
 def _grid_is_sound(tables: GridTables) -> bool:
     per_unit, T = tables.per_unit, tables.T
     if per_unit.dtype != np.float64 or T.dtype != np.float32 or per_unit.ndim != 1 or T.ndim != 2:
@@ -165,8 +202,11 @@ def _grid_is_sound(tables: GridTables) -> bool:
 
 
 def _piecewise_is_sound(tables: PiecewiseTables) -> bool:
-    starts, levels, T = tables.level_starts, tables.levels, tables.T
-    if starts.dtype != np.int64 or levels.dtype != np.float64 or T.dtype != np.float64:
+    return tables.T.dtype == np.float64 and _nodes_are_sound(tables.level_starts, tables.levels, tables.T)
+
+
+def _nodes_are_sound(starts: Array, levels: Array, T: Array) -> bool:
+    if starts.dtype != np.int64 or levels.dtype != np.float64:
         return False
     if starts.ndim != 1 or levels.ndim != 1 or T.ndim != 2 or starts.size < 2:
         return False

@@ -9,9 +9,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_rows
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
+from saccade.estimators.tuning import Losses, density_losses
 from saccade.kernels import Kernel
 
 
@@ -40,6 +42,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
+        tune: Any = None,
+        variance: str | None = "auto",
+        variance_rank: int = 128,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -49,6 +54,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.tune = tune
+        self.variance = variance
+        self.variance_rank = variance_rank
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -96,19 +104,42 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._flat = self._y.ndim == 1
         return np.asarray((Y - self._offset) / self._scale)
 
+    def _losses(self, Y: Array) -> Losses:
+        return density_losses(Y, self._weight)
+
     def _evidence_targets(self) -> Array:
         """Targets of mean 0 and variance 1, as the fit scales them: the evidence is that of the scaled targets."""
         return self._normalised()
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
-        """The posterior mean; with `return_std`, also the standard deviation of the noise-free function."""
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.
+
+        `return_std` is by the method that `variance` names. `return_cov` is exact: (n, n), or (n, n, m) for m targets.
+        """
+        if return_std and return_cov:
+            raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         mean = self._mean(X) * self._scale + self._offset
-        if not return_std:
-            return mean[:, 0] if self._flat else mean
-        std = np.sqrt(self._variance(X)) * self._scale
-        return (mean[:, 0], std[:, 0]) if self._flat else (mean, std)
+        answer = mean[:, 0] if self._flat else mean
+        if return_cov:
+            covariance = doubt.covariances(self, X)[0][:, :, None] * np.square(self._scale)
+            return answer, covariance[:, :, 0] if self._flat else covariance
+        if return_std:
+            std = np.sqrt(doubt.variance(self, X)) * self._scale
+            return answer, std[:, 0] if self._flat else std
+        return answer
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
+
+        The training examples are needed: not for a loaded model.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        drawn = doubt.sample(self, X, self._evidence_targets, n_samples, random_state)
+        drawn = drawn * self._scale[:, None] + self._offset[:, None]
+        return np.asarray(drawn[:, 0] if self._flat else drawn)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the noise-free function, in units of the targets."""

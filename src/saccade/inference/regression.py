@@ -124,6 +124,16 @@ def precondition(
     return build(K, noise, order[:rank]) if rank else leading(K, noise)
 
 
+def equally_lonely(
+    prior: Array,  # (n,): the diagonal of K
+    left: Array | None,  # (n,): what a low rank leaves of it
+    noise: Array,  # (n,)
+) -> list[Array]:
+    """The examples in groups of 200 and more, by how little the others tell of each."""
+    order = np.argsort((prior if left is None else left) / noise, kind="stable")
+    return np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200)))
+
+
 def _inverse_diagonal(
     estimate: Array,  # (n,): unbiased and noisy, z ⊙ (K + N)⁻¹z
     shared: Array,  # (n,): the noise of the probes
@@ -136,9 +146,8 @@ def _inverse_diagonal(
     N_i d_i is one minus the leverage of example i. 1/d_i − N_i is the latent variance with example i left out; it
     depends on N only through the other examples, so it serves every column of N.
     """
-    order = np.argsort((prior if left is None else left) / shared, kind="stable")
     kept = np.empty_like(estimate)
-    for some in np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200))):
+    for some in equally_lonely(prior, left, shared):
         kept[some] = (shared * estimate)[some].mean()
     kept = np.clip(kept, shared / (shared + prior), 1.0)  # no example left out can be lonelier than with none at all
     left_out = (1.0 / kept - 1.0) * shared

@@ -4,8 +4,10 @@ from .base import Kernel
 from .combine import Scaled, Sum
 from .dot import Chi2, Linear
 from .generalized import GeneralizedRBF
-from .intersection import HIK, Exponential, Power, Weights
+from .intersection import HIK
+from .monotone import Monotone
 from .stationary import RBF, Laplacian
+from .transforms import Exponential, Power, Transform, Weights
 
 __all__ = [
     "HIK",
@@ -16,8 +18,10 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Monotone",
     "Power",
     "Scaled",
     "Sum",
+    "Transform",
     "Weights",
 ]

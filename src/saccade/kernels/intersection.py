@@ -14,9 +14,9 @@ from .._core.threads import share, thread_count
 from ..operators.codes import Codes, split_signs
 from ..operators.intersection import intersection
 from .base import Array, Kernel, Matrix, symmetric
-from .transforms import Exponential, Power, Transform, Weights
+from .transforms import Transform
 
-__all__ = ["HIK", "Exponential", "Power", "Transform", "Weights"]
+__all__ = ["HIK"]
 
 BLOCK_ROWS = 16_384
 BLOCK_DIMS = 1024  # dimensions made dense at a time
@@ -31,6 +31,7 @@ class HIK(Kernel):
 
     >>> HIK(scale=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
     array([[2.]])
+    >>> from saccade.kernels import Power
     >>> HIK(Power(2.0), scale=1.0)(np.array([[1.0, -2.0]]), np.array([[3.0, -1.0]]))
     array([[2.]])
     """
@@ -83,27 +84,29 @@ class HIK(Kernel):
         return chain
 
     def check_width(self, width: int) -> None:
-        """Complain of weights that do not fit data of `width` dimensions."""
+        """Complain of transforms that do not fit data of `width` dimensions."""
         for transform in self.transforms():
-            if isinstance(transform, Weights) and np.size(transform.w) != width:
+            if transform.width not in (0, width):
                 raise InvalidParameter(
-                    f"`w` must have one weight a dimension, got {np.size(transform.w)} for {width} dimensions."
+                    f"{type(transform).__name__} must have one weight or row of knots a dimension, "
+                    f"got {transform.width} for {width} dimensions."
                 )
 
-    def _fits_split(self, width: int) -> bool:
-        """Whether data of this width may be rows of both parts, as decoded examples are."""
-        return any(isinstance(t, Weights) and 2 * np.size(t.w) == width for t in self.transforms())
+    def _width(self) -> int:
+        """The number of dimensions that some transform tells apart, 0 for none."""
+        return max((transform.width for transform in self.transforms()), default=0)
 
-    def _apply(self, x: Array, dims: Array | None) -> Array:
-        """Transforms and scale on values x of the given dimensions; negative parts share their dimension's weight."""
-        chain = self.transforms()
-        places = np.zeros(0, np.int64)
-        if any(t.per_dimension for t in chain) and dims is not None:
-            places = dims % next(np.size(t.w) for t in chain if isinstance(t, Weights))
+    def _apply(self, x: Array, dims: Array) -> Array:
+        """Transforms and scale on values x of the given dimensions."""
         y = np.asarray(x, np.float64)
-        for transform in chain:
+        places = self.places(dims)
+        for transform in self.transforms():
             y = transform(y, places)
         return np.asarray(y * float(self.scale), np.float64) if self.scale != 1.0 else y
+
+    def places(self, dims: Array) -> Array:
+        """The dimensions that transforms tell apart; negative parts share their dimension's."""
+        return np.asarray(dims % self._width()) if self._width() else np.zeros(0, np.int64)
 
     def levels(
         self,
@@ -111,14 +114,11 @@ class HIK(Kernel):
         starts: Array,  # (D+1,)
     ) -> Array:  # (L,)
         """What the operator works with: transformed, weighted and scaled levels."""
-        dims = None
-        if any(t.per_dimension for t in self.transforms()):
-            dims = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        return self._apply(values, dims)
+        return self._apply(values, level_dims(starts) if self._width() else np.zeros(0, np.int64))
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
-        if not self._fits_split(X.shape[1]):
+        if 2 * self._width() != X.shape[1]:  # decoded examples are rows of both parts
             self.check_width(X.shape[1])
         S = split_signs(canonical(sp.csr_matrix(X)))
         data = self._apply(S.data, S.indices)
@@ -142,6 +142,13 @@ class HIK(Kernel):
 
     def _settled(self, X: Matrix) -> HIK:
         return self if self.scale != "auto" else self.fit(X)
+
+
+def level_dims(
+    starts: Array,  # (D+1,)
+) -> Array:  # (L,)
+    """The dimension of each level."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
 def _add_intersections(A: sp.csc_matrix, B: sp.csc_matrix, K: Array) -> None:

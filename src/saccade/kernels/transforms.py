@@ -1,34 +1,82 @@
 """Monotone transforms of single features, g(0) = 0: a generalised intersection kernel (H (7)) is HIK after one.
 
-They act on the levels of a dimension, never on the coded data.
+They act on the levels of a dimension, never on the coded data. What can be learned of a transform are its
+*coordinates*: free numbers, logarithms where the parameter is positive, that `pull` differentiates by.
 """
 
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._core.checks import check_positive
+from .._core.checks import check_positive, is_number
 from .._core.errors import InvalidInput, InvalidParameter
 from .base import Array
+
+SHRINK, GROW = 1e-4, 1e4  # how far a learned weight may go from 1
+LARGEST_EXPONENT = 500.0  # of e: beyond, float64 overflows soon
 
 
 class Transform(BaseEstimator, abc.ABC):
     """g: [0, ∞) → [0, ∞), monotone, g(0) = 0. Parameters are checked when it is used."""
 
-    per_dimension: ClassVar[bool] = False
-    """True when g depends on the dimension."""
+    learned: ClassVar[str] = "eta"
+    """The parameter behind the coordinates."""
+
+    @property
+    def width(self) -> int:
+        """The number of dimensions that g tells apart, 0 when it is the same for all."""
+        return 0
 
     @abc.abstractmethod
     def __call__(
         self,
         x: Array,  # (k,) non-negative
-        dims: Array,  # (k,) the dimension of each value; anything when not per_dimension
+        dims: Array,  # (k,) the dimension of each value; anything when `width` is 0
     ) -> Array:  # (k,)
         """g(x)."""
+
+    def settled(
+        self,
+        x: Array,  # (k,) the values it will see
+        dims: Array,  # (k,)
+        width: int,
+    ) -> Self:
+        """The same with every parameter that was left open at its start."""
+        return self
+
+    @abc.abstractmethod
+    def coordinates(
+        self,
+        x: Array,  # (k,) the values it will see
+    ) -> Array:  # (p, 4)
+        """What can be learned, a row each: where it stands, its lower and upper bound, and a typical step."""
+
+    @abc.abstractmethod
+    def moved(
+        self,
+        theta: Array,  # (p,)
+    ) -> Self:
+        """The transform at these coordinates."""
+
+    @abc.abstractmethod
+    def pull(
+        self,
+        x: Array,  # (k,)
+        dims: Array,  # (k,)
+        upstream: Array,  # (k,): the derivative of something with respect to g(x)
+    ) -> tuple[Array, Array]:  # (p,), (k,)
+        """The derivatives of that something with respect to the coordinates, and to x."""
+
+    def penalty(
+        self,
+        theta: Array,  # (p,)
+    ) -> tuple[float, Array]:  # and (p,)
+        """How unlikely a prior of strength 1 finds the coordinates (−log p), and its derivative; 0 without a prior."""
+        return 0.0, np.zeros_like(theta)
 
 
 class Power(Transform):
@@ -46,6 +94,18 @@ class Power(Transform):
         with np.errstate(over="ignore"):
             return _finite(np.power(x, eta), x, self)
 
+    def coordinates(self, x: Array) -> Array:
+        return np.array([[np.log(self.eta), np.log(0.05), np.log(5.0), 1.0]])
+
+    def moved(self, theta: Array) -> Power:
+        return Power(float(np.exp(theta[0])))
+
+    def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
+        g, positive = self(x, dims), x > 0
+        log_x = np.log(x, out=np.zeros_like(x), where=positive)
+        slope = np.divide(self.eta * g, x, out=np.zeros_like(x), where=positive)
+        return np.array([self.eta * (upstream * g) @ log_x]), upstream * slope
+
 
 class Exponential(Transform):
     """g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
@@ -58,35 +118,118 @@ class Exponential(Transform):
         self.eta = eta
 
     def __call__(self, x: Array, dims: Array) -> Array:
-        if not isinstance(self.eta, int | float | np.number) or not np.isfinite(self.eta):
+        if not is_number(self.eta) or not np.isfinite(self.eta):
             raise InvalidParameter(f"`eta` must be a finite number, got {self.eta!r}. Exponential(1.0) is a start.")
         if self.eta == 0:
             return np.array(x, np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             return _finite(np.expm1(self.eta * x) / np.expm1(self.eta), x, self)
 
+    def coordinates(self, x: Array) -> Array:
+        top = float(x.max(initial=0.0)) or 1.0
+        most = min(30.0 / top, LARGEST_EXPONENT / max(1.0, top))
+        return np.array([[self.eta, -most, most, min(1.0 / top, most)]])
+
+    def moved(self, theta: Array) -> Exponential:
+        return Exponential(float(theta[0]))
+
+    def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
+        # with φ(t) = t / (1 − e^{−t}): ∂ log g / ∂η = (φ(ηx) − φ(η)) / η, and ∂ log g / ∂x = φ(ηx) / x
+        eta, g, positive = float(self.eta), self(x, dims), x > 0
+        bend = _phi(eta * x)
+        close = abs(eta) * np.maximum(x, 1.0) < 1e-4
+        series = (x - 1.0) / 2 + eta * (x * x - 1.0) / 12
+        growth = np.where(close, series, (bend - _phi(np.array([eta]))) / (eta or 1.0))
+        slope = np.divide(g * bend, x, out=np.zeros_like(x), where=positive)
+        return np.array([(upstream * g) @ growth]), upstream * slope
+
 
 class Weights(Transform):
-    """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts.
+    """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts, or each block of dimensions.
+
+    `w` None means ones, which `tune` may change. `blocks` are the sizes of consecutive blocks of dimensions that share
+    a weight each: Weights(blocks=[1000, 1280]) combines a kernel on words with one on deep features.
 
     >>> Weights([1.0, 3.0])(np.array([2.0, 2.0]), np.array([0, 1]))
     array([2., 6.])
+    >>> Weights([1.0, 3.0], blocks=[2, 1])(np.array([2.0, 2.0]), np.array([1, 2]))
+    array([2., 6.])
     """
 
-    per_dimension = True
+    learned = "w"
 
-    def __init__(self, w: Any) -> None:
+    def __init__(self, w: Any = None, *, blocks: Any = None) -> None:
         self.w = w
+        self.blocks = blocks
+
+    @property
+    def width(self) -> int:
+        if self.blocks is not None:
+            return int(self._block_sizes().sum())
+        return 0 if self.w is None else np.size(self.w)
 
     def __call__(self, x: Array, dims: Array) -> Array:
+        if self.w is None:
+            return np.array(x, np.float64)
+        w = self._checked()
+        if dims.size and dims.max() >= self.width:
+            raise InvalidParameter(
+                f"`w` must have one weight a dimension, got {self.width} for dimension {dims.max()}."
+            )
+        return np.asarray(x * w[self._block(dims)])
+
+    def settled(self, x: Array, dims: Array, width: int) -> Weights:
+        if self.w is not None:
+            return self
+        return Weights(np.ones(width if self.blocks is None else len(self.blocks)), blocks=self.blocks)
+
+    def coordinates(self, x: Array) -> Array:
+        w = np.clip(self._checked(), SHRINK, GROW)
+        return np.column_stack(
+            [np.log(w), np.full(w.size, np.log(SHRINK)), np.full(w.size, np.log(GROW)), np.ones(w.size)]
+        )
+
+    def moved(self, theta: Array) -> Weights:
+        return Weights(np.exp(theta), blocks=self.blocks)
+
+    def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
+        w, block = self._checked(), self._block(dims)
+        slope = upstream * w[block]
+        return np.bincount(block, slope * x, w.size), slope
+
+    def penalty(self, theta: Array) -> tuple[float, Array]:
+        """Log weights are normal around their mean with variance 1."""
+        apart = theta - theta.mean()
+        return 0.5 * float(apart @ apart), apart
+
+    def _block(self, dims: Array) -> Array:
+        if self.blocks is None:
+            return dims
+        return np.asarray(np.repeat(np.arange(len(self.blocks)), self._block_sizes())[dims])
+
+    def _block_sizes(self) -> Array:
+        sizes = np.asarray(self.blocks)
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
+            raise InvalidParameter(
+                f"`blocks` must be sizes of blocks from 1 on, got {self.blocks!r}. Two blocks of 3 dimensions: [3, 3]."
+            )
+        return sizes
+
+    def _checked(self) -> Array:
         w = np.asarray(self.w, np.float64)
         if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise InvalidParameter(
                 f"`w` must be a list of finite weights ≥ 0, not all zero, got {self.w!r}. Weights([1, …]) is neutral."
             )
-        if dims.size and dims.max() >= w.size:
-            raise InvalidParameter(f"`w` must have one weight a dimension, got {w.size} for dimension {dims.max()}.")
-        return np.asarray(x * w[dims])
+        if self.blocks is not None and w.size != self._block_sizes().size:
+            raise InvalidParameter(f"`w` must have one weight a block, got {w.size} for {len(self.blocks)} blocks.")
+        return w
+
+
+def _phi(t: Array) -> Array:
+    """t / (1 − e^{−t}), 1 at 0."""
+    with np.errstate(over="ignore"):
+        return np.divide(t, -np.expm1(-t), out=np.ones_like(t), where=np.abs(t) > 1e-8)
 
 
 def _finite(g: Array, x: Array, transform: Transform) -> Array:

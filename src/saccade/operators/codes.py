@@ -272,6 +272,14 @@ def decode(
     return sp.csr_matrix((value, (row, column)), shape=shape)
 
 
+def sorted_rows(
+    codes: Codes,
+    rows: Array | None = None,  # ascending row numbers; None for all
+) -> SortedColumns:
+    """Some rows in the sorted layout, which the exact derivative of few examples wants."""
+    return _sorted(_columns(decode(codes, rows)))
+
+
 def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, Array, Array]:
     """Value, new row and dimension of the non-zero entries of a block whose row has a place."""
     D = codes.shape[1]

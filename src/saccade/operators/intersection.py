@@ -28,7 +28,7 @@ class Intersection(ABC):
         starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
         self.codes = codes
         self.levels = transform(codes.values, starts)
-        self._starts = starts
+        self.starts = starts
         self._steps: dict[Any, Array] = {}
 
     @property
@@ -59,7 +59,7 @@ class Intersection(ABC):
         if dtype not in self._steps:
             steps = self.levels.copy()
             steps[1:] -= self.levels[:-1]
-            first = self._starts[:-1][np.diff(self._starts) > 0]
+            first = self.starts[:-1][np.diff(self.starts) > 0]
             steps[first] = self.levels[first]
             self._steps[dtype] = steps.astype(dtype)
         return self._steps[dtype]
@@ -68,9 +68,52 @@ class Intersection(ABC):
         """Σ_d ℓ_d[c_id], the self-similarities."""
         return self._diagonal.copy()
 
+    def level_gradient(
+        self,
+        left: Array,  # (n, m)
+        right: Array | None = None,  # (n, m); None for `left`
+    ) -> Array:  # (L,)
+        """The derivative of Σ_m left_mᵀ K right_m with respect to every level, for one pass over the data.
+
+        ∂K/∂δ_d[b] = ccᵀ with c_i = [c_id ≥ b], and ℓ_d[b] is the end of one step and the start of the next.
+        """
+        G, first = np.zeros(self.levels.size), 0
+        while first < left.shape[1]:
+            lanes = lane_tuple(max(2, min(left.shape[1] - first, 8)))
+            other = None if right is None else padded(right, first, lanes)
+            self._moments(padded(left, first, lanes), other, lanes, G)
+            first += len(lanes)
+        return self._of_levels(G)
+
+    def matrix_gradient(
+        self,
+        A: Array,  # (n, n) symmetric
+    ) -> Array:  # (L,)
+        """The derivative of Σ_ij A_ij K_ij with respect to every level."""
+        return self.level_gradient(A, np.eye(len(A)))
+
+    def _of_levels(self, G: Array) -> Array:
+        """Derivatives with respect to the levels from those with respect to the steps."""
+        gradient = G.copy()
+        gradient[:-1] -= G[1:]
+        last = self.starts[1:][np.diff(self.starts) > 0] - 1
+        gradient[last] = G[last]
+        return gradient
+
     @cached_property
     @abstractmethod
     def _diagonal(self) -> Array: ...
+
+    @abstractmethod
+    def level_sums(
+        self,
+        v: Array,  # (n,)
+    ) -> Array:  # (L,)
+        """Σ v_i over the entries at each level: the derivative of Σ_i v_i K_ii with respect to every level."""
+
+    @abstractmethod
+    def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
+        """Add the products of suffix sums, which are derivatives with respect to the steps, to G (L,)."""
 
     @abstractmethod
     def tables(
@@ -114,6 +157,30 @@ class SortedIntersection(Intersection):
             total += part
         return total
 
+    def level_sums(self, v: Array) -> Array:
+        return np.asarray(v[self.codes.rows], np.float64)
+
+    def matrix_gradient(self, A: Array) -> Array:
+        from saccade.operators import moments
+
+        c, G = self.codes, np.empty(self.levels.size)
+        share(lambda _, a, b: moments.sorted_matrix_moments(c.starts, c.rows, a, b, A, G), c.shape[1], thread_count())
+        return self._of_levels(G)
+
+    def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
+        from saccade.operators import moments
+
+        c = self.codes
+        longest = int(np.diff(c.starts).max(initial=0))
+        other = left[:0] if right is None else right
+
+        def work(_: int, first: int, last: int) -> None:
+            A, B = np.empty((2, longest, len(lanes)), left.dtype)
+            B = A if right is None else B
+            moments.sorted_moments(c.starts, c.rows, first, last, left, other, A, B, G, lanes)
+
+        share(work, c.shape[1], thread_count())
+
     def tables(self, V: Array) -> PiecewiseTables:
         from saccade.operators import loops
 
@@ -155,10 +222,36 @@ class BinnedIntersection(Intersection):
             T[:, first : first + len(lanes)] = table[:, : V.shape[1] - first]
         return PiecewiseTables(self.codes.level_starts, self.levels, T)
 
+    def level_sums(self, v: Array) -> Array:
+        H = self._histograms(np.ascontiguousarray(v[:, None], np.float64), (0,)).sum(axis=0)[:, 0]
+        H[self.codes.level_starts[:-1]] = 0.0  # level zero is no level: it does not move
+        return np.asarray(H)
+
+    def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
+        from saccade.operators import moments
+
+        A = self._histograms(left, lanes).sum(axis=0)
+        B = A if right is None else self._histograms(right, lanes).sum(axis=0)
+        starts, same = self.codes.level_starts, right is None
+
+        def work(_: int, first: int, last: int) -> None:
+            moments.binned_moments(starts, first, last, A, B, same, G, lanes)
+
+        share(work, self.codes.shape[1], thread_count())
+
     def _table(self, V: Array, lanes: tuple[int, ...]) -> Array:
         from saccade.operators import loops
 
-        c, steps, threads = self.codes, self.steps(V.dtype), thread_count()
+        c, steps, H = self.codes, self.steps(V.dtype), self._histograms(V, lanes)
+        share(lambda _, a, b: loops.cumulate(c.level_starts, steps, a, b, H, lanes), c.shape[1], thread_count())
+        table: Array = H[0]
+        return table
+
+    def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Array:  # (parts, L, lanes)
+        """Sums of V over the rows at each level, in parts to be added up."""
+        from saccade.operators import loops
+
+        c, threads = self.codes, thread_count()
         parts, copies = max(1, min(threads, c.bases.size - 1)), 2 if c.rows is None else 1
         H: Array = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
         share(
@@ -168,10 +261,7 @@ class BinnedIntersection(Intersection):
             c.bases.size - 1,
             parts,
         )
-        H = H.reshape(parts * copies, self.levels.size, len(lanes))
-        share(lambda _, a, b: loops.cumulate(c.level_starts, steps, a, b, H, lanes), c.shape[1], threads)
-        table: Array = H[0]
-        return table
+        return H.reshape(parts * copies, self.levels.size, len(lanes))
 
     def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Array:
         from saccade.operators import loops

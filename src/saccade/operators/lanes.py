@@ -60,6 +60,27 @@ def fma_row(typingctx, dst, i, a, j, s, b, k, lanes):
 
 
 @intrinsic
+def add_between(typingctx, dst, i, T, b, w, lanes):
+    """dst[i, :] += (1 - w) * T[b, :] + w * T[b + 1, :]: the row is loaded and stored once, not twice."""
+    _check(dst, T)
+    width = len(lanes)
+    signature = types.void(dst, types.intp, T, types.intp, dst.dtype, lanes)
+
+    def codegen(context, builder, sig, args):
+        _, i_, _, b_, w_, _ = args
+        (dst_at, align), (T_at, _) = (_rows(context, builder, sig.args[n], args[n], width) for n in (0, 2))
+        rest = builder.fsub(ir.Constant(w_.type, 1.0), w_)
+        lower = builder.load(T_at(b_), align=align)
+        upper = builder.load(T_at(builder.add(b_, ir.Constant(b_.type, 1))), align=align)
+        total = builder.fadd(builder.load(dst_at(i_), align=align), builder.fmul(_splat(builder, rest, width), lower))
+        total = builder.fadd(total, builder.fmul(_splat(builder, w_, width), upper))
+        builder.store(total, dst_at(i_), align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
 def add_up(typingctx, C, V, rows, lanes):
     """C[p, :] = the sum of V[rows[q], :] over q >= p, for every p below rows.size."""
     _check(C, V)

@@ -10,7 +10,7 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 import numpy as np
 from numba import njit
 
-from saccade.operators.lanes import add_up, fma_row, step_down
+from saccade.operators.lanes import add_between, add_up, fma_row, step_down
 
 U, SIGNED = np.uint64, np.int64
 ONE, TWO = U(1), U(2)
@@ -216,6 +216,48 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
                     w = T.dtype.type(min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0))
                     fma_row(out, owners[k], out, owners[k], one - w, table, b, lanes)
                     fma_row(out, owners[k], out, owners[k], w, table, b + ONE, lanes)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
+    """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
+
+    T is (blocks, levels, lanes). Places are searched once for all columns; then one block of columns at a time goes
+    over some rows, whose f stays in the cache, so that nothing of the size rows x columns is written.
+    """
+    heads = np.empty(level_starts.size + 1, np.int64)
+    found = np.empty(TOGETHER, np.uint64)
+    f = np.empty((min(8192, last - first), len(lanes)), T.dtype)
+    for chunk in range(first, last, 8192):
+        end = min(chunk + 8192, last)
+        count = indptr[end] - indptr[chunk]
+        rows, values = np.empty(count, np.uint32), np.empty(count)
+        places, weights = np.empty(count, np.uint32), np.empty(count, T.dtype)
+        _by_dimension(indptr, indices, data, chunk, end, heads, rows, values)
+        known = U(0)  # entries of dimensions that have levels
+        for d in range(level_starts.size - 1):
+            o, own = U(level_starts[d]), levels[level_starts[d] : level_starts[d + 1]]
+            for start in range(heads[d], heads[d + 1] if own.size > 1 else heads[d], TOGETHER):
+                some, owners = values[start : min(start + TOGETHER, heads[d + 1])], rows[start:]
+                _places(some, own, found[: some.size])
+                for k in range(U(some.size)):
+                    b, i = found[k], owners[k]
+                    out[i, 2] += slack[o + b, 0]
+                    out[i, 3] += slack[o + b, 1]
+                    weights[known] = min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0)
+                    places[known], rows[known] = o + b, i - U(chunk)
+                    known += ONE
+        for block in range(T.shape[0]):
+            table = T[block]
+            f.fill(0)
+            for k in range(known):
+                add_between(f, rows[k], table, places[k], weights[k], lanes)
+            for i in range(end - chunk):
+                for lane in range(len(lanes)):
+                    if block == 0 and lane == 0:
+                        out[chunk + i, 0] += f[i, 0]
+                    else:
+                        out[chunk + i, 1] += np.float64(f[i, lane]) ** 2
 
 
 @njit(nogil=True, cache=True)

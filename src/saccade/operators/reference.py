@@ -242,6 +242,33 @@ def interpolate(
                     out[i] += [np.interp(data[k], levels[table], column) for column in T[table].T]
 
 
+def walk_squares(
+    indptr: Array,  # (n+1,)
+    indices: Array,  # (nnz,)
+    data: Array,  # (nnz,)
+    level_starts: Array,  # (D+1,)
+    levels: Array,  # (levels,)
+    T: Array,  # (blocks, levels, m)
+    slack: Array,  # (levels, 2)
+    first: int,
+    last: int,
+    out: Array,  # (n, 4)
+) -> None:
+    """out_i += f_0, Σ_{j>0} f_j² and the slack of both at the level below x_id; f as in `interpolate`, all blocks."""
+    f = np.zeros((T.shape[0], indptr.size - 1, T.shape[2]))
+    for part, table in zip(f, T, strict=True):
+        interpolate(indptr, indices, data, level_starts, levels, table, first, last, part)
+    out[first:last, 0] += f[0, first:last, 0]
+    out[first:last, 1] += (np.square(f).sum(axis=(0, 2)) - np.square(f[0, :, 0]))[first:last]
+    for i in range(first, last):
+        for k in range(indptr[i], indptr[i + 1]):
+            if data[k] > 0 and indices[k] < level_starts.size - 1:
+                own = levels[level_starts[indices[k]] : level_starts[indices[k] + 1]]
+                if own.size > 1:
+                    below = min(np.searchsorted(own, data[k]) - 1, own.size - 2)
+                    out[i, 2:] += slack[level_starts[indices[k]] + below]
+
+
 def look_up_grid(
     indptr: Array,  # (n+1,)
     indices: Array,  # (nnz,)
@@ -270,3 +297,51 @@ def block_dense(
 ) -> None:
     """out_ij += Σ_d min(X_id, Z_jd), rows first..last of X."""
     out[first:last] += np.minimum(X[first:last, None, :], Z[None, :, :]).sum(axis=2)
+
+
+def sorted_moments(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    first: int,
+    last: int,
+    left: Array,  # (n, m)
+    right: Array,  # (n, m), or no rows: the same as left
+    G: Array,  # (entries,)
+) -> None:
+    """G[k] += Σ_m leftᵀ_m c cᵀ right_m, c the rows of entry k and of those after it in its dimension."""
+    right = right if right.size else left
+    for d in range(first, last):
+        for k in range(starts[d], starts[d + 1]):
+            own = rows[k : starts[d + 1]]
+            G[k] += left[own].sum(axis=0) @ right[own].sum(axis=0)
+
+
+def sorted_matrix_moments(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    first: int,
+    last: int,
+    A: Array,  # (n, n)
+    G: Array,  # (entries,)
+) -> None:
+    """G[k] = cᵀAc, c as in `sorted_moments`."""
+    for d in range(first, last):
+        for k in range(starts[d], starts[d + 1]):
+            own = rows[k : starts[d + 1]]
+            G[k] = A[np.ix_(own, own)].sum()
+
+
+def binned_moments(
+    level_starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    A: Array,  # (levels, m)
+    B: Array,  # (levels, m)
+    same: bool,
+    G: Array,  # (levels,)
+) -> None:
+    """G_d[b] += Σ_m of the sum of A over b' ≥ b times that of B, for b > 0; `same` says that B is A."""
+    for d in range(first, last):
+        for b in range(level_starts[d] + 1, level_starts[d + 1]):
+            above = slice(b, level_starts[d + 1])
+            G[b] += A[above].sum(axis=0) @ B[above].sum(axis=0)

@@ -36,16 +36,39 @@ def fit_sharpness(
     answer stays finite, and certainty grows with the number of examples that earned it.
     """
     Mu = class_means(mean)
-    n, M = Mu.shape
+    target = _targets(label, Mu.shape[1], weight)
+
+    def loss(log_sharpness: float) -> float:
+        return float(-(target * log_softmax(np.exp(log_sharpness) * Mu, axis=1)).sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
+
+
+def _targets(label: Array, M: int, weight: Array | None) -> Array:  # (n, M), all of them sum to 1
+    """What the cross-entropy compares with: each label one observation among n + 2."""
+    n = label.size
     w = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
     doubt = 1.0 / (n + 2.0 if weight is None else weight.sum() + 2.0)
     target = np.full((n, M), doubt / max(M - 1, 1))
     target[np.arange(n), label] = 1.0 - doubt
+    return np.asarray(w[:, None] * target)
 
-    def loss(log_sharpness: float) -> float:
-        return float(-(w[:, None] * target * log_softmax(np.exp(log_sharpness) * Mu, axis=1)).sum())
 
-    return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
+def cross_entropy(
+    mean: Array,  # (n, 1) or (n, M)
+    label: Array,  # (n,) class numbers
+    weight: Array | None = None,  # (n,)
+) -> tuple[float, Array]:  # and its derivative, like mean
+    """The cross-entropy an example at the best sharpness for these means.
+
+    The sharpness is at a minimum, so the derivative with respect to the means need not care how it follows them.
+    """
+    sharpness = fit_sharpness(mean, label, weight)
+    Mu = class_means(mean)
+    target = _targets(label, Mu.shape[1], weight)
+    log_p = log_softmax(sharpness * Mu, axis=1)
+    slope = sharpness * (np.exp(log_p) * target.sum(axis=1, keepdims=True) - target)
+    return float(-(target * log_p).sum()), slope if mean.shape[1] > 1 else slope[:, 1:] - slope[:, :1]
 
 
 def expected_calibration_error(

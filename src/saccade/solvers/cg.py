@@ -19,6 +19,7 @@ import numpy as np
 from saccade._core.progress import report
 from saccade._core.threads import share, thread_count
 from saccade.operators.base import Operator
+from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
@@ -34,6 +35,8 @@ class CGResult:
     iterations: int
     residual: Array  # (m,) max-norm of B - (K + N) x, computed afresh in float64
     converged: bool
+    left: Array  # (n, m): B - (K + N) x
+    seen: Tridiagonals  # what the first run saw of M^−½(K + N)M^−½ from M^−½b, b its start: a column each
 
 
 def solve_cg(
@@ -59,21 +62,23 @@ def solve_cg(
     single = tol.min(initial=1.0) >= SINGLE_FROM and K.diag().max(initial=0.0) < LARGEST_SINGLE
     dtype = np.float32 if single else np.float64
     energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
-    iterations = 0
+    iterations, seen = 0, nothing_seen(B.shape[1])
     while True:
         worst = np.abs(r).max(axis=0, initial=0.0)
         open_ = np.flatnonzero(~(worst <= tol) & ((energy_tol == 0) | (iterations == 0)))
         if open_.size == 0 or iterations >= max_iter:
-            return CGResult(x, iterations, worst, open_.size == 0)
+            return CGResult(x, iterations, worst, open_.size == 0, r, seen)
         N = noise[:, open_] if noise.shape[1] > 1 else noise
         watch = _Watch(iterations, max_iter, float(worst.max()), float(tol.min()), callback)
-        step, done = _Cycle(N, r[:, open_], tol[open_], energy_tol[open_], dtype, precondition).run(K, watch)
+        cycle = _Cycle(N, r[:, open_], tol[open_], energy_tol[open_], dtype, precondition)
+        step, done = cycle.run(K, watch)
+        seen = seen if iterations else cycle.seen(B.shape[1], open_)
         x[:, open_] += step
         r = B - _apply(K, noise, x)
         iterations += done
         now = np.abs(r).max(axis=0, initial=0.0)
         if dtype is np.float64 and not (now < 0.5 * worst)[open_].any():  # rounding has the last word
-            return CGResult(x, iterations, now, bool((now <= tol).all()))
+            return CGResult(x, iterations, now, bool((now <= tol).all()), r, seen)
         dtype = np.float64
 
 
@@ -113,6 +118,9 @@ class _Cycle:
         self.x, self.y, self.s = np.zeros_like(self.r), np.zeros_like(self.r), self.r.copy()
         self.p = np.array(self.M(self.r), order="C")
         self.rz = self._sums("inner", (self.r, self.p))
+        self.start = self.rz
+        self.steps: list[Array] = []
+        self.turns: list[Array] = []
         self.copy = self.p.astype(dtype)
 
     def run(self, K: Operator, watch: _Watch) -> tuple[Array, int]:
@@ -136,6 +144,7 @@ class _Cycle:
         step = np.divide(self.rz, pq, out=np.zeros_like(pq), where=sound)
         gaps, along = self._sums("descend", (step, self.p, q), (self.x, self.r, self.s), rows=2)
         weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
+        self.steps.append(self._spread(step))
         gain = step * self.rz
         self.energy += gain
         self.recent = np.maximum(gain, 0.8 * self.recent)  # one small step among larger ones is not the end
@@ -162,9 +171,21 @@ class _Cycle:
         z = self.M(self.r)
         fresh = self._sums("inner", (self.r, z))
         beta = fresh / self.rz
+        self.turns.append(self._spread(beta))
         threads = thread_count() if self.r.size > ALONE_BELOW else 1
         share(lambda _, a, b: loops.turn(z, beta, a, b, self.p, self.copy), len(z), threads)
         self.rz = fresh
+
+    def _spread(self, values: Array) -> Array:
+        """Numbers of the columns still running among zeros for the others."""
+        out = np.zeros(self.start.size)
+        out[self.columns] = values
+        return out
+
+    def seen(self, m: int, places: Array) -> Tridiagonals:
+        """The tridiagonals behind this run, for columns `places` of m."""
+        turns = np.array(self.turns).reshape(-1, self.start.size)
+        return from_steps(np.array(self.steps).reshape(-1, self.start.size), turns, self.start, m, places)
 
     def _worst(self, weight: Array) -> Array:
         parts = _apart(self.columns.size)

@@ -37,6 +37,12 @@ class Factor:
         inverse, _ = dpotri(self.L, lower=1)
         return np.asarray(inverse.diagonal()).copy()
 
+    def inverse(self) -> Array:  # (n, n)
+        """(K + N)⁻¹, exactly symmetric."""
+        inverse, _ = dpotri(self.L, lower=1)
+        lower = np.tril(inverse)
+        return np.asarray(lower + np.tril(lower, -1).T)
+
     def log_determinant(self) -> float:
         """log |K + N|."""
         return float(2.0 * np.log(self.L.diagonal()).sum())

@@ -61,3 +61,34 @@ def lanczos(
         beside[k] = beta
         before, Q = Q, np.divide(R, beta, out=np.zeros_like(R), where=going_on)
     return Tridiagonals(diagonal, beside, length, taken)
+
+
+def nothing_seen(m: int) -> Tridiagonals:
+    """No row yet, for m starts."""
+    return Tridiagonals(np.zeros((0, m)), np.zeros((0, m)), np.zeros(m), np.zeros(m, np.int64))
+
+
+def from_steps(
+    steps: Array,  # (k, c): step lengths of conjugate gradients, 0 after a column has left
+    turns: Array,  # (k or k - 1, c): its β
+    length: Array,  # (c,): rᵀz at the start
+    m: int,
+    places: Array,  # (c,): columns among m that these are
+) -> Tridiagonals:
+    """The tridiagonals that conjugate gradients walk through without writing them down.
+
+    T_kk = 1/α_k + β_{k−1}/α_{k−1},  T_{k,k+1} = √β_k / α_k.
+    """
+    k, c = steps.shape
+    sound = (steps > 0) & np.isfinite(steps)
+    count = np.where(sound, 1, 0).cumprod(axis=0).sum(axis=0)  # up to the first that is not
+    inverse = np.divide(1.0, steps, out=np.zeros_like(steps), where=sound)
+    beta = np.zeros((k, c))
+    beta[: len(turns)] = np.maximum(turns, 0.0)[:k]
+    diagonal, beside = np.zeros((k, m)), np.zeros((max(k - 1, 0), m))
+    diagonal[:, places] = inverse
+    diagonal[1:, places] += beta[:-1] * inverse[:-1]
+    beside[:, places] = np.sqrt(beta[:-1]) * inverse[:-1]
+    whole, rows = np.zeros(m), np.zeros(m, np.int64)
+    whole[places], rows[places] = length, count
+    return Tridiagonals(diagonal, beside, whole, rows)

@@ -33,6 +33,20 @@ class Leading:
         along = np.einsum("ik,ij->kj", self.u, R)  # not by BLAS, whose threads would spin beside ours for a while
         return np.asarray(R - self.u * (self.share * along))
 
+    def log_determinant(self) -> float:
+        """log |M|."""
+        return float(-np.log1p(-self.share))
+
+    def sample(self, probes: int, rng: np.random.Generator) -> Array:  # (n, probes)
+        """Random vectors z with E zzᵀ = M."""
+        Z = rng.choice([-1.0, 1.0], (len(self.u), probes))
+        longer = 1.0 / np.sqrt(1.0 - self.share) - 1.0
+        return np.asarray(Z + self.u * (longer * np.einsum("ik,ij->kj", self.u, Z)))
+
+    def inverse_parts(self) -> tuple[Array, Array]:  # (n,), (n, 1)
+        """d, W with M⁻¹ = diag(d) − WWᵀ."""
+        return np.ones(len(self.u)), np.sqrt(self.share) * self.u
+
 
 def leading(
     K: Operator,

@@ -44,6 +44,21 @@ class Nystrom:
         T -= (self.B @ small.astype(self.B.dtype, copy=False)) / self.S
         return T
 
+    def log_determinant(self) -> float:
+        """log |M|."""
+        return float(np.log(self.S).sum() + 2.0 * np.log(self.inner.diagonal()).sum())
+
+    def sample(self, probes: int, rng: np.random.Generator) -> Array:  # (n, probes)
+        """Random vectors z with E zzᵀ = M."""
+        Z = rng.choice([-1.0, 1.0], (len(self.S), probes)) * np.sqrt(self.S)
+        Z += self.B @ rng.choice([-1.0, 1.0], (self.rank, probes)).astype(self.B.dtype)
+        return Z
+
+    def inverse_parts(self) -> tuple[Array, Array]:  # (n,), (n, r)
+        """d, W with M⁻¹ = diag(d) − WWᵀ."""
+        W = solve_triangular(self.inner, (self.B / self.S).T.astype(np.float64), lower=True).T
+        return 1.0 / self.S[:, 0], np.asarray(W)
+
 
 def choose_rank(
     K_mm: Array,  # (m, m): kernel matrix of a random sample of m examples

@@ -1,0 +1,126 @@
+"""Evidence and tuning: how near the estimate is, what its derivatives cost, how long a search takes.
+
+`python benchmarks/tuning.py` writes benchmarks/results/tuning.json. Data: synthetic histograms, 1,000 dimensions, 200
+non-zeros, two classes (`saccade.datasets.synthetic`). Set OPENBLAS_NUM_THREADS to the number of cores.
+"""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade import GPClassifier, Tune
+from saccade.cli import measure
+from saccade.datasets.synthetic import histograms
+from saccade.estimators.tuning import class_losses, task
+from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
+from saccade.inference.objective import Objective
+from saccade.inference.parameters import HIKSpace
+from saccade.kernels import HIK, Power, Weights
+from saccade.operators.codes import encode
+
+NOISE = 0.1
+
+
+def data(n: int) -> tuple[Any, Any]:
+    return histograms(n, rng=np.random.default_rng(0))
+
+
+def accuracy() -> list[dict[str, Any]]:
+    """The estimate of the evidence against dense algebra, seven probes, ten seeds."""
+    X, y = load_digits(return_X_y=True)
+    cases = [("digits", X / 16.0, y, noise) for noise in (1.0, 0.1, 0.01)]
+    cases += [(f"synthetic, n = {n:,}", *data(n), NOISE) for n in (2_000, 6_000)]
+    rows = []
+    for name, X, y, noise in cases:
+        classes = np.unique(y)
+        Y = np.where(y[:, None] == classes, 1.0, -1.0)[:, -1 if classes.size == 2 else 0 :]
+        space = HIKSpace(HIK(), encode(X), X.shape[1])
+        kernel = space.kernel(space.coordinates.table[:, 0])
+        K, N = space.operator(kernel), np.full((len(y), 1), noise)
+        exact = exact_evidence(K, N, Y).value
+        options = {"submatrix": space.submatrix(kernel), "start": None, "tol": 1e-2, "max_iter": 1000, "probes": 7}
+        found = [stochastic_evidence(K, N, Y, seed=seed, **options) for seed in range(10)]
+        off = np.array([f.value - exact for f in found])
+        inside = sum(abs(f.value - exact) <= 2 * f.error for f in found)
+        rows.append(
+            {
+                "data": name,
+                "noise": noise,
+                "nats an example": exact / len(y),
+                "mean error, %": 100 * float(np.abs(off).mean() / abs(exact)),
+                "largest error, %": 100 * float(np.abs(off).max() / abs(exact)),
+                "within two standard errors": f"{inside} of 10",
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
+def derivatives(n: int) -> dict[str, Any]:
+    """Evidence with the derivatives of 1,000 weights, noise and scale, against one fit."""
+    X, y = data(n)
+    Y = np.where(y == 1, 1.0, -1.0)[:, None]
+
+    def fit() -> GPClassifier:
+        return GPClassifier(noise=NOISE, tol=1e-2, variance=None, random_state=0).fit(X, y)
+
+    losses = class_losses(y, None)
+    job = task(HIK(Weights()), encode(X), 1000, Y, np.ones((n, 1)), NOISE, None, losses, max_iter=1000, seed=0)
+    objective = Objective(job, None, "evidence")
+    theta = objective.table[:, 0]
+
+    def evaluate() -> Any:
+        objective._alpha = None  # from scratch: a search would start from the last solution
+        return objective(theta)
+
+    one, whole = measure.seconds(fit, 3), measure.seconds(evaluate, 3)
+    row = {
+        "n": n,
+        "parameters": theta.size,
+        "GPClassifier.fit, s": one,
+        "evidence with derivatives, s": whole,
+        "ratio": whole / one,
+    }
+    print(row, flush=True)
+    return row
+
+
+def search(n: int, objective: str) -> dict[str, Any]:
+    """Tuning η, noise and scale on n examples, and what it brings."""
+    X, y = data(n + 10_000)
+    X, y, X_test, truth = X[:n], y[:n], X[n:], y[n:]
+    plain = GPClassifier(HIK(Power(1.0)), noise=NOISE, variance=None, random_state=0).fit(X, y)
+    tuned = GPClassifier(HIK(Power(1.0)), noise=NOISE, tune=Tune(objective=objective), variance=None, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # presence alone tells these classes apart: η goes down
+        seconds = measure.seconds(lambda: tuned.fit(X, y), 1, warm_up=False)
+    row = {
+        "n": n,
+        "objective": objective,
+        "s": seconds,
+        "evaluations on a sample": sum(e.examples < n for e in tuned.tuning_.evaluations),
+        "evaluations on all": sum(e.examples == n for e in tuned.tuning_.evaluations),
+        "eta": float(tuned.kernel_.transforms()[0].eta),
+        "noise": tuned.noise_,
+        "accuracy untuned": float(plain.score(X_test, truth)),
+        "accuracy tuned": float(tuned.score(X_test, truth)),
+    }
+    print(row, flush=True)
+    return row
+
+
+def main() -> None:
+    results = {
+        "accuracy": accuracy(),
+        "derivatives": [derivatives(n) for n in (10_000, 50_050)],
+        "search": [search(50_050, objective) for objective in ("evidence", "loo")],
+    }
+    measure.write_json(Path(__file__).parent / "results" / "tuning.json", results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What a fitted model does not know: variance, covariance and samples, made ready when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state, gen_batches
+
+from saccade._core.checks import check_count
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.inference.eigenvalue_bounds import RoughTables, rough_tables
+from saccade.inference.low_rank import low_rank
+from saccade.inference.sampling import sample_intersection, sample_normal
+from saccade.inference.variance import Exact, Explains, Trained, explainer
+from saccade.kernels import HIK
+from saccade.operators.codes import decode
+from saccade.operators.intersection import Intersection
+from saccade.operators.norms import NormTables, norm_tables
+from saccade.solvers.cg import solve_cg
+
+Array = np.ndarray[Any, np.dtype[Any]]
+AT_ONCE = 4_000_000  # kernel values between training and new examples held at a time
+IN_TABLES = ("lowrank", "rough")  # methods that the intersection kernel has tables for
+
+
+def variance(
+    model: Any,
+    X: Any,  # (b, d), checked
+) -> Array:  # (b, 1) or (b, m)
+    """k** − k*ᵀK̃⁻¹k* or an upper bound of it, from 0 to k**; one column when all outputs share it."""
+    _check_wanted(model)
+    if isinstance(model.kernel_, HIK) and model.variance_method_ in IN_TABLES:
+        features, tables = model.kernel_.features(X), variance_tables(model)
+        prior = np.asarray(features.sum(axis=1))
+        known = tables.squared_norms(features) if isinstance(tables, NormTables) else tables.explained(features)
+        return np.asarray(np.clip(prior - known[:, None], 0.0, prior))
+    prior = model.kernel_.diag(X)[:, None]
+    method, train, parts = _explainer(model), _train_rows(model), []
+    for rows in gen_batches(X.shape[0], _rows_at_once(train)):
+        parts.append(method.explained(model.kernel_(train, X[rows])))
+        report("variance", rows.stop / X.shape[0])
+    return np.asarray(np.clip(prior - np.concatenate(parts), 0.0, prior))
+
+
+def variance_tables(model: Any) -> NormTables | RoughTables:
+    """The tables that a model file keeps, made at the first call: low-rank ones unless the method is "rough"."""
+    if not hasattr(model, "variance_tables_"):
+        K = _examples(model).K
+        assert isinstance(K, Intersection)
+        if model.variance_method_ == "rough":
+            model.variance_tables_ = rough_tables(K, model._noise)
+        else:
+            model.variance_tables_ = norm_tables(K, low_rank(K, model._noise, model.variance_rank, _rng(model)).W)
+    tables: NormTables | RoughTables = model.variance_tables_
+    return tables
+
+
+def covariances(
+    model: Any,
+    X: Any,  # (b, d), checked
+) -> list[Array]:  # (b, b) a column of the noise
+    """The exact posterior covariance of the latent function between the rows of X, whatever the method."""
+    method = Exact(_examples(model))
+    k_star, prior = model.kernel_(_train_rows(model), X), model.kernel_(X)
+    return [prior - explained for explained in method.covariances(k_star)]
+
+
+def sample(
+    model: Any,
+    X: Any,  # (b, d), checked
+    targets: Callable[[], Array],  # (n, m): what the posterior was solved for
+    count: Any,
+    random_state: Any,
+) -> Array:  # (b, m, count)
+    """Draws from the joint posterior of the latent function at the rows of X."""
+    count = check_count("n_samples", count, "The default is 1.")
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    trained = _examples(model)
+    if not isinstance(trained.K, Intersection):
+        found, mean = covariances(model, X), model._mean(X)
+        columns = [sample_normal(mean[:, j], found[min(j, len(found) - 1)], count, rng) for j in range(mean.shape[1])]
+        return np.stack(columns, axis=1)
+
+    def solve(B: Array, j: int) -> Array:
+        if trained.factors:
+            return trained.factors[j].solve(B)
+        return solve_cg(trained.K, trained.noise[:, [j]], B, tol=trained.tol, max_iter=trained.max_iter).x
+
+    train, new = model.kernel_.features(_train_rows(model)), model.kernel_.features(X)
+    return sample_intersection(trained.K, train, new, trained.noise, targets(), solve, count, rng)
+
+
+def forget(model: Any) -> None:
+    """Drop what belongs to an earlier fit."""
+    for name in ("variance_tables_", "_explainer"):
+        model.__dict__.pop(name, None)
+
+
+def _explainer(model: Any) -> Explains:
+    if not hasattr(model, "_explainer"):
+        model._explainer = explainer(model.variance_method_, _examples(model), model.variance_rank, _rng(model))
+    method: Explains = model._explainer
+    return method
+
+
+def _check_wanted(model: Any) -> None:
+    if model.variance_method_ is None:
+        raise InvalidInput(
+            f'This {type(model).__name__} was fitted with variance=None, so it has none. Fit it with variance="auto".'
+        )
+
+
+def _examples(model: Any) -> Trained:
+    if not hasattr(model, "_posterior"):
+        raise InvalidInput(
+            "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
+        )
+    return Trained(model._operator(), model._noise, model._posterior.factors, model.tol, model.max_iter)
+
+
+def _train_rows(model: Any) -> Any:
+    return decode(model._codes) if isinstance(model.kernel_, HIK) else model._X
+
+
+def _rows_at_once(train: Any) -> int:
+    return int(np.clip(AT_ONCE // max(train.shape[0], 1), 16, 512))
+
+
+def _rng(model: Any) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(model.random_state).randint(2**31))

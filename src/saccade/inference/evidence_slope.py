@@ -1,0 +1,142 @@
+"""The negative log evidence and its derivative with respect to the kernel matrix and the noise.
+
+d(−log p) = ½ Σ_m tr(K̃_m⁻¹ dK̃_m) − ½ Σ_m α_mᵀ dK̃_m α_m.
+
+Dense for few examples. For many, from the same conjugate gradients that find α: probes z with E zzᵀ = M, the
+preconditioner, run beside Y; what they see gives log |K̃| = log |M| + E zᵀM^−½ log(M^−½K̃M^−½) M^−½z (stochastic Lanczos
+quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). Of the trace, only what M⁻¹ does not hold is left to chance:
+tr(K̃⁻¹dK) = c tr(M⁻¹dK) + E (K̃⁻¹z − c M⁻¹z)ᵀ dK (M⁻¹z) for any c.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saccade.inference.parameters import Matrix, Slope, Vectors
+from saccade.inference.regression import precondition
+from saccade.operators.base import Dense, Operator
+from saccade.solvers.cg import solve_cg
+from saccade.solvers.cholesky import factorise
+from saccade.solvers.leading import Leading
+from saccade.solvers.nystrom import Nystrom
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Judged(NamedTuple):
+    """A number to make small, summed over examples and outputs; its standard error; its derivative; (K + N)⁻¹Y."""
+
+    value: float
+    error: float
+    slope: Slope
+    alpha: Array  # (n, m)
+
+
+def exact_evidence(
+    K: Operator,
+    noise: Array,  # (n, 1) or (n, m)
+    Y: Array,  # (n, m)
+) -> Judged:
+    """By Cholesky."""
+    dense = written_out(K)
+    n, m = Y.shape
+    A, alpha, value = np.zeros((n, n)), np.empty((n, m)), 0.5 * n * m * np.log(2.0 * np.pi)
+    slopes = np.empty_like(noise)
+    for k, column in enumerate(noise.T):
+        own = slice(None) if noise.shape[1] == 1 else slice(k, k + 1)
+        factor = factorise(dense, column)
+        alpha[:, own] = factor.solve(Y[:, own])
+        outputs = alpha[:, own].shape[1]
+        value += 0.5 * float(np.einsum("ij,ij->", Y[:, own], alpha[:, own])) + 0.5 * outputs * factor.log_determinant()
+        part = 0.5 * (outputs * factor.inverse() - alpha[:, own] @ alpha[:, own].T)
+        slopes[:, k] = part.diagonal()
+        A += part
+    return Judged(float(value), 0.0, Slope(Matrix(A), slopes), alpha)
+
+
+def stochastic_evidence(
+    K: Operator,
+    noise: Array,  # (n, 1) or (n, m)
+    Y: Array,  # (n, m)
+    *,
+    submatrix: Callable[[Array], Array],
+    start: Array | None,  # (n, m): a first guess of α
+    tol: float,
+    max_iter: int,
+    probes: int,
+    seed: int,
+) -> Judged:
+    """From products alone. The same seed gives the same probes, so that nearby kernels compare well."""
+    m = Y.shape[1]
+    judged, vectors = [], []
+    for k in range(noise.shape[1]):
+        own = slice(None) if noise.shape[1] == 1 else slice(k, k + 1)
+        few = probes if noise.shape[1] == 1 else max(2, probes // m)
+        rng = np.random.default_rng([seed, k])
+        begin = None if start is None else start[:, own]
+        part, found = _one_noise(K, noise[:, k : k + 1], Y[:, own], submatrix, begin, tol, max_iter, few, rng)
+        judged.append(part)
+        vectors.append(found)
+    together = Vectors(
+        np.hstack([v.left for v in vectors]),
+        np.hstack([v.right for v in vectors]),
+        np.hstack([v.squares for v in vectors]),
+        np.sum([v.diagonal for v in vectors], axis=0),
+    )
+    slope = Slope(together, np.column_stack([v.diag() for v in vectors]))
+    value, errors, alphas = zip(*judged, strict=True)
+    return Judged(sum(value), float(np.linalg.norm(errors)), slope, np.hstack(alphas))
+
+
+def _one_noise(
+    K: Operator,
+    noise: Array,  # (n, 1)
+    Y: Array,  # (n, m)
+    submatrix: Callable[[Array], Array],
+    start: Array | None,
+    tol: float,
+    max_iter: int,
+    probes: int,
+    rng: np.random.Generator,
+) -> tuple[tuple[float, float, Array], Vectors]:
+    """Value, error and α for outputs that share the noise, and the derivative."""
+    n, m = Y.shape
+    M = precondition(K, noise[:, 0], m + probes, submatrix, rng) or Leading(np.zeros((n, 1)), 0.0)
+    Z = M.sample(probes, rng)
+    result = solve_cg(
+        K,
+        noise,
+        np.hstack([Y, Z]),
+        tol=np.append(np.full(m, tol), tol * np.sqrt(np.square(Z).mean(axis=0))),
+        max_iter=max_iter,
+        precondition=M,
+        x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
+    )
+    alpha, X = result.x[:, :m], result.x[:, m:]
+    forms = result.seen.quadratic_forms(lambda t: np.log(np.maximum(t, 1e-300)))[m:]
+    log_determinant = M.log_determinant() + float(forms.mean())
+    error = 0.5 * m * float(forms.std(ddof=1)) / np.sqrt(probes) if probes > 1 else 0.0
+    # 2yᵀα − αᵀK̃α: off by the square of α's error only
+    fit = float(np.einsum("ij,ij->", alpha, Y + result.left[:, :m]))
+    value = 0.5 * (fit + m * log_determinant + n * m * np.log(2.0 * np.pi))
+    return (value, error, alpha), _slope(M, Z, X, alpha)
+
+
+def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> Vectors:
+    """½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z."""
+    m, probes = alpha.shape[1], Z.shape[1]
+    V = M(Z)
+    d, W = M.inverse_parts()
+    c = float(np.einsum("ij,ij->", X, V) / np.einsum("ij,ij->", V, V))
+    return Vectors(
+        (0.5 * m / probes) * (X - c * V),
+        V,
+        np.hstack([np.sqrt(0.5) * alpha, np.sqrt(0.5 * m * c) * W]),
+        0.5 * m * c * d,
+    )
+
+
+def written_out(K: Operator) -> Array:
+    """The matrix itself."""
+    return K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))

@@ -1,0 +1,139 @@
+"""What tuning makes small: the negative log evidence, its bound, or the leave-one-out loss, in nats an example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput
+from saccade.inference.evidence import log_marginal_likelihood
+from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
+from saccade.inference.loo_slope import Loss, exact_loo, stochastic_loo
+from saccade.inference.parameters import Space
+from saccade.inference.regression import solve
+from saccade.kernels import Kernel
+from saccade.operators.base import Dense, Operator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
+EXACT_UP_TO = 2048  # examples
+FEW = 10  # coordinates that few probes are enough for
+TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need
+PROBES = (7, 31)  # for few coordinates and for many
+
+
+@dataclass(frozen=True)
+class Task:
+    """The examples to tune on, as inference sees them."""
+
+    space: Callable[[Array | None], Space]  # example numbers, None for all -> kernels on them
+    Y: Array  # (n, m)
+    shape: Array  # (n, 1) or (n, m): the noise of each example for noise 1
+    noise: float  # to start from
+    loss: Callable[[Array], Loss]  # example numbers -> leave-one-out loss, summed
+    score: Callable[[Array, Array], float]  # example numbers, means -> loss of predictions for them, an example
+    loss_has_scale: bool  # whether the loss depends on the scale of the kernel when the noise moves with it
+    max_iter: int
+    seed: int
+
+
+class Value(NamedTuple):
+    """The objective in nats an example, its standard error, and its derivative."""
+
+    value: float
+    error: float
+    gradient: Array  # (p,)
+
+
+class Objective:
+    """The objective on some examples as a function of coordinates: those of the kernel, then the noise."""
+
+    def __init__(self, task: Task, rows: Array | None, kind: str) -> None:
+        some = np.arange(len(task.Y)) if rows is None else rows
+        self.task, self.kind, self.rows = task, kind, some
+        self.space = task.space(rows)
+        self.Y, self.shape, self.loss = task.Y[some], task.shape[some], task.loss(some)
+        names, table = self.space.coordinates
+        lower, upper = min(NOISE[0], task.noise / 100), max(NOISE[1], task.noise * 100)
+        self.names = [*names, "noise"]
+        self.table = np.vstack([table, [*np.log([task.noise, lower, upper]), 1.0]])
+        self._alpha: Array | None = None
+
+    @property
+    def n(self) -> int:
+        return len(self.Y)
+
+    def kernel(self, theta: Array) -> Kernel:
+        return self.space.kernel(theta[:-1])
+
+    def noise(self, theta: Array) -> float:
+        return float(np.exp(theta[-1]))
+
+    def __call__(self, theta: Array, strength: float = 0.0) -> Value:
+        """With `strength` times the prior's penalty."""
+        kernel = self.kernel(theta)
+        K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
+        judged = self._judge(K, noise, self.space.submatrix(kernel))
+        self._alpha = judged.alpha
+        by_kernel = self.space.pull(theta[:-1], kernel, K, judged.slope)
+        by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
+        penalty, by_penalty = self.space.penalty(theta[:-1])
+        gradient = np.append(by_kernel + strength * by_penalty, by_noise)
+        return checked(Value((judged.value + strength * penalty) / self.n, judged.error / self.n, gradient / self.n))
+
+    def _judge(self, K: Operator, noise: Array, submatrix: Callable[[Array], Array]) -> Judged:
+        if isinstance(K, Dense) or self.n <= EXACT_UP_TO:
+            evidence = self.kind == "evidence"
+            return exact_evidence(K, noise, self.Y) if evidence else exact_loo(K, noise, self.Y, self.loss)
+        options: dict[str, Any] = {
+            "submatrix": submatrix,
+            "start": self._alpha,
+            "tol": self._tol(noise),
+            "max_iter": self.task.max_iter,
+            "probes": PROBES[len(self.names) > FEW],
+            "seed": self.task.seed,
+        }
+        if self.kind == "evidence":
+            return stochastic_evidence(K, noise, self.Y, **options)
+        return stochastic_loo(K, noise, self.Y, self.loss, **options)
+
+    def _tol(self, noise: Array) -> float:
+        """The residual to solve to: leave-one-out means become small where the noise is large."""
+        return TOL[self.kind] / (1.0 if self.kind == "evidence" else 1.0 + float(noise.mean()))
+
+    def bound(self, theta: Array) -> Value:
+        """H §5.2: the negative log evidence with the upper bound of the determinant; no derivative."""
+        kernel = self.kernel(theta)
+        K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
+        rng = np.random.default_rng(self.task.seed)
+        alpha = self.solved(kernel, K, noise)
+        found = log_marginal_likelihood(K, noise, self.Y, alpha, method="bound", rng=rng)
+        return checked(Value(-found.value / self.n, 0.0, np.zeros_like(theta)))
+
+    def solved(self, kernel: Kernel, K: Operator, noise: Array) -> Array:  # (n, m)
+        """(K + N)⁻¹Y."""
+        posterior = solve(
+            K,
+            noise,
+            self.Y,
+            submatrix=self.space.submatrix(kernel),
+            tol=self._tol(noise),
+            max_iter=self.task.max_iter,
+            rng=np.random.default_rng(self.task.seed),
+            start=self._alpha,
+        )
+        self._alpha = posterior.alpha
+        return posterior.alpha
+
+
+def checked(value: Value) -> Value:
+    """The value, unless rounding has eaten it."""
+    if np.isfinite(value.value) and np.isfinite(value.gradient).all():
+        return value
+    raise InvalidInput(
+        f"The objective of tuning is {value.value} at this kernel and noise. Scale the features to about [0, 1], "
+        "raise `noise`, or drop repeated examples."
+    )

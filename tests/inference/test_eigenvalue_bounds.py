@@ -1,0 +1,36 @@
+"""The bound of the largest eigenvalue: above it, and not by much."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade.inference.eigenvalue_bounds import largest_eigenvalue
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 30), decay=st.floats(0.0, 3.0), size=st.floats(1e-6, 1e6), seed=st.integers(0, 10**6))
+def test_above_the_largest_and_within_a_tenth(n: int, decay: float, size: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    U = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    spectrum = size * (1.0 + np.arange(n)) ** -decay
+    A = (U * spectrum) @ U.T
+    found = largest_eigenvalue(lambda V: A @ V, n, rng)
+    assert size * (1 - 1e-12) <= found <= 1.1 * size
+
+
+def test_one_eigenvalue_far_from_many() -> None:
+    """Hidden from most random vectors: a direction of its own among two thousand."""
+    for seed in range(5):
+        diagonal = np.full(2000, 1.0)
+        diagonal[7] = 1.5
+        found = largest_eigenvalue(lambda V, d=diagonal: d[:, None] * V, 2000, np.random.default_rng(seed))
+        assert 1.5 <= found <= 1.65
+
+
+def test_nothing_at_all() -> None:
+    assert largest_eigenvalue(np.zeros_like, 5, np.random.default_rng(0)) == pytest.approx(0.0)

@@ -1,0 +1,149 @@
+"""Derivatives of evidence and leave-one-out loss against differences of the dense formula, estimates against both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_digits
+
+from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
+from saccade.inference.loo_slope import exact_loo, stochastic_loo
+from saccade.inference.parameters import DenseSpace, HIKSpace
+from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
+from saccade.operators.codes import encode, sorted_rows
+from saccade.scores.probability import cross_entropy
+
+X, y = load_digits(return_X_y=True)
+X = X / 16.0
+KERNELS = [
+    HIK(),
+    HIK(Power(0.7)),
+    HIK(Exponential(0.0)),
+    HIK([Power(0.8), Weights()]),
+    HIK(Weights(blocks=[30, 34]), scale=0.1),
+    HIK(Monotone(pieces=3)),
+    HIK(Monotone(pieces=5, shared=True)),
+    RBF(2.0, 0.5),
+    GeneralizedRBF(HIK(scale=0.1), 0.4),
+]
+
+
+def setting(kernel, n: int, per_class: bool):
+    rng = np.random.default_rng(0)
+    Y = np.where(y[:n, None] == np.arange(10), 1.0, -1.0)
+    noise = rng.uniform(0.1, 0.4, (n, 10 if per_class else 1))
+    codes = sorted_rows(encode(X[:n])) if n <= 300 else encode(X[:n])
+    space = HIKSpace(kernel, codes, 64) if isinstance(kernel, HIK) else DenseSpace(kernel, X[:n])
+    theta = space.coordinates.table[:, 0]
+    theta = theta + 0.1 * rng.standard_normal(theta.size)
+    return space, theta, Y, noise
+
+
+def loss_of(n: int):
+    def loss(mean, variance):
+        value, slope = cross_entropy(mean, y[:n])
+        return n * value, n * slope, np.zeros_like(variance)
+
+    return loss
+
+
+def squares_of(Y):
+    def loss(mean, variance):  # the Gaussian log density, which has a say in the variance too
+        off = Y - mean
+        by = 0.5 * (1.0 / variance - off**2 / variance**2)
+        return (
+            float(0.5 * (np.log(variance) + off**2 / variance).sum()),
+            -off / variance,
+            by if variance.shape[1] > 1 else by.sum(axis=1, keepdims=True),
+        )
+
+    return loss
+
+
+def check(judge, space, theta, noise, rel: float = 1e-4) -> None:
+    """Coordinates, at most five of them, and the noise as a whole, by differences."""
+
+    def at(theta, noise):
+        kernel = space.kernel(theta)
+        K = space.operator(kernel)
+        return judge(space, kernel, K, noise), kernel, K
+
+    judged, kernel, K = at(theta, noise)
+    gradient = space.pull(theta, kernel, K, judged.slope)
+    size = np.abs(gradient).max(initial=1.0)
+    for k in np.random.default_rng(1).permutation(theta.size)[:5]:
+        nudge = 1e-4 * np.eye(theta.size)[k]
+        change = (at(theta + nudge, noise)[0].value - at(theta - nudge, noise)[0].value) / 2e-4
+        assert gradient[k] == pytest.approx(change, rel=rel, abs=rel * size)
+    change = (at(theta, noise * 1.0001)[0].value - at(theta, noise * 0.9999)[0].value) / 2e-4
+    assert (judged.slope.noise * noise).sum() == pytest.approx(change, rel=rel, abs=rel * size)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("per_class", [False, True])
+def test_exact_evidence(kernel, per_class: bool) -> None:
+    space, theta, Y, noise = setting(kernel, 100, per_class)
+    check(lambda s, k, K, N: exact_evidence(K, N, Y), space, theta, noise)
+    k = space.kernel(theta)
+    written = k(X[:100])
+    wide = np.broadcast_to(noise, Y.shape)
+    truth = sum(multivariate_normal.logpdf(t, cov=written + np.diag(v)) for t, v in zip(Y.T, wide.T, strict=True))
+    assert exact_evidence(space.operator(k), noise, Y).value == pytest.approx(-truth, rel=1e-9)
+
+
+@pytest.mark.parametrize("kernel", KERNELS[1:6:2] + KERNELS[-1:], ids=repr)
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("kind", ["classes", "density"])
+def test_exact_leave_one_out(kernel, per_class: bool, kind: str) -> None:
+    space, theta, Y, noise = setting(kernel, 100, per_class)
+    loss = loss_of(100) if kind == "classes" else squares_of(Y)
+    check(lambda s, k, K, N: exact_loo(K, N, Y, loss), space, theta, noise)
+
+
+def options(space, kernel, **more):
+    return {"submatrix": space.submatrix(kernel), "start": None, "max_iter": 3000, "seed": 3, **more}
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None:
+    """The derivative is that of the estimate, to the last digit that the solver finds: no noise between the two."""
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 500, per_class)
+    check(
+        lambda s, k, K, N: stochastic_loo(K, N, Y, loss_of(500), **options(s, k, tol=1e-9, probes=4)),
+        space,
+        theta,
+        noise,
+    )
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+@pytest.mark.parametrize("per_class", [False, True])
+def test_estimated_evidence_is_near_the_exact(noise: float, per_class: bool) -> None:
+    space, theta, Y, shape = setting(HIK([Power(0.7), Weights()]), 1500, per_class)
+    Y, N = (Y, noise * shape / 0.25) if not per_class else (Y[:, :3], noise * shape[:, :3] / 0.25)
+    kernel = space.kernel(theta)
+    K = space.operator(kernel)
+    exact = exact_evidence(K, N, Y)
+    found = stochastic_evidence(K, N, Y, **options(space, kernel, tol=1e-3, probes=24))
+    assert found.error > 0
+    assert abs(found.value - exact.value) < 4.0 * found.error
+    assert abs(found.value - exact.value) < 0.02 * abs(exact.value)
+    truth, estimate = (space.pull(theta, kernel, K, j.slope) for j in (exact, found))
+    trace = 0.5 * Y.shape[1] * 1500  # what the two parts that cancel are like
+    assert estimate[0] == pytest.approx(truth[0], abs=0.02 * trace)
+    assert estimate[-1] == pytest.approx(truth[-1], abs=0.02 * trace)
+    assert (found.slope.noise * N).sum() == pytest.approx((exact.slope.noise * N).sum(), abs=0.02 * trace)
+    assert np.corrcoef(truth[1:-1], estimate[1:-1])[0, 1] > 0.6
+    np.testing.assert_allclose(found.alpha, exact.alpha, atol=0.05)
+
+
+def test_estimated_slope_is_right_on_average() -> None:
+    """Over many probes the estimate of every weight's derivative becomes the exact one."""
+    space, theta, Y, noise = setting(HIK(Weights()), 300, False)
+    kernel = space.kernel(theta)
+    K = space.operator(kernel)
+    truth = space.pull(theta, kernel, K, exact_evidence(K, noise, Y).slope)
+    slope = stochastic_evidence(K, noise, Y, **options(space, kernel, tol=1e-6, probes=3000)).slope
+    estimate = space.pull(theta, kernel, K, slope)
+    assert np.abs(estimate - truth).max() < 0.05 * np.abs(truth).max()

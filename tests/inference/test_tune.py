@@ -1,0 +1,245 @@
+"""Tuning: it finds better parameters, says how, keeps to bounds, and survives what users do to it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade import GPClassifier, GPRegressor, Tune, load
+from saccade._core.errors import InvalidParameter
+from saccade._core.progress import listening
+from saccade.datasets.synthetic import histograms
+from saccade.inference import objective as objectives
+from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
+from saccade.scores.probability import cross_entropy
+
+X, y = load_digits(return_X_y=True)
+X, y = X[:240] / 16.0, y[:240]
+
+
+def fitted(kernel=None, tune="gradient", **more) -> GPClassifier:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return GPClassifier(kernel, tune=tune, random_state=0, **more).fit(X, y)
+
+
+def objective_of(model: GPClassifier, kind: str) -> float:
+    """What tuning makes small, from a model that was not tuned."""
+    if kind == "evidence":
+        return -model.log_marginal_likelihood("exact").value / len(X)
+    return cross_entropy(model.leave_one_out_decision_, np.searchsorted(model.classes_, y))[0]
+
+
+@pytest.mark.parametrize("kind", ["evidence", "loo"])
+@pytest.mark.parametrize(
+    "kernel",
+    [HIK(), HIK(Power(1.0)), HIK(Exponential(0.0)), HIK([Power(0.5), Weights()]), HIK(Monotone(pieces=4)), RBF(2.0)],
+    ids=repr,
+)
+def test_gradient_finds_better_parameters(kernel, kind: str) -> None:
+    model = fitted(kernel, Tune(objective=kind, prior=0.0, max_evaluations=15), noise=5.0)
+    record = model.tuning_
+    values = [e.value for e in record.evaluations]
+    assert len(values) <= 15
+    assert record.best.value == min(values)
+    assert values[0] - min(values) > 0.02
+    again = GPClassifier(model.kernel_, noise=model.noise_).fit(X, y)
+    assert objective_of(again, kind) == pytest.approx(record.best.value, rel=1e-3)
+    before = GPClassifier(kernel, noise=5.0).fit(X, y)
+    assert objective_of(before, kind) == pytest.approx(values[0], rel=1e-3)
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_the_three_methods_agree_on_what_is_best() -> None:
+    tunes = [Tune(method, fixed=("scale",), max_evaluations=40) for method in ("gradient", "nelder-mead", "grid")]
+    gradient, simplex, grid = (fitted(HIK(Power(1.0)), tune, noise=5.0) for tune in tunes)
+    assert len(grid.tuning_.evaluations) == 49
+    assert gradient.tuning_.best.value <= grid.tuning_.best.value + 1e-3
+    assert simplex.tuning_.best.value >= gradient.tuning_.best.value  # a bound of the negative log evidence from above
+    exact = [m.log_marginal_likelihood("exact").value / len(X) for m in (gradient, simplex, grid)]
+    assert max(exact[1:]) <= exact[0] + 1e-3
+    untuned = GPClassifier(HIK(Power(1.0)), noise=5.0).fit(X, y).log_marginal_likelihood("exact").value / len(X)
+    assert min(exact) > untuned
+
+
+@pytest.mark.parametrize("kind", ["evidence", "loo"])
+def test_many_examples_are_tuned_from_products(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The estimates lead near the place where dense algebra leads."""
+    exact = fitted(HIK(Power(1.0)), Tune(objective=kind), noise=5.0)
+    monkeypatch.setattr(objectives, "EXACT_UP_TO", 50)
+    found = fitted(HIK(Power(1.0)), Tune(objective=kind), noise=5.0)
+    if kind == "evidence":
+        assert all(e.error > 0 for e in found.tuning_.evaluations)
+    assert objective_of(found, kind) < objective_of(exact, kind) + 0.05
+    assert objective_of(found, kind) < objective_of(GPClassifier(noise=5.0).fit(X, y), kind) - 0.01
+
+
+def test_relevance_finds_the_features_that_matter() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.random((150, 8))
+    label = (Z[:, 0] > Z[:, 5]).astype(int)  # no offset to be made up from other features
+    model = GPClassifier(HIK(Weights()), tune=Tune(prior=0.0), random_state=0).fit(Z, label)
+    relevance = model.feature_relevance_
+    assert relevance.sum() == pytest.approx(1.0)
+    assert set(np.argsort(relevance)[-2:]) == {0, 5}
+    assert relevance[[0, 5]].sum() > 0.9
+
+
+def test_blocks_are_weighed_as_wholes() -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 120)
+    useful, useless = rng.random((120, 5)) + 0.6 * label[:, None], rng.random((120, 7))
+    model = GPClassifier(HIK(Weights(blocks=[5, 7])), tune=Tune(prior=0.0), random_state=0)
+    model.fit(np.hstack([useful, useless]), label)
+    (weights,) = model.kernel_.transforms()
+    assert len(weights.w) == 2
+    assert weights.w[0] > 3.0 * weights.w[1]
+
+
+def test_a_strong_prior_holds_weights_together_and_auto_chooses_one() -> None:
+    loose, tight = (fitted(HIK(Weights()), Tune(prior=strength)) for strength in (0.0, 1e4))
+    spread = [np.log(np.asarray(m.kernel_.transforms()[0].w)).std() for m in (loose, tight)]
+    assert spread[1] < 0.1 * spread[0]
+    assert loose.tuning_.best.value < tight.tuning_.best.value
+    auto = fitted(HIK(Weights()), Tune(prior="auto", max_evaluations=10))
+    assert auto.tuning_.prior in (100.0, 10.0, 1.0, 0.1)
+    smooth = fitted(HIK(Monotone(pieces=5)), Tune(prior=1e4))
+    assert np.abs(np.log(np.asarray(smooth.kernel_.transforms()[0].slopes))).max() < 0.2
+
+
+def test_fixed_parameters_stay() -> None:
+    model = fitted(HIK(Power(0.7)), Tune(fixed=("noise", "power")), noise=0.3)
+    assert model.noise_ == pytest.approx(0.3)
+    assert model.kernel_.transforms()[0].eta == pytest.approx(0.7)
+    assert model.kernel_.scale != HIK(Power(0.7)).fit(X).scale
+    kept = fitted(HIK(Power(0.7), scale=0.2))
+    assert kept.kernel_.scale == 0.2
+
+
+def test_balanced_noise_and_sample_weights_are_tuned_too() -> None:
+    few = GPClassifier(balanced=True, tune="gradient", random_state=0)
+    skewed = np.where(y == 3, 1, 0)
+    before = GPClassifier(balanced=True).fit(X, skewed).log_marginal_likelihood().value
+    assert few.fit(X, skewed).log_marginal_likelihood().value > before
+    copies = np.concatenate([X, X[:60]]), np.concatenate([y, y[:60]])
+    weight = np.append(np.full(60, 2.0), np.ones(180))
+    once = GPRegressor(tune="gradient").fit(X, y, sample_weight=weight)
+    assert once.noise_ != 0.1
+    assert GPRegressor(tune="gradient").fit(*copies).noise_ != 0.1
+
+
+def test_regression_is_tuned_by_density() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.random((150, 3))
+    t = np.sin(3 * Z[:, 0]) + Z[:, 1] + 0.3 * rng.standard_normal(150)
+    truth = 0.09 / t.var()
+    for kind in ("evidence", "loo"):
+        model = GPRegressor(noise=10.0, tune=Tune(objective=kind)).fit(Z, t)
+        assert truth / 2 < model.noise_ < truth * 2
+
+
+def test_a_dense_kernel_learns_its_own_numbers() -> None:
+    model = fitted(GeneralizedRBF(HIK(), 0.01), Tune(objective="loo"))
+    assert model.kernel_.beta > 0.02
+    plain = GPClassifier(GeneralizedRBF(HIK(), 0.01)).fit(X, y)
+    assert objective_of(model, "loo") < objective_of(plain, "loo") - 0.05
+    ard = fitted(RBF(np.full(64, 2.0)), Tune(max_evaluations=5))
+    assert np.ptp(ard.kernel_.length_scale) > 0.0
+
+
+def test_an_interruption_keeps_the_best_so_far() -> None:
+    def listener(what: str, done: float) -> None:
+        if what == "tuning" and done > 0.1:
+            raise KeyboardInterrupt
+
+    with listening(listener), pytest.warns(UserWarning, match="interrupted"):
+        model = GPClassifier(HIK(Power(1.0)), tune=Tune(max_evaluations=20)).fit(X, y)
+    assert model.tuning_.stopped == "interrupted"
+    assert len(model.tuning_.evaluations) == 3
+    assert model.noise_ == pytest.approx(model.tuning_.best.parameters["noise"])
+    assert model.score(X, y) > 0.9
+
+
+def test_what_was_tuned_survives_partial_fit_and_the_file(tmp_path) -> None:
+    model = GPClassifier(HIK([Weights(), Monotone(pieces=3)]), tune=Tune(max_evaluations=4), random_state=0)
+    model.fit(X[:200], y[:200])
+    noise, kernel = model.noise_, model.kernel_
+    model.partial_fit(X[200:], y[200:])
+    assert (model.noise_, model.kernel_) == (noise, kernel)
+    model.save(tmp_path / "m.saccade")
+    found = load(tmp_path / "m.saccade")
+    assert found.noise_ == noise
+    np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+
+
+def test_options_are_an_estimators_parameters() -> None:
+    model = clone(GPClassifier(tune=Tune(objective="loo")))
+    model.set_params(tune__prior=1.0)
+    assert (model.tune.objective, model.tune.prior) == ("loo", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("tune", "word"),
+    [
+        ("evidence", "gradient"),
+        (3, "Tune"),
+        (Tune("newton"), "method"),
+        (Tune(objective="accuracy"), "objective"),
+        (Tune(prior=-1.0), "prior"),
+        (Tune(prior=np.nan), "prior"),
+        (Tune(fixed="noise"), "fixed"),
+        (Tune(fixed=("eta",)), "power, scale, noise"),
+        (Tune(fixed=("noise", "scale", "power")), "nothing to tune"),
+        (Tune(max_evaluations=0), "max_evaluations"),
+    ],
+)
+def test_bad_options_are_explained(tune, word: str) -> None:
+    with pytest.raises(InvalidParameter, match=word):
+        GPClassifier(HIK(Power(1.0)), tune=tune).fit(X, y)
+
+
+def test_few_parameter_methods_refuse_many() -> None:
+    with pytest.raises(InvalidParameter, match="up to 10 parameters, got 66"):
+        GPClassifier(HIK(Weights()), tune="nelder-mead").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["evidence", "loo"])
+@pytest.mark.parametrize("tune", ["gradient", "nelder-mead"])
+def test_degenerate_data_ends_at_a_bound_or_is_explained(kind: str, tune: str) -> None:
+    """Constant targets, duplicate rows, one example, no noise at all: a bounded optimum, and a word about it."""
+    rng = np.random.default_rng(0)
+    Z = rng.random((20, 3))
+    cases = [
+        (Z, np.ones(20)),
+        (np.repeat(Z[:5], 4, axis=0), np.repeat(rng.standard_normal(5), 4)),
+        (Z[:1], np.ones(1)),
+        (np.zeros((6, 2)) + 0.5, rng.standard_normal(6)),
+    ]
+    for data, target in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = GPRegressor(HIK(Power(1.0)), tune=Tune(tune, kind, max_evaluations=25)).fit(data, target)
+        assert 1e-5 < model.noise_ < 1e3
+        assert np.isfinite(model.predict(data)).all()
+    with pytest.warns(ConvergenceWarning, match="bound of"):
+        GPRegressor(HIK(Power(1.0)), tune=Tune(tune, kind)).fit(Z, np.ones(20))
+
+
+def test_values_that_overflow_some_transforms_do_not_end_the_search() -> None:
+    Z = np.array([[1e80, 1.0], [2e80, 5.0], [1e81, 2.0], [3e79, 7.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = GPRegressor(HIK(Power(1.0)), tune="grid").fit(Z, np.arange(4.0))  # 1e81 to the fifth is too much
+    assert np.isfinite(model.predict(Z)).all()
+
+
+def test_ten_thousand_examples_start_on_a_sample() -> None:
+    A, label = histograms(8300, D=40, nonzeros=8, rng=np.random.default_rng(0))
+    model = GPClassifier(HIK(Power(1.0)), tune=Tune(max_evaluations=4), levels=32, random_state=0).fit(A, label)
+    assert [e.examples for e in model.tuning_.evaluations] == [1024] * 4 + [8300] * 4
+    assert model.tuning_.best.examples == 8300
