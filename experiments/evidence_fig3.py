@@ -78,7 +78,7 @@ def draw(rows: list[dict[str, float]], out: Path) -> None:
     other = axes.twinx()
     other.plot(eta, 100 * rate, color="#5b7db1", lw=1)
     other.set_ylabel("recognition rate, %", color="#5b7db1")
-    axes.legend(frameon=False, loc="upper center")
+    axes.legend(frameon=False, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     axes.set_xticks([0.1, 0.2, 0.5, 1, 2, 3], ["0.1", "0.2", "0.5", "1", "2", "3"])
     axes.minorticks_off()
     save_figure(figure, out, "evidence_fig3")

@@ -3,7 +3,7 @@
     python experiments/objectives.py [--data scenes15 caltech101 fashion] [--only NAME ...] [--folder FOLDER]
 
 15-Scenes: bags of 1,000 words of pictures at 256 × 256, no positions (H: HIK 70.8, power 72.9, exponential 74.0 %).
-Caltech-101: EfficientNet-Lite0, 15 pictures a class. Fashion-MNIST: pixels, 10,000 training examples (see
+Caltech-101: EfficientNet-Lite0, 15 pictures a class. Fashion-MNIST: pixels, 5,000 training examples (see
 small_pictures.py for --folder), tuned from products and estimates alone. Everything is learned on the training part.
 """
 
@@ -47,7 +47,7 @@ def load(name: str, options: argparse.Namespace) -> tuple[Any, Array, Any, Array
 
     if name == "fashion":
         pictures = small_pictures.load("fashion-mnist", options.folder)
-        some = np.sort(np.random.default_rng(0).permutation(len(pictures.y))[:10_000])
+        some = np.sort(np.random.default_rng(0).permutation(len(pictures.y))[:5_000])
         X, X_test = (part.reshape(-1, 784) / 255.0 for part in (pictures.train[some], pictures.test))
         return X, pictures.y[some], X_test, pictures.y_test
     if name == "scenes15":

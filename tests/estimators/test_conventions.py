@@ -4,7 +4,7 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from saccade import GPClassifier, GPRegressor
+from saccade import GPClassifier, GPRegressor, Tune
 from saccade.kernels import HIK, RBF, Power
 
 ESTIMATORS = [
@@ -12,6 +12,7 @@ ESTIMATORS = [
     GPClassifier(solver="cg", tol=1e-9),
     GPClassifier(levels=255, balanced=True),
     GPClassifier(RBF(length_scale=3.0)),
+    GPClassifier(HIK(Power(1.0)), tune=Tune(max_evaluations=3)),
     GPRegressor(),
     GPRegressor(HIK(Power(0.5)), solver="cg", tol=1e-9),
 ]

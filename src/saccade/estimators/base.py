@@ -223,7 +223,9 @@ class GaussianProcess(BaseEstimator, ABC):
             raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         Y, alpha = self._evidence_targets(), self._posterior.alpha
-        return log_marginal_likelihood(self._operator(), self._noise, Y, alpha, method=method, rng=rng)
+        return log_marginal_likelihood(
+            self._operator(), self._noise, Y, alpha, method=method, rng=rng, weight=self._weight
+        )
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)

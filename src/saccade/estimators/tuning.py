@@ -111,4 +111,4 @@ def task(
 ) -> Task:
     """All of it together."""
     space = spaces(kernel, data, width, weight)
-    return Task(space, Y, shape, noise, losses.loo, losses.score, losses.has_scale, max_iter, seed)
+    return Task(space, Y, shape, noise, losses.loo, losses.score, losses.has_scale, weight, max_iter, seed)

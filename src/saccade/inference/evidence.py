@@ -37,6 +37,7 @@ def log_marginal_likelihood(
     *,
     method: str = "auto",
     rng: np.random.Generator,
+    weight: Array | None = None,  # (n,): how many equal copies each example stands for
 ) -> Evidence:
     """The evidence of all outputs together."""
     check_choice("method", method, METHODS)
@@ -51,7 +52,24 @@ def log_marginal_likelihood(
     error = times * float(np.sqrt(sum(part.error**2 for part in found)))
     # 2 yᵀα − αᵀK̃α is yᵀK̃⁻¹y where α is exact, and else below it by the square of α's error: yᵀα by the error itself
     fit = float(np.einsum("ij,ij->", 2.0 * Y - K.matmul(alpha) - noise * alpha, alpha))
-    return Evidence(-0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)), 0.5 * error, method)
+    value = -0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)) - of_copies(noise, m, weight)[0]
+    return Evidence(value, 0.5 * error, method)
+
+
+def of_copies(
+    noise: Array,  # (n, 1) or (n, m): of w copies together
+    m: int,
+    weight: Array | None,  # (n,)
+) -> tuple[float, float]:
+    """What w observations of one label add to −log p beyond one with noise N = σ²/w, and d / d log N.
+
+    Π N(y; f, σ²) over w copies is N(y; f, σ²/w) √(2πσ²/w) (2πσ²)^{−w/2}.
+    """
+    if weight is None:
+        return 0.0, 0.0
+    w, columns = weight[:, None], m if noise.shape[1] == 1 else 1
+    value = 0.5 * columns * float(((w - 1.0) * np.log(2.0 * np.pi * noise * w) + np.log(w)).sum())
+    return value, 0.5 * m * float((w - 1.0).sum())
 
 
 def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Generator) -> Estimate:

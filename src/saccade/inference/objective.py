@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.inference.evidence import log_marginal_likelihood
+from saccade.inference.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import Loss, exact_loo, stochastic_loo
 from saccade.inference.parameters import Space
@@ -36,6 +36,7 @@ class Task:
     loss: Callable[[Array], Loss]  # example numbers -> leave-one-out loss, summed
     score: Callable[[Array, Array], float]  # example numbers, means -> loss of predictions for them, an example
     loss_has_scale: bool  # whether the loss depends on the scale of the kernel when the noise moves with it
+    weight: Array | None  # (n,): how many equal copies each example stands for
     max_iter: int
     seed: int
 
@@ -56,6 +57,8 @@ class Objective:
         self.task, self.kind, self.rows = task, kind, some
         self.space = task.space(rows)
         self.Y, self.shape, self.loss = task.Y[some], task.shape[some], task.loss(some)
+        self.weight = None if task.weight is None else task.weight[some]
+        self._total = len(some) if self.weight is None else float(self.weight.sum())
         names, table = self.space.coordinates
         lower, upper = min(NOISE[0], task.noise / 100), max(NOISE[1], task.noise * 100)
         self.names = [*names, "noise"]
@@ -80,9 +83,11 @@ class Objective:
         self._alpha = judged.alpha
         by_kernel = self.space.pull(theta[:-1], kernel, K, judged.slope)
         by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
+        copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight if self.kind == "evidence" else None)
         penalty, by_penalty = self.space.penalty(theta[:-1])
-        gradient = np.append(by_kernel + strength * by_penalty, by_noise)
-        return checked(Value((judged.value + strength * penalty) / self.n, judged.error / self.n, gradient / self.n))
+        gradient = np.append(by_kernel + strength * by_penalty, by_noise + by_copies) / self._total
+        value = judged.value + copies + strength * penalty
+        return checked(Value(value / self._total, judged.error / self._total, gradient))
 
     def _judge(self, K: Operator, noise: Array, submatrix: Callable[[Array], Array]) -> Judged:
         if isinstance(K, Dense) or self.n <= EXACT_UP_TO:
@@ -110,8 +115,8 @@ class Objective:
         K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
         rng = np.random.default_rng(self.task.seed)
         alpha = self.solved(kernel, K, noise)
-        found = log_marginal_likelihood(K, noise, self.Y, alpha, method="bound", rng=rng)
-        return checked(Value(-found.value / self.n, 0.0, np.zeros_like(theta)))
+        found = log_marginal_likelihood(K, noise, self.Y, alpha, method="bound", rng=rng, weight=self.weight)
+        return checked(Value(-found.value / self._total, 0.0, np.zeros_like(theta)))
 
     def solved(self, kernel: Kernel, K: Operator, noise: Array) -> Array:  # (n, m)
         """(K + N)⁻¹Y."""
