@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
-from saccade.inference.loo_slope import exact_loo, stochastic_loo
+from saccade.inference.loo_slope import StochasticLOO, exact_loo
 from saccade.inference.parameters import DenseSpace, HIKSpace
 from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
 from saccade.operators.codes import encode, sorted_rows
@@ -109,12 +109,21 @@ def options(space, kernel, **more):
 def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None:
     """The derivative is that of the estimate, to the last digit that the solver finds: no noise between the two."""
     space, theta, Y, noise = setting(HIK(Power(0.7)), 500, per_class)
-    check(
-        lambda s, k, K, N: stochastic_loo(K, N, Y, loss_of(500), **options(s, k, tol=1e-9, probes=4)),
-        space,
-        theta,
-        noise,
-    )
+    estimate = StochasticLOO(4, seed=3)
+    precise = {"start": None, "max_iter": 3000, "tol": 1e-9}
+
+    def judge(space, kernel, K, noise):
+        return estimate(K, noise, Y, loss_of(500), submatrix=space.submatrix(kernel), **precise)
+
+    check(judge, space, theta, noise)
+    kernel = space.kernel(theta)
+    K = space.operator(kernel)
+    exact = exact_loo(K, noise, Y, loss_of(500))
+    found = StochasticLOO(1000, seed=4)(K, noise, Y, loss_of(500), submatrix=space.submatrix(kernel), **precise)
+    # a noise for each class is reached through the mean of them all: the noises here differ by up to four times
+    assert found.value == pytest.approx(exact.value, rel=0.06 if per_class else 0.02)
+    truth, estimated = (space.pull(theta, kernel, K, judged.slope) for judged in (exact, found))
+    assert estimated[0] == pytest.approx(truth[0], abs=0.1 * np.abs(truth).max())
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.1])
@@ -134,7 +143,7 @@ def test_estimated_evidence_is_near_the_exact(noise: float, per_class: bool) -> 
     assert estimate[0] == pytest.approx(truth[0], abs=0.02 * trace)
     assert estimate[-1] == pytest.approx(truth[-1], abs=0.02 * trace)
     assert (found.slope.noise * N).sum() == pytest.approx((exact.slope.noise * N).sum(), abs=0.02 * trace)
-    assert np.corrcoef(truth[1:-1], estimate[1:-1])[0, 1] > 0.6
+    assert np.corrcoef(truth[1:-1], estimate[1:-1])[0, 1] > 0.9
     np.testing.assert_allclose(found.alpha, exact.alpha, atol=0.05)
 
 
@@ -147,3 +156,22 @@ def test_estimated_slope_is_right_on_average() -> None:
     slope = stochastic_evidence(K, noise, Y, **options(space, kernel, tol=1e-6, probes=3000)).slope
     estimate = space.pull(theta, kernel, K, slope)
     assert np.abs(estimate - truth).max() < 0.05 * np.abs(truth).max()
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+def test_seven_probes_are_enough_for_few_coordinates(noise: float) -> None:
+    """Leading directions far above the rest, as all pictures have; and scale and noise together are known exactly."""
+    rng = np.random.default_rng(0)
+    Z = rng.random((900, 12)) + 2.0 * rng.random((900, 1))
+    Y = np.where(Z[:, :1] > Z[:, 1:2], 1.0, -1.0)
+    space = HIKSpace(HIK(Power(0.8)), encode(Z, 64), 12)
+    theta = space.coordinates.table[:, 0]
+    kernel = space.kernel(theta)
+    K, N = space.operator(kernel), np.full((900, 1), noise)
+    truth = space.pull(theta, kernel, K, exact_evidence(K, N, Y).slope)
+    for seed in range(3):
+        found = stochastic_evidence(K, N, Y, **options(space, kernel, tol=1e-4, probes=7, seed=seed))
+        gradient = space.pull(theta, kernel, K, found.slope)
+        np.testing.assert_allclose(gradient, truth, atol=0.01 * 900)
+        both = gradient[-1] + float((found.slope.noise * N).sum())
+        assert both == pytest.approx(0.5 * 900 - 0.5 * float((Y * found.alpha).sum()), rel=0.01)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, GPRegressor, Tune, load
-from saccade._core.errors import InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.datasets.synthetic import histograms
 from saccade.inference import objective as objectives
@@ -119,6 +119,33 @@ def test_fixed_parameters_stay() -> None:
     assert model.kernel_.scale != HIK(Power(0.7)).fit(X).scale
     kept = fitted(HIK(Power(0.7), scale=0.2))
     assert kept.kernel_.scale == 0.2
+    weights = np.ones(64)
+    weights[10] = 0.0  # outside of what learning may reach, and yet it stays
+    both = fitted(HIK([Power(0.7), Weights(weights)]), Tune(fixed=("weights",)))
+    np.testing.assert_array_equal(both.kernel_.transforms()[1].w, weights)
+    assert both.tuning_.prior == 0.0
+    assert set(both.tuning_.best.parameters) == {"scale", "power", "weights", "noise"}
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, None, "foo"])
+def test_a_bad_scale_is_explained_when_tuning_too(scale) -> None:
+    with pytest.raises(InvalidParameter, match="scale"):
+        GPClassifier(HIK(Power(1.0), scale=scale), tune="gradient").fit(X, y)
+
+
+def test_weights_of_examples_have_no_unit() -> None:
+    """A thousand copies of everything with a thousand times the noise are tuned to the same place."""
+    tune = Tune(objective="loo")
+    once, often = (
+        GPClassifier(tune=tune, noise=w, random_state=0).fit(X, y, sample_weight=np.full(240, w)) for w in (1.0, 1e3)
+    )
+    assert once.noise_ < 0.7
+    assert often.noise_ == pytest.approx(1e3 * once.noise_, rel=0.3)
+
+
+def test_the_simplex_starts_inside_of_the_bounds() -> None:
+    model = fitted(HIK(Power(4.9)), Tune("nelder-mead", max_evaluations=25))
+    assert len({e.parameters["power"] for e in model.tuning_.evaluations}) > 5
 
 
 def test_balanced_noise_and_sample_weights_are_tuned_too() -> None:
@@ -167,6 +194,19 @@ def test_an_interruption_keeps_the_best_so_far() -> None:
     assert model.score(X, y) > 0.9
 
 
+def test_an_interruption_before_the_first_evaluation_keeps_the_start() -> None:
+    def listener(what: str, done: float) -> None:
+        if what == "choosing a prior":
+            raise KeyboardInterrupt
+
+    with listening(listener), pytest.warns(UserWarning, match="interrupted"):
+        model = GPClassifier(HIK(Weights()), tune="gradient").fit(X, y)
+    assert model.tuning_.stopped == "interrupted"
+    np.testing.assert_array_equal(model.predict(X), GPClassifier().fit(X, y).predict(X))
+    with pytest.raises(InvalidInput, match="before anything"):
+        _ = model.tuning_.best
+
+
 def test_what_was_tuned_survives_partial_fit_and_the_file(tmp_path) -> None:
     model = GPClassifier(HIK([Weights(), Monotone(pieces=3)]), tune=Tune(max_evaluations=4), random_state=0)
     model.fit(X[:200], y[:200])
@@ -175,7 +215,7 @@ def test_what_was_tuned_survives_partial_fit_and_the_file(tmp_path) -> None:
     assert (model.noise_, model.kernel_) == (noise, kernel)
     model.save(tmp_path / "m.saccade")
     found = load(tmp_path / "m.saccade")
-    assert found.noise_ == noise
+    assert (found.noise_, found.noise, found.tune) == (noise, noise, None)
     np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
 
 
@@ -188,13 +228,15 @@ def test_options_are_an_estimators_parameters() -> None:
 @pytest.mark.parametrize(
     ("tune", "word"),
     [
-        ("evidence", "gradient"),
+        ("evidence", 'objective="evidence"'),
+        ("newton", "gradient"),
         (3, "Tune"),
         (Tune("newton"), "method"),
         (Tune(objective="accuracy"), "objective"),
         (Tune(prior=-1.0), "prior"),
         (Tune(prior=np.nan), "prior"),
         (Tune(fixed="noise"), "fixed"),
+        (Tune(fixed=None), "fixed"),
         (Tune(fixed=("eta",)), "power, scale, noise"),
         (Tune(fixed=("noise", "scale", "power")), "nothing to tune"),
         (Tune(max_evaluations=0), "max_evaluations"),
@@ -213,7 +255,7 @@ def test_few_parameter_methods_refuse_many() -> None:
 @pytest.mark.parametrize("kind", ["evidence", "loo"])
 @pytest.mark.parametrize("tune", ["gradient", "nelder-mead"])
 def test_degenerate_data_ends_at_a_bound_or_is_explained(kind: str, tune: str) -> None:
-    """Constant targets, duplicate rows, one example, no noise at all: a bounded optimum, and a word about it."""
+    """Constant targets, duplicate rows, one example, equal rows: a bounded optimum, and a word about it."""
     rng = np.random.default_rng(0)
     Z = rng.random((20, 3))
     cases = [
@@ -226,8 +268,8 @@ def test_degenerate_data_ends_at_a_bound_or_is_explained(kind: str, tune: str) -
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = GPRegressor(HIK(Power(1.0)), tune=Tune(tune, kind, max_evaluations=25)).fit(data, target)
-        assert 1e-5 < model.noise_ < 1e3
         assert np.isfinite(model.predict(data)).all()
+        assert np.isfinite(model.tuning_.best.value)
     with pytest.warns(ConvergenceWarning, match="bound of"):
         GPRegressor(HIK(Power(1.0)), tune=Tune(tune, kind)).fit(Z, np.ones(20))
 

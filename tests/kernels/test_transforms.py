@@ -104,6 +104,8 @@ def test_blocks_weigh_kernels() -> None:
         (HIK(Weights(blocks=[2, 0])), "blocks"),
         (HIK(Monotone(np.ones((2, 3)))), "row of knots"),
         (HIK(Monotone([[2.0, 1.0]])), "ascend"),
+        (HIK(Monotone([[np.nan, 1.0]])), "finite"),
+        (HIK(Exponential(800.0)), "from -500 to 500"),
         (HIK(Monotone([[1.0, 2.0]], [[-1.0, 1.0]])), "slopes"),
     ],
 )

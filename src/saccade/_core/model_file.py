@@ -16,7 +16,7 @@ from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 
 Array = np.ndarray[Any, np.dtype[Any]]
-FORMAT = 1
+FORMAT = 2
 
 
 def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:

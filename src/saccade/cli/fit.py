@@ -159,6 +159,7 @@ def _estimator(
     from saccade import GPClassifier, GPRegressor, Tune
     from saccade._core.checks import check_levels, check_noise
     from saccade._core.errors import InvalidParameter
+    from saccade.inference.tune import OBJECTIVES
     from saccade.kernels import HIK, Exponential, Power
     from saccade.operators.codes import MAX_LEVELS
 
@@ -166,6 +167,8 @@ def _estimator(
     transforms = [Power(power)] if power is not None else []
     transforms += [Exponential(exponential)] if exponential is not None else []
     number = check_levels(int(levels) if levels.isdecimal() else None if levels == "exact" else levels, MAX_LEVELS)
+    if tune not in (None, *OBJECTIVES):
+        raise InvalidParameter(f"--tune must be {' or '.join(OBJECTIVES)}, got {tune!r}.")
     options = None if tune is None else Tune(objective=tune)
     common: dict[str, Any] = {"noise": noise, "levels": number, "tune": options, "variance": None, "random_state": seed}
     if not regression:

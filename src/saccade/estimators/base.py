@@ -21,12 +21,12 @@ from saccade.estimators import doubt
 from saccade.estimators.tuning import Losses, check_tune, task
 from saccade.inference.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.regression import Posterior, solve
-from saccade.inference.tune import Tuning, tune
+from saccade.inference.search import Tuning
+from saccade.inference.tune import tune
 from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
-from saccade.kernels.intersection import level_dims
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
+from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 

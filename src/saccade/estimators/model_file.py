@@ -41,10 +41,10 @@ def save(
     tables = {name: getattr(model.tables_, name) for name in model.tables_.__dataclass_fields__}
     header = {
         "estimator": type(model).__name__,
-        "parameters": {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"},
+        "parameters": _parameters(model),
         "kernel": {
             "scale": float(model.kernel_.scale),
-            "auto": model.kernel is None or model.kernel.scale == "auto",
+            "auto": not hasattr(model, "tuning_") and (model.kernel is None or model.kernel.scale == "auto"),
             "transforms": _write_transforms(model.kernel_),
         },
         "tables": type(model.tables_).__name__,
@@ -228,7 +228,10 @@ def _write_transforms(kernel: HIK) -> list[dict[str, Any]]:
 
 
 def _read_transforms(written: list[dict[str, Any]]) -> list[Any] | None:
-    return [TRANSFORMS[t["name"]](**{k: v for k, v in t.items() if k != "name"}) for t in written] or None
+    arrays: list[dict[str, Any]] = [
+        {k: np.array(v) if isinstance(v, list) else v for k, v in t.items()} for t in written
+    ]
+    return [TRANSFORMS[t.pop("name")](**t) for t in arrays] or None
 
 
 def _write_classes(classes: Array) -> dict[str, Any]:
@@ -237,6 +240,12 @@ def _write_classes(classes: Array) -> dict[str, Any]:
     if classes.dtype.kind not in LABEL_KINDS or classes.dtype.itemsize > LONGEST_LABEL:
         raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    """Those a constructor takes; a tuned model is read as one that was given what it learned."""
+    plain = {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"}
+    return plain | {"noise": model.noise_, "tune": None} if hasattr(model, "tuning_") else plain
 
 
 def _plain(value: Any) -> bool:

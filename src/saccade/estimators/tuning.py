@@ -12,7 +12,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.inference.loo_slope import Loss
 from saccade.inference.objective import EXACT_UP_TO, Task
 from saccade.inference.parameters import DenseSpace, HIKSpace, Space
-from saccade.inference.tune import METHODS, Tune
+from saccade.inference.tune import METHODS, OBJECTIVES, Tune
 from saccade.kernels import HIK, Kernel
 from saccade.operators.codes import sorted_rows
 from saccade.scores.probability import cross_entropy
@@ -32,6 +32,8 @@ def check_tune(tune: Any) -> Tune | None:
     """The options behind the parameter `tune`: None, a method or a Tune."""
     if tune is None:
         return None
+    if isinstance(tune, str) and tune in OBJECTIVES:
+        raise InvalidParameter(f'`tune` must be a method, got the objective {tune!r}. Pass Tune(objective="{tune}").')
     if isinstance(tune, str):
         check_choice("tune", tune, (None, *METHODS))
         return Tune(tune)
@@ -60,7 +62,10 @@ def spaces(
 
 
 def class_losses(label: Array, weight: Array | None) -> Losses:
-    """Cross-entropy at the best temperature: summed for leave-one-out means, an example for predictions."""
+    """Cross-entropy at the best temperature: summed for leave-one-out means, an example for predictions.
+
+    An example with a weight is left out with all its copies.
+    """
 
     def score(rows: Array, mean: Array) -> float:
         return cross_entropy(mean, label[rows], None if weight is None else weight[rows])[0]

@@ -11,7 +11,7 @@ import numpy as np
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.inference.regression import DIRECT_LIMIT
-from saccade.operators.base import Dense, Operator
+from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
@@ -77,5 +77,4 @@ def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Gene
         return stochastic_log_determinant(K, noise, rng)
     if method == "bound":
         return Estimate(bound_log_determinant(K, noise), 0.0)
-    dense = K.K if isinstance(K, Dense) else K.matmul(np.eye(noise.size))
-    return Estimate(factorise(dense, noise).log_determinant(), 0.0)
+    return Estimate(factorise(written_out(K), noise).log_determinant(), 0.0)

@@ -4,8 +4,8 @@ d(−log p) = ½ Σ_m tr(K̃_m⁻¹ dK̃_m) − ½ Σ_m α_mᵀ dK̃_m α_m.
 
 Dense for few examples. For many, from the same conjugate gradients that find α: probes z with E zzᵀ = M, the
 preconditioner, run beside Y; what they see gives log |K̃| = log |M| + E zᵀM^−½ log(M^−½K̃M^−½) M^−½z (stochastic Lanczos
-quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). Of the trace, only what M⁻¹ does not hold is left to chance:
-tr(K̃⁻¹dK) = c tr(M⁻¹dK) + E (K̃⁻¹z − c M⁻¹z)ᵀ dK (M⁻¹z) for any c.
+quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K̃⁻¹dK are at most of the order of one, so few probes do;
+subtracting M⁻¹dK, whose trace is known, made it worse, because that is not.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import numpy as np
 
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
-from saccade.operators.base import Dense, Operator
+from saccade.operators.base import Operator, written_out
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.leading import Leading
@@ -82,7 +82,6 @@ def stochastic_evidence(
         np.hstack([v.left for v in vectors]),
         np.hstack([v.right for v in vectors]),
         np.hstack([v.squares for v in vectors]),
-        np.sum([v.diagonal for v in vectors], axis=0),
     )
     slope = Slope(together, np.column_stack([v.diag() for v in vectors]))
     value, errors, alphas = zip(*judged, strict=True)
@@ -126,17 +125,4 @@ def _one_noise(
 def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> Vectors:
     """½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z."""
     m, probes = alpha.shape[1], Z.shape[1]
-    V = M(Z)
-    d, W = M.inverse_parts()
-    c = float(np.einsum("ij,ij->", X, V) / np.einsum("ij,ij->", V, V))
-    return Vectors(
-        (0.5 * m / probes) * (X - c * V),
-        V,
-        np.hstack([np.sqrt(0.5) * alpha, np.sqrt(0.5 * m * c) * W]),
-        0.5 * m * c * d,
-    )
-
-
-def written_out(K: Operator) -> Array:
-    """The matrix itself."""
-    return K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))
+    return Vectors((0.5 * m / probes) * X, M(Z), np.sqrt(0.5) * alpha)

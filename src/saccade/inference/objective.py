@@ -11,7 +11,7 @@ import numpy as np
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
-from saccade.inference.loo_slope import Loss, exact_loo, stochastic_loo
+from saccade.inference.loo_slope import Loss, StochasticLOO, exact_loo
 from saccade.inference.parameters import Space
 from saccade.inference.regression import solve
 from saccade.kernels import Kernel
@@ -22,7 +22,7 @@ NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where i
 EXACT_UP_TO = 2048  # examples
 FEW = 10  # coordinates that few probes are enough for
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need
-PROBES = (7, 31)  # for few coordinates and for many
+PROBES = {"evidence": (7, 31), "loo": (31, 31)}  # for few coordinates and for many
 
 
 @dataclass(frozen=True)
@@ -57,13 +57,15 @@ class Objective:
         self.task, self.kind, self.rows = task, kind, some
         self.space = task.space(rows)
         self.Y, self.shape, self.loss = task.Y[some], task.shape[some], task.loss(some)
-        self.weight = None if task.weight is None else task.weight[some]
-        self._total = len(some) if self.weight is None else float(self.weight.sum())
+        # evidence counts copies; a leave-one-out loss has its weights already
+        self.weight = task.weight[some] if task.weight is not None and kind == "evidence" else None
+        self._total = float(len(some) if self.weight is None else self.weight.sum())
         names, table = self.space.coordinates
         lower, upper = min(NOISE[0], task.noise / 100), max(NOISE[1], task.noise * 100)
         self.names = [*names, "noise"]
         self.table = np.vstack([table, [*np.log([task.noise, lower, upper]), 1.0]])
         self._alpha: Array | None = None
+        self._loo = StochasticLOO(self._probes(), task.seed)
 
     @property
     def n(self) -> int:
@@ -80,17 +82,19 @@ class Objective:
         kernel = self.kernel(theta)
         K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
         judged = self._judge(K, noise, self.space.submatrix(kernel))
-        self._alpha = judged.alpha
         by_kernel = self.space.pull(theta[:-1], kernel, K, judged.slope)
         by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
-        copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight if self.kind == "evidence" else None)
+        copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight)
         penalty, by_penalty = self.space.penalty(theta[:-1])
         gradient = np.append(by_kernel + strength * by_penalty, by_noise + by_copies) / self._total
         value = judged.value + copies + strength * penalty
-        return checked(Value(value / self._total, judged.error / self._total, gradient))
+        found = checked(Value(value / self._total, judged.error / self._total, gradient))
+        self._alpha = judged.alpha
+        return found
 
     def _judge(self, K: Operator, noise: Array, submatrix: Callable[[Array], Array]) -> Judged:
-        if isinstance(K, Dense) or self.n <= EXACT_UP_TO:
+        columns = noise.shape[1]
+        if isinstance(K, Dense) or (self.n <= EXACT_UP_TO and self.n**2 * columns <= 8 * EXACT_UP_TO**2):
             evidence = self.kind == "evidence"
             return exact_evidence(K, noise, self.Y) if evidence else exact_loo(K, noise, self.Y, self.loss)
         options: dict[str, Any] = {
@@ -98,12 +102,13 @@ class Objective:
             "start": self._alpha,
             "tol": self._tol(noise),
             "max_iter": self.task.max_iter,
-            "probes": PROBES[len(self.names) > FEW],
-            "seed": self.task.seed,
         }
         if self.kind == "evidence":
-            return stochastic_evidence(K, noise, self.Y, **options)
-        return stochastic_loo(K, noise, self.Y, self.loss, **options)
+            return stochastic_evidence(K, noise, self.Y, probes=self._probes(), seed=self.task.seed, **options)
+        return self._loo(K, noise, self.Y, self.loss, **options)
+
+    def _probes(self) -> int:
+        return PROBES[self.kind][len(self.names) > FEW]
 
     def _tol(self, noise: Array) -> float:
         """The residual to solve to: leave-one-out means become small where the noise is large."""

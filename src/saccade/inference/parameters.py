@@ -2,13 +2,14 @@
 
 A `Space` turns coordinates into an operator and, for the derivative of something with respect to the kernel matrix,
 
-    d something = Σ_m left_mᵀ dK right_m − Σ_k square_kᵀ dK square_k + Σ_i diagonal_i dK_ii    or    Σ_ij A_ij dK_ij,
+    d something = Σ_m left_mᵀ dK right_m − Σ_k square_kᵀ dK square_k    or    Σ_ij A_ij dK_ij,
 
 into the derivative with respect to the coordinates.
 """
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -18,10 +19,9 @@ from sklearn.base import clone
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, Kernel
-from saccade.kernels.intersection import level_dims
 from saccade.kernels.transforms import Transform
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import Codes, decode
+from saccade.operators.codes import Codes, decode, level_dims
 from saccade.operators.intersection import Intersection, intersection
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -49,20 +49,18 @@ class Vectors(NamedTuple):
     left: Array  # (n, p)
     right: Array  # (n, p)
     squares: Array  # (n, q)
-    diagonal: Array  # (n,)
 
     def levels(self, K: Intersection) -> Array:
         """The derivative with respect to the levels of K."""
-        up = K.level_gradient(self.left, self.right) + K.level_sums(self.diagonal)
-        return np.asarray(up - K.level_gradient(self.squares))
+        return np.asarray(K.level_gradient(self.left, self.right) - K.level_gradient(self.squares))
 
     def dense(self) -> Array:
-        return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T + np.diag(self.diagonal))
+        return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)
 
     def diag(self) -> Array:  # (n,)
         """What it says of the diagonal of K, as noise has it."""
         own = np.einsum("ij,ij->i", self.left, self.right) - np.einsum("ij,ij->i", self.squares, self.squares)
-        return np.asarray(own + self.diagonal)
+        return np.asarray(own)
 
 
 class Slope(NamedTuple):
@@ -104,12 +102,12 @@ class HIKSpace:
     """Transforms and scale of an intersection kernel on coded data: the data is never touched again."""
 
     def __init__(self, kernel: HIK, codes: Codes, width: int, weight: Array | None = None) -> None:
-        self._codes, self._free = codes, kernel.scale == "auto"
+        self._codes, self._free = codes, isinstance(kernel.scale, str) and kernel.scale == "auto"
         self._weight = np.full(codes.shape[0], 1.0 / codes.shape[0]) if weight is None else weight / weight.sum()
         plain = intersection(codes, HIK(scale=1.0).levels)
         self._values, self._shares = plain.levels, plain.level_sums(self._weight)
         self._dims = level_dims(plain.starts) % width
-        self._fixed_scale = 1.0 if self._free else float(kernel.scale)
+        self._fixed_scale = 1.0 if self._free else kernel.check_scale()
         self._chain: list[Transform] = []
         names, tables, y = [], [], self._values
         for transform in kernel.transforms():
@@ -130,7 +128,9 @@ class HIKSpace:
         return np.split(theta, self._ends)[: len(self._chain)]
 
     def _moved(self, theta: Array) -> list[Transform]:
-        return [transform.moved(own) for transform, own in zip(self._chain, self._own(theta), strict=True)]
+        start = self._own(self.coordinates.table[:, 0])
+        moves = zip(self._chain, start, self._own(theta), strict=True)
+        return [t if np.array_equal(before, own) else t.moved(own) for t, before, own in moves]  # also beyond bounds
 
     def kernel(self, theta: Array) -> HIK:
         chain = self._moved(theta)
@@ -138,7 +138,7 @@ class HIKSpace:
         for transform in chain:
             y = transform(y, self._dims)
         scale = float(np.exp(theta[-1]) / self._mean(y)) if self._free else self._fixed_scale
-        return HIK(chain or None, scale=scale)
+        return HIK(chain[0] if len(chain) == 1 else chain or None, scale=scale)
 
     def _mean(self, y: Array) -> float:
         """The mean self-similarity of the examples when y are the levels."""
@@ -185,7 +185,7 @@ class HIKSpace:
 
 
 class DenseSpace:
-    """The positive numbers among the parameters of any other kernel, by their logarithms.
+    """The positive numbers with a fraction among the parameters of any other kernel, by their logarithms.
 
     dK is a difference of two matrices: dense algebra on the rest costs far more.
     """
@@ -230,6 +230,6 @@ class DenseSpace:
 
 
 def _positive(value: object) -> bool:
-    if is_number(value):
+    if is_number(value) and not isinstance(value, numbers.Integral):
         return value > 0
     return isinstance(value, np.ndarray) and value.dtype.kind == "f" and bool((value > 0).all())

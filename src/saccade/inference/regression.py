@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.errors import InvalidParameter
-from saccade.operators.base import Dense, Operator
+from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.leading import Leading, leading
@@ -59,7 +59,7 @@ def solve(
 
 
 def _direct(K: Operator, noise: Array, Y: Array) -> Posterior:
-    dense = K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))
+    dense = written_out(K)
     factors = tuple(factorise(dense, column) for column in noise.T)
     if len(factors) == 1:
         alpha = factors[0].solve(Y)
@@ -124,16 +124,6 @@ def precondition(
     return build(K, noise, order[:rank]) if rank else leading(K, noise)
 
 
-def equally_lonely(
-    prior: Array,  # (n,): the diagonal of K
-    left: Array | None,  # (n,): what a low rank leaves of it
-    noise: Array,  # (n,)
-) -> list[Array]:
-    """The examples in groups of 200 and more, by how little the others tell of each."""
-    order = np.argsort((prior if left is None else left) / noise, kind="stable")
-    return np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200)))
-
-
 def _inverse_diagonal(
     estimate: Array,  # (n,): unbiased and noisy, z ⊙ (K + N)⁻¹z
     shared: Array,  # (n,): the noise of the probes
@@ -146,8 +136,9 @@ def _inverse_diagonal(
     N_i d_i is one minus the leverage of example i. 1/d_i − N_i is the latent variance with example i left out; it
     depends on N only through the other examples, so it serves every column of N.
     """
+    order = np.argsort((prior if left is None else left) / shared, kind="stable")
     kept = np.empty_like(estimate)
-    for some in equally_lonely(prior, left, shared):
+    for some in np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200))):
         kept[some] = (shared * estimate)[some].mean()
     kept = np.clip(kept, shared / (shared + prior), 1.0)  # no example left out can be lonelier than with none at all
     left_out = (1.0 / kept - 1.0) * shared

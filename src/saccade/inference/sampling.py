@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 from saccade.operators.tables import PiecewiseTables
 
@@ -54,8 +55,7 @@ def _brownian(
     rng: np.random.Generator,
 ) -> tuple[PiecewiseTables, Array]:  # tables with `count` columns, (b, count)
     """Sums of Brownian motions: their tables at all levels, and their values at the rows of `new`."""
-    D = levels.level_starts.size - 1
-    place = np.concatenate([np.repeat(np.arange(D), np.diff(levels.level_starts)), new.indices])
+    place = np.concatenate([level_dims(levels.level_starts), new.indices])
     value = np.concatenate([levels.levels, new.data])
     order = np.lexsort((value, place))
     place, value = place[order], value[order]

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.checks import check_choice, check_positive, is_number
-from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade._core.progress import report
-from saccade.inference.objective import EXACT_UP_TO, FEW, Objective, Task, Value
-from saccade.kernels import HIK, Kernel
+from saccade._core.errors import InvalidParameter
+from saccade.inference.objective import EXACT_UP_TO, FEW, Objective, Task
+from saccade.inference.search import Search, Stop, Tuning
+from saccade.kernels import Kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("gradient", "nelder-mead", "grid")
@@ -27,8 +23,6 @@ STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
 HELD_OUT = 0.2  # share of the examples that judge a strength
 COARSE_FROM = 4 * EXACT_UP_TO  # examples from which a search begins on a sample
 SAMPLE = 1024  # examples of that sample
-PATIENCE = 4  # evaluations that may gain nothing
-GRID = 7  # values of each coordinate
 
 
 class Tune(BaseEstimator):
@@ -47,9 +41,10 @@ class Tune(BaseEstimator):
     fixed : names of parameters to keep, such as ("noise", "scale", "power").
     prior : "auto", a number ≥ 0, or None
         How strongly log weights are held together and slopes of `Monotone` smooth. "auto" chooses by the loss on
-        held-out examples, a fifth of up to 1,280, and learns on all examples after; None or 0 is no prior.
+        held-out examples, a fifth of up to 1,280, and learns on all examples after; None or 0 is no prior. For
+        "gradient" alone.
     max_evaluations : int
-        Evaluations of the objective on all examples at most.
+        Evaluations of the objective on all examples at most; a grid has as many as it has points.
     tol : float
         The search ends when four evaluations together gained less than this, in nats an example.
     """
@@ -78,135 +73,8 @@ class Tune(BaseEstimator):
         check_positive("tol", self.tol, "The default is 5e-4.")
         if self.prior not in (None, "auto") and not (is_number(self.prior) and 0 <= self.prior < np.inf):
             raise InvalidParameter(f'`prior` must be "auto", a number ≥ 0 or None, got {self.prior!r}.')
-        if isinstance(self.fixed, str) or not all(isinstance(name, str) for name in self.fixed):
+        if not isinstance(self.fixed, list | tuple) or not all(isinstance(name, str) for name in self.fixed):
             raise InvalidParameter(f'`fixed` must be a list of names such as ("noise",), got {self.fixed!r}.')
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One evaluation of the objective."""
-
-    parameters: dict[str, Any]
-    value: float  # to be made small: nats an example, the prior's penalty included
-    error: float  # standard error of the value, 0 where nothing is random
-    seconds: float  # since tuning began
-    examples: int
-
-
-@dataclass
-class Tuning:
-    """What was learned and every step on the way there."""
-
-    method: str
-    objective: str
-    prior: float = 0.0
-    stopped: str = ""
-    evaluations: list[Evaluation] = field(default_factory=list)
-
-    @property
-    def best(self) -> Evaluation:
-        """The evaluation on all examples with the least value."""
-        most = max(e.examples for e in self.evaluations)
-        return min((e for e in self.evaluations if e.examples == most), key=lambda e: e.value)
-
-
-class _Stop(Exception):
-    """The search has had enough."""
-
-
-class _Search:
-    """Counts, records and guards the evaluations of one objective; keeps the best."""
-
-    def __init__(self, objective: Objective, free: Array, record: Tuning, options: Tune, strength: float = 0.0) -> None:
-        self.objective, self.free, self.record, self.strength = objective, free, record, strength
-        self.limit, self.tol = options.max_evaluations, options.tol
-        self.start = objective.table[:, 0].copy()
-        self.unit = objective.table[free, 3]
-        self.best: tuple[float, Array] | None = None
-        self.count, self.trail, self.began = 0, list[float](), time.perf_counter()
-
-    @property
-    def theta(self) -> Array:
-        """The best coordinates so far."""
-        return self.start if self.best is None else self.best[1]
-
-    def at(self, u: Array) -> Array:
-        """All coordinates, for free ones in their typical steps."""
-        theta = self.start.copy()
-        theta[self.free] = u * self.unit
-        return theta
-
-    def begin(self, theta: Array) -> Array:
-        """Where to start from, in steps."""
-        self.start = theta.copy()
-        lower, upper = self.objective.table[self.free, 1:3].T
-        return np.asarray(np.clip(theta[self.free], lower, upper) / self.unit)
-
-    def bounds(self) -> Array:
-        return np.asarray(self.objective.table[self.free, 1:3] / self.unit[:, None])
-
-    def evaluate(self, u: Array, function: Callable[[Array], Value]) -> Value:
-        if self.count >= self.limit:
-            raise _Stop("evaluations")
-        theta = self.at(u)
-        self.count += 1
-        try:
-            found = function(theta)
-        except InvalidInput:  # a kernel out of float64's range: no place to be, once there is another
-            if self.best is None:
-                raise
-            return Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
-        if self.best is None or found.value < self.best[0]:
-            self.best = found.value, theta
-        self._note(theta, found)
-        report("tuning", self.count / self.limit)
-        return found
-
-    def _stop_if_idle(self) -> None:
-        """Enough when a few evaluations in a row gained next to nothing: a line search on an estimate may never end."""
-        assert self.best is not None
-        self.trail.append(self.best[0])
-        if len(self.trail) > PATIENCE and self.trail[-1 - PATIENCE] - self.trail[-1] < self.tol:
-            raise _Stop("converged")
-
-    def _note(self, theta: Array, found: Value) -> None:
-        kernel = self.objective.kernel(theta)
-        parameters = {**_named(kernel), "noise": self.objective.noise(theta)}
-        seconds = time.perf_counter() - self.began
-        self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
-
-    def gradient(self, theta: Array) -> None:
-        """L-BFGS-B from these coordinates."""
-
-        def function(u: Array) -> tuple[float, Array]:
-            found = self.evaluate(u, lambda theta: self.objective(theta, self.strength))
-            self._stop_if_idle()
-            return found.value, found.gradient[self.free] * self.unit
-
-        minimize(function, self.begin(theta), jac=True, method="L-BFGS-B", bounds=self.bounds())
-
-    def nelder_mead(self, theta: Array, function: Callable[[Array], Value]) -> None:
-        """The simplex search from these coordinates."""
-        options = {"xatol": 0.01, "fatol": self.tol}
-        u = self.begin(theta)
-        span = self.bounds()
-        corners = np.clip(np.vstack([u, u + 0.5 * np.eye(u.size)]), span[:, 0], span[:, 1])
-        minimize(
-            lambda u: self.evaluate(u, function).value,
-            u,
-            method="Nelder-Mead",
-            bounds=span,
-            options={**options, "initial_simplex": corners},
-        )
-
-    def grid(self, theta: Array, function: Callable[[Array], Value]) -> None:
-        """Every combination of values spread evenly between the bounds."""
-        self.begin(theta)
-        axes = [np.linspace(lower, upper, GRID) for lower, upper in self.bounds()]
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-        self.limit = len(points)
-        for u in points:
-            self.evaluate(u, function)
 
 
 def tune(task: Task, options: Tune) -> tuple[Kernel, float, Tuning]:
@@ -217,28 +85,28 @@ def tune(task: Task, options: Tune) -> tuple[Kernel, float, Tuning]:
     options.check()
     record = Tuning(options.method, options.objective)
     objective = Objective(task, None, options.objective)
-    search = _Search(objective, _free(objective, task, options), record, options)
+    free = _free(objective, task, options)
+    search = Search(objective, free, record, limit=options.max_evaluations, tol=options.tol)
     if not search.free.any():
         raise InvalidParameter("There is nothing to tune: every parameter is `fixed`.")
     try:
         _run(search, task, options)
         record.stopped = "converged"
-    except _Stop as stop:
+    except Stop as stop:
         record.stopped = str(stop)
     except KeyboardInterrupt:
-        if search.best is None:
-            raise
         record.stopped = "interrupted"
         warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
     _warn_of_bounds(objective, search)
     return objective.kernel(search.theta), objective.noise(search.theta), record
 
 
-def _run(search: _Search, task: Task, options: Tune) -> None:
+def _run(search: Search, task: Task, options: Tune) -> None:
     objective, theta = search.objective, search.start
     if options.method == "gradient":
         if options.prior is not None:
-            has_prior = objective.space.penalty(theta[:-1] + np.arange(theta.size - 1.0))[0] > 0
+            apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
+            has_prior = objective.space.penalty(apart[:-1])[0] > objective.space.penalty(theta[:-1])[0]
             auto = options.prior == "auto"
             search.strength = (_choose_strength(task, options) if auto else float(options.prior)) if has_prior else 0.0
             search.record.prior = search.strength
@@ -270,14 +138,17 @@ def _free(objective: Objective, task: Task, options: Tune) -> Array:
     return np.asarray(free)
 
 
-def _on_a_sample(search: _Search, task: Task, options: Tune) -> Array:
+def _on_a_sample(search: Search, task: Task, options: Tune) -> Array:
     """Coordinates that are best for a sample: a good place to start with all examples."""
     rows = np.sort(np.random.default_rng(task.seed).permutation(search.objective.n)[:SAMPLE])
     small = Objective(task, rows, options.objective)
-    first = _Search(small, search.free, search.record, options)
-    with suppress(_Stop):
-        first.gradient(small.table[:, 0])
+    first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
     search.began = first.began
+    try:
+        with suppress(Stop):
+            first.gradient(small.table[:, 0])
+    finally:
+        search.start = first.theta  # what an interruption keeps
     return first.theta
 
 
@@ -291,16 +162,16 @@ def _choose_strength(task: Task, options: Tune) -> float:
     if len(kept) < 2:
         return STRENGTHS[0]
     objective, whole = Objective(task, kept, options.objective), task.space(None)
-    trial = Tune(options.method, options.objective, max_evaluations=15, tol=4 * options.tol)
+    free = _free(objective, task, options)
     theta, best = objective.table[:, 0], (np.inf, STRENGTHS[0])
     for strength in STRENGTHS:
         record = Tuning(options.method, options.objective)
-        search = _Search(objective, _free(objective, task, options), record, trial, strength)
-        with suppress(_Stop):
+        how: dict[str, Any] = {"limit": 15, "tol": 4 * options.tol, "strength": strength, "what": "choosing a prior"}
+        search = Search(objective, free, record, **how)
+        with suppress(Stop):
             search.gradient(theta)
         theta = search.theta
         loss = _held_out_loss(objective, whole, theta, held)
-        report("choosing a prior", STRENGTHS.index(strength) / len(STRENGTHS))
         if loss >= best[0]:
             break
         best = loss, strength
@@ -315,7 +186,7 @@ def _held_out_loss(objective: Objective, whole: Any, theta: Array, held: Array) 
     return objective.task.score(held, whole.operator(kernel).matmul(everywhere)[held])
 
 
-def _warn_of_bounds(objective: Objective, search: _Search) -> None:
+def _warn_of_bounds(objective: Objective, search: Search) -> None:
     """Say which single parameters ended at the end of their range."""
     _, lower, upper, unit = objective.table.T
     stuck = search.free & (np.minimum(search.theta - lower, upper - search.theta) < 1e-3 * unit)
@@ -327,10 +198,3 @@ def _warn_of_bounds(objective: Objective, search: _Search) -> None:
             ConvergenceWarning,
             stacklevel=2,
         )
-
-
-def _named(kernel: Kernel) -> dict[str, Any]:
-    """The parameters of a kernel that a record keeps."""
-    if not isinstance(kernel, HIK):
-        return {k: v for k, v in kernel.get_params().items() if is_number(v) or isinstance(v, np.ndarray)}
-    return {"scale": kernel.scale} | {t.learned: getattr(t, t.learned) for t in kernel.transforms()}

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from .._core.checks import canonical, check_positive
 from .._core.errors import InvalidInput, InvalidParameter
 from .._core.threads import share, thread_count
-from ..operators.codes import Codes, split_signs
+from ..operators.codes import Codes, level_dims, split_signs
 from ..operators.intersection import intersection
 from .base import Array, Kernel, Matrix, symmetric
 from .transforms import Transform
@@ -59,7 +59,7 @@ class HIK(Kernel):
 
     def _scaled(self, mean_similarity: Callable[[], float]) -> HIK:
         if self.scale != "auto":
-            check_positive("scale", self.scale, 'scale="auto" suits any data, scale=1.0 is the plain kernel.')
+            self.check_scale()
             return self
         mean = mean_similarity()
         with np.errstate(over="ignore"):
@@ -70,6 +70,10 @@ class HIK(Kernel):
                 "Scale the features to about [0, 1] first."
             )
         return HIK(self.transform, scale=factor)
+
+    def check_scale(self) -> float:
+        """The scale as a positive number, where it is not "auto"."""
+        return check_positive("scale", self.scale, 'scale="auto" suits any data, scale=1.0 is the plain kernel.')
 
     def transforms(self) -> list[Transform]:
         """The chain of transforms, in order."""
@@ -142,13 +146,6 @@ class HIK(Kernel):
 
     def _settled(self, X: Matrix) -> HIK:
         return self if self.scale != "auto" else self.fit(X)
-
-
-def level_dims(
-    starts: Array,  # (D+1,)
-) -> Array:  # (L,)
-    """The dimension of each level."""
-    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
 def _add_intersections(A: sp.csc_matrix, B: sp.csc_matrix, K: Array) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core.checks import check_count
 from .._core.errors import InvalidParameter
 from .base import Array
 from .transforms import Transform
@@ -56,20 +57,16 @@ class Monotone(Transform):
     def settled(self, x: Array, dims: Array, width: int) -> Monotone:
         if self.knots is not None:
             return self._copy(self.knots, np.ones(np.shape(self.knots)) if self.slopes is None else self.slopes)
-        if not isinstance(self.pieces, int) or self.pieces < 1:
-            raise InvalidParameter(
-                f"`pieces` must be a whole number from 1 on, got {self.pieces!r}. The default is 24."
-            )
+        pieces = check_count("pieces", self.pieces, "The default is 24.")
         rows = 1 if self.shared else width
-        knots = np.zeros((rows, self.pieces))
+        knots = np.zeros((rows, pieces))  # pieces of no length come first: the last one goes on beyond the data
         order = np.argsort(dims, kind="stable") if not self.shared else np.arange(x.size)
         ends = np.cumsum(np.bincount(dims, minlength=rows)) if not self.shared else np.array([x.size])
         for row, values in enumerate(np.split(x[order], ends[:-1])):
             known = np.unique(values[values > 0])
-            if known.size > self.pieces:
-                known = np.quantile(known, np.linspace(0, 1, self.pieces + 1)[1:])
-            knots[row, : known.size] = known
-            knots[row, known.size :] = known[-1] if known.size else 1.0  # pieces of no length
+            if known.size > pieces:
+                known = np.quantile(known, np.linspace(0, 1, pieces + 1)[1:])
+            knots[row, pieces - known.size :] = known
         return self._copy(knots, np.ones_like(knots))
 
     def coordinates(self, x: Array) -> Array:
@@ -105,8 +102,10 @@ class Monotone(Transform):
     def _checked(self) -> tuple[Array, Array]:
         knots = np.asarray(self.knots, np.float64)
         slopes = np.ones_like(knots) if self.slopes is None else np.asarray(self.slopes, np.float64)
-        if knots.ndim != 2 or not knots.size or knots.min() < 0 or (np.diff(knots, axis=1) < 0).any():
-            raise InvalidParameter("`knots` must be a table (r, p) of values ≥ 0 that ascend in each row.")
+        if knots.ndim != 2 or not knots.size or not np.isfinite(knots).all():
+            raise InvalidParameter(f"`knots` must be a table (r, p) of finite numbers, got {self.knots!r}.")
+        if knots.min() < 0 or (np.diff(knots, axis=1) < 0).any():
+            raise InvalidParameter("`knots` must be ≥ 0 and ascend in each row.")
         if slopes.shape != knots.shape or not np.isfinite(slopes).all() or (slopes < 0).any() or not slopes.any():
             raise InvalidParameter(
                 f"`slopes` must be a table of finite slopes ≥ 0, not all zero, as large as `knots` {knots.shape}."

@@ -90,12 +90,15 @@ class Power(Transform):
         self.eta = eta
 
     def __call__(self, x: Array, dims: Array) -> Array:
-        eta = check_positive("eta", self.eta, "Power(1.0) changes nothing, Power(0.5) takes the square root.")
+        eta = self._checked()
         with np.errstate(over="ignore"):
             return _finite(np.power(x, eta), x, self)
 
+    def _checked(self) -> float:
+        return check_positive("eta", self.eta, "Power(1.0) changes nothing, Power(0.5) takes the square root.")
+
     def coordinates(self, x: Array) -> Array:
-        return np.array([[np.log(self.eta), np.log(0.05), np.log(5.0), 1.0]])
+        return np.array([[np.log(self._checked()), np.log(0.05), np.log(5.0), 1.0]])
 
     def moved(self, theta: Array) -> Power:
         return Power(float(np.exp(theta[0])))
@@ -118,17 +121,24 @@ class Exponential(Transform):
         self.eta = eta
 
     def __call__(self, x: Array, dims: Array) -> Array:
-        if not is_number(self.eta) or not np.isfinite(self.eta):
-            raise InvalidParameter(f"`eta` must be a finite number, got {self.eta!r}. Exponential(1.0) is a start.")
-        if self.eta == 0:
+        eta = self._checked()
+        if eta == 0:
             return np.array(x, np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            return _finite(np.expm1(self.eta * x) / np.expm1(self.eta), x, self)
+            return _finite(np.expm1(eta * x) / np.expm1(eta), x, self)
+
+    def _checked(self) -> float:
+        if not is_number(self.eta) or not abs(self.eta) <= LARGEST_EXPONENT:
+            raise InvalidParameter(
+                f"`eta` must be a number from -{LARGEST_EXPONENT:g} to {LARGEST_EXPONENT:g}, got {self.eta!r}. "
+                "Exponential(1.0) is a start; scale the features up rather than going further."
+            )
+        return float(self.eta)
 
     def coordinates(self, x: Array) -> Array:
         top = float(x.max(initial=0.0)) or 1.0
         most = min(30.0 / top, LARGEST_EXPONENT / max(1.0, top))
-        return np.array([[self.eta, -most, most, min(1.0 / top, most)]])
+        return np.array([[self._checked(), -most, most, min(1.0 / top, most)]])
 
     def moved(self, theta: Array) -> Exponential:
         return Exponential(float(theta[0]))

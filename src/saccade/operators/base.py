@@ -28,6 +28,11 @@ class Operator(Protocol):
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
 
+def written_out(K: Operator) -> Array:  # (n, n)
+    """The matrix itself, by n products where it is not there."""
+    return K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))
+
+
 class Dense:
     """A kernel matrix written out."""
 

@@ -57,6 +57,13 @@ class CodeBlocks:
 Codes = SortedColumns | CodeBlocks
 
 
+def level_dims(
+    starts: Array,  # (D+1,)
+) -> Array:  # (L,)
+    """The dimension of each level."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
 def split_signs(X: Any) -> Any:
     """A signed matrix as a non-negative one of twice the width: positive parts, then negative parts.
 

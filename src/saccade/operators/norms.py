@@ -18,6 +18,7 @@ from sklearn.utils import gen_batches
 
 from saccade._core.progress import report
 from saccade._core.threads import share, thread_count
+from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -105,7 +106,7 @@ def kept_nodes(
     A piece of width h over m training values is off by about h √m, and m of the values meet it. The sum over the
     pieces is least when they are as wide as (values a unit)^−0.6: equal sums of gap^0.4 between neighbouring values.
     """
-    dims = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+    dims = level_dims(starts)
     gaps = np.diff(levels, prepend=0.0)
     gaps[starts[:-1]] = 0.0
     total = np.cumsum(np.maximum(gaps, 0.0) ** 0.4)
