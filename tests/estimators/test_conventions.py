@@ -12,7 +12,7 @@ ESTIMATORS = [
     GPClassifier(solver="cg", tol=1e-9),
     GPClassifier(levels=255, balanced=True),
     GPClassifier(RBF(length_scale=3.0)),
-    GPClassifier(HIK(Power(1.0)), tune=Tune(max_evaluations=3)),
+    GPClassifier(HIK(Power(1.0)), tune=Tune(objective="evidence", max_evaluations=3)),
     GPRegressor(),
     GPRegressor(HIK(Power(0.5)), solver="cg", tol=1e-9),
 ]

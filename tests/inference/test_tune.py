@@ -56,7 +56,9 @@ def test_gradient_finds_better_parameters(kernel, kind: str) -> None:
 
 
 def test_the_three_methods_agree_on_what_is_best() -> None:
-    tunes = [Tune(method, fixed=("scale",), max_evaluations=40) for method in ("gradient", "nelder-mead", "grid")]
+    tunes = [
+        Tune(method, "evidence", fixed=("scale",), max_evaluations=40) for method in ("gradient", "nelder-mead", "grid")
+    ]
     gradient, simplex, grid = (fitted(HIK(Power(1.0)), tune, noise=5.0) for tune in tunes)
     assert len(grid.tuning_.evaluations) == 49
     assert gradient.tuning_.best.value <= grid.tuning_.best.value + 1e-3
@@ -83,7 +85,8 @@ def test_relevance_finds_the_features_that_matter() -> None:
     rng = np.random.default_rng(0)
     Z = rng.random((150, 8))
     label = (Z[:, 0] > Z[:, 5]).astype(int)  # no offset to be made up from other features
-    model = GPClassifier(HIK(Weights()), tune=Tune(prior=0.0), random_state=0).fit(Z, label)
+    model = GPClassifier(HIK(Weights()), tune=Tune(objective="evidence", prior=0.0), random_state=0)
+    model.fit(Z, label)
     relevance = model.feature_relevance_
     assert relevance.sum() == pytest.approx(1.0)
     assert set(np.argsort(relevance)[-2:]) == {0, 5}
@@ -94,7 +97,7 @@ def test_blocks_are_weighed_as_wholes() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, 120)
     useful, useless = rng.random((120, 5)) + 0.6 * label[:, None], rng.random((120, 7))
-    model = GPClassifier(HIK(Weights(blocks=[5, 7])), tune=Tune(prior=0.0), random_state=0)
+    model = GPClassifier(HIK(Weights(blocks=[5, 7])), tune=Tune(objective="evidence", prior=0.0), random_state=0)
     model.fit(np.hstack([useful, useless]), label)
     (weights,) = model.kernel_.transforms()
     assert len(weights.w) == 2
@@ -113,7 +116,7 @@ def test_a_strong_prior_holds_weights_together_and_auto_chooses_one() -> None:
 
 
 def test_fixed_parameters_stay() -> None:
-    model = fitted(HIK(Power(0.7)), Tune(fixed=("noise", "power")), noise=0.3)
+    model = fitted(HIK(Power(0.7)), Tune(objective="evidence", fixed=("noise", "power")), noise=0.3)
     assert model.noise_ == pytest.approx(0.3)
     assert model.kernel_.transforms()[0].eta == pytest.approx(0.7)
     assert model.kernel_.scale != HIK(Power(0.7)).fit(X).scale
@@ -149,7 +152,7 @@ def test_the_simplex_starts_inside_of_the_bounds() -> None:
 
 
 def test_balanced_noise_and_sample_weights_are_tuned_too() -> None:
-    few = GPClassifier(balanced=True, tune="gradient", random_state=0)
+    few = GPClassifier(balanced=True, tune=Tune(objective="evidence"), random_state=0)
     skewed = np.where(y == 3, 1, 0)
     before = GPClassifier(balanced=True).fit(X, skewed).log_marginal_likelihood().value
     assert few.fit(X, skewed).log_marginal_likelihood().value > before
@@ -219,6 +222,12 @@ def test_what_was_tuned_survives_partial_fit_and_the_file(tmp_path) -> None:
     np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
 
 
+def test_classes_are_tuned_by_leave_one_out_and_numbers_by_evidence() -> None:
+    assert fitted(tune=Tune(max_evaluations=2)).tuning_.objective == "loo"
+    assert fitted(tune=Tune("nelder-mead", max_evaluations=2)).tuning_.objective == "evidence"
+    assert GPRegressor(tune=Tune(max_evaluations=2)).fit(X, y).tuning_.objective == "evidence"
+
+
 def test_options_are_an_estimators_parameters() -> None:
     model = clone(GPClassifier(tune=Tune(objective="loo")))
     model.set_params(tune__prior=1.0)
@@ -284,6 +293,8 @@ def test_values_that_overflow_some_transforms_do_not_end_the_search() -> None:
 
 def test_ten_thousand_examples_start_on_a_sample() -> None:
     A, label = histograms(8300, D=40, nonzeros=8, rng=np.random.default_rng(0))
-    model = GPClassifier(HIK(Power(1.0)), tune=Tune(max_evaluations=4), levels=32, random_state=0).fit(A, label)
+    model = GPClassifier(
+        HIK(Power(1.0)), tune=Tune(objective="evidence", max_evaluations=4), levels=32, random_state=0
+    ).fit(A, label)
     assert [e.examples for e in model.tuning_.evaluations] == [1024] * 4 + [8300] * 4
     assert model.tuning_.best.examples == 8300

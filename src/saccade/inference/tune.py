@@ -35,9 +35,10 @@ class Tune(BaseEstimator):
     method : "gradient", "nelder-mead" or "grid"
         "gradient" climbs with L-BFGS-B, thousands of parameters at once; "nelder-mead" is the paper's search, on a
         bound of the evidence, for up to ten; "grid" tries seven values each of up to three, the scale left as it is.
-    objective : "evidence" or "loo"
+    objective : "auto", "evidence" or "loo"
         The marginal likelihood of the labels, or the loss of the closed-form leave-one-out predictions: cross-entropy
-        at the best temperature for classes, the Gaussian log density for regression.
+        at the best temperature for classes, the Gaussian log density for regression. "auto" is "loo" for classes,
+        whose labels ±1 are not what a Gaussian would say, and "evidence" for regression and for "nelder-mead".
     fixed : names of parameters to keep, such as ("noise", "scale", "power").
     prior : "auto", a number ≥ 0, or None
         How strongly log weights are held together and slopes of `Monotone` smooth. "auto" chooses by the loss on
@@ -52,7 +53,7 @@ class Tune(BaseEstimator):
     def __init__(
         self,
         method: str = "gradient",
-        objective: str = "evidence",
+        objective: str = "auto",
         *,
         fixed: Any = (),
         prior: float | str | None = "auto",
@@ -68,13 +69,20 @@ class Tune(BaseEstimator):
 
     def check(self) -> None:
         check_choice("method", self.method, METHODS)
-        check_choice("objective", self.objective, OBJECTIVES)
+        check_choice("objective", self.objective, ("auto", *OBJECTIVES))
         check_positive("max_evaluations", self.max_evaluations, "The default is 60.")
         check_positive("tol", self.tol, "The default is 5e-4.")
         if self.prior not in (None, "auto") and not (is_number(self.prior) and 0 <= self.prior < np.inf):
             raise InvalidParameter(f'`prior` must be "auto", a number ≥ 0 or None, got {self.prior!r}.')
         if not isinstance(self.fixed, list | tuple) or not all(isinstance(name, str) for name in self.fixed):
             raise InvalidParameter(f'`fixed` must be a list of names such as ("noise",), got {self.fixed!r}.')
+
+    def settled(self, classes: bool) -> Tune:
+        """The same with an objective."""
+        if self.objective != "auto":
+            return self
+        loo = classes and self.method != "nelder-mead"
+        return Tune(**{**self.get_params(), "objective": "loo" if loo else "evidence"})
 
 
 def tune(task: Task, options: Tune) -> tuple[Kernel, float, Tuning]:
@@ -83,6 +91,7 @@ def tune(task: Task, options: Tune) -> tuple[Kernel, float, Tuning]:
     An interruption (Ctrl-C) ends the search; the best parameters so far are kept.
     """
     options.check()
+    options = options.settled(classes=not task.loss_has_scale)
     record = Tuning(options.method, options.objective)
     objective = Objective(task, None, options.objective)
     free = _free(objective, task, options)
