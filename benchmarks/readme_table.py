@@ -58,7 +58,7 @@ def learning_lines() -> list[tuple[str, str]]:
             f"{ratios[0]:.1f} and {ratios[1]:.1f} ×",
         ),
         (
-            "variance of an example (200 non-zeros) from 128 directions, an upper bound; its rank correlation with exact "
+            "variance of an example (200 non-zeros) from 128 directions, an upper bound; rank correlation with exact "
             "on real features, on synthetic ones (C++: 4.4 µs at 0.64)",
             f"{times[0]:.1f} to {times[-1]:.1f} µs; {ranks[0]:.2f} to {ranks[-1]:.2f}, {flat['rank correlation']:.2f}",
         ),
