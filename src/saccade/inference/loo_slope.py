@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saccade.inference.evidence_slope import Judged
+from saccade.inference.evidence_slope import LANES, Judged
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
 from saccade.operators.base import Operator, written_out
@@ -74,7 +74,9 @@ class StochasticLOO:
         max_iter: int,
     ) -> Judged:
         (n, m), shared = Y.shape, noise.mean(axis=1, keepdims=True)
-        M = precondition(K, shared[:, 0], m + self._probes, submatrix, self._rng) or Leading(np.zeros((n, 1)), 0.0)
+        M = precondition(K, shared[:, 0], (m + self._probes) // LANES, submatrix, self._rng) or Leading(
+            np.zeros((n, 1)), 0.0
+        )
         wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, self._probes, axis=1)])
 
         def solved(B: Array, x0: Array | None = None) -> Array:
