@@ -26,6 +26,7 @@ from saccade.solvers.leading import Leading
 from saccade.solvers.nystrom import Nystrom
 
 Array = np.ndarray[Any, np.dtype[Any]]
+EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
 
@@ -142,14 +143,16 @@ def _estimate(
     serves every column of N. It is neither above the prior nor below 0, whatever the probes say.
     """
     lowest, highest = 1.0 / (shared + prior), 1.0 / shared
-    sure = np.clip(estimate, lowest + 1e-3 * (highest - lowest), highest - 1e-3 * (highest - lowest))
+    sure = np.clip(estimate, lowest + EDGE * (highest - lowest), highest - EDGE * (highest - lowest))
     inside = sure == estimate
+    near, far = np.where(estimate > sure, highest, lowest), np.where(estimate > sure, lowest, highest)
+    by_bound = np.where(inside, 0.0, -(1.0 - EDGE) * near**2 - EDGE * far**2)  # d sure / d shared
     d = 1.0 / ((1.0 / sure - shared)[:, None] + noise)
 
     def back(by_d: Array) -> tuple[Array, Array]:
         by_sum = -by_d * d**2
         by_left = by_sum.sum(axis=1)
-        by_shared = np.where(inside, -by_left, 0.0)  # beyond, the bounds move with the noise: close enough
+        by_shared = -by_left * (1.0 + by_bound / sure**2)
         return np.where(inside, -by_left / sure**2, 0.0), by_sum + by_shared[:, None] / noise.shape[1]
 
     return d, back
