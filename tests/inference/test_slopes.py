@@ -67,10 +67,10 @@ def check(judge, space, theta, noise, rel: float = 1e-4) -> None:
     def at(theta, noise):
         kernel = space.kernel(theta)
         K = space.operator(kernel)
-        return judge(space, kernel, K, noise), kernel, K
+        return judge(space, kernel, K, noise), K
 
-    judged, kernel, K = at(theta, noise)
-    gradient = space.pull(theta, kernel, K, judged.slope)
+    judged, K = at(theta, noise)
+    gradient = space.pull(theta, K, judged.slope)
     size = np.abs(gradient).max(initial=1.0)
     for k in np.random.default_rng(1).permutation(theta.size)[:5]:
         nudge = 1e-4 * np.eye(theta.size)[k]
@@ -122,7 +122,7 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
     found = StochasticLOO(1000, seed=4)(K, noise, Y, loss_of(500), submatrix=space.submatrix(kernel), **precise)
     # a noise for each class is reached through the mean of them all: the noises here differ by up to four times
     assert found.value == pytest.approx(exact.value, rel=0.06 if per_class else 0.02)
-    truth, estimated = (space.pull(theta, kernel, K, judged.slope) for judged in (exact, found))
+    truth, estimated = (space.pull(theta, K, judged.slope) for judged in (exact, found))
     assert estimated[0] == pytest.approx(truth[0], abs=0.1 * np.abs(truth).max())
 
 
@@ -138,7 +138,7 @@ def test_estimated_evidence_is_near_the_exact(noise: float, per_class: bool) -> 
     assert found.error > 0
     assert abs(found.value - exact.value) < 4.0 * found.error
     assert abs(found.value - exact.value) < 0.02 * abs(exact.value)
-    truth, estimate = (space.pull(theta, kernel, K, j.slope) for j in (exact, found))
+    truth, estimate = (space.pull(theta, K, j.slope) for j in (exact, found))
     trace = 0.5 * Y.shape[1] * 1500  # what the two parts that cancel are like
     assert estimate[0] == pytest.approx(truth[0], abs=0.02 * trace)
     assert estimate[-1] == pytest.approx(truth[-1], abs=0.02 * trace)
@@ -152,9 +152,9 @@ def test_estimated_slope_is_right_on_average() -> None:
     space, theta, Y, noise = setting(HIK(Weights()), 300, False)
     kernel = space.kernel(theta)
     K = space.operator(kernel)
-    truth = space.pull(theta, kernel, K, exact_evidence(K, noise, Y).slope)
+    truth = space.pull(theta, K, exact_evidence(K, noise, Y).slope)
     slope = stochastic_evidence(K, noise, Y, **options(space, kernel, tol=1e-6, probes=3000)).slope
-    estimate = space.pull(theta, kernel, K, slope)
+    estimate = space.pull(theta, K, slope)
     assert np.abs(estimate - truth).max() < 0.05 * np.abs(truth).max()
 
 
@@ -168,10 +168,10 @@ def test_seven_probes_are_enough_for_few_coordinates(noise: float) -> None:
     theta = space.coordinates.table[:, 0]
     kernel = space.kernel(theta)
     K, N = space.operator(kernel), np.full((900, 1), noise)
-    truth = space.pull(theta, kernel, K, exact_evidence(K, N, Y).slope)
+    truth = space.pull(theta, K, exact_evidence(K, N, Y).slope)
     for seed in range(3):
         found = stochastic_evidence(K, N, Y, **options(space, kernel, tol=1e-4, probes=7, seed=seed))
-        gradient = space.pull(theta, kernel, K, found.slope)
+        gradient = space.pull(theta, K, found.slope)
         np.testing.assert_allclose(gradient, truth, atol=0.01 * 900)
         both = gradient[-1] + float((found.slope.noise * N).sum())
         assert both == pytest.approx(0.5 * 900 - 0.5 * float((Y * found.alpha).sum()), rel=0.01)

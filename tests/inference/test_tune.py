@@ -110,7 +110,8 @@ def test_a_strong_prior_holds_weights_together_and_auto_chooses_one() -> None:
     assert spread[1] < 0.1 * spread[0]
     assert loose.tuning_.best.value < tight.tuning_.best.value
     auto = fitted(HIK(Weights()), Tune(prior="auto", max_evaluations=10))
-    assert auto.tuning_.prior in (100.0, 10.0, 1.0, 0.1)
+    assert auto.tuning_.prior > 0.0
+    assert np.log(np.asarray(auto.kernel_.transforms()[0].w)).std() < 0.5 * spread[0]
     smooth = fitted(HIK(Monotone(pieces=5)), Tune(prior=1e4))
     assert np.abs(np.log(np.asarray(smooth.kernel_.transforms()[0].slopes))).max() < 0.2
 

@@ -89,6 +89,10 @@ class GaussianProcess(BaseEstimator, ABC):
             before = np.ones(old) if self._weight is None else self._weight
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
+    def _rng(self) -> np.random.Generator:
+        """The same numbers at every call while `random_state` is a number."""
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), self.noise_)
         return noise if weight is None else noise / weight[:, None]
@@ -187,7 +191,7 @@ class GaussianProcess(BaseEstimator, ABC):
             solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            rng=np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
+            rng=self._rng(),
             start=start,
         )
         self._noise, self._posterior = noise, posterior
@@ -221,7 +225,7 @@ class GaussianProcess(BaseEstimator, ABC):
         check_is_fitted(self)
         if not hasattr(self, "_posterior"):
             raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = self._rng()
         Y, alpha = self._evidence_targets(), self._posterior.alpha
         return log_marginal_likelihood(
             self._operator(), self._noise, Y, alpha, method=method, rng=rng, weight=self._weight

@@ -53,7 +53,7 @@ def variance_tables(model: Any) -> NormTables | RoughTables:
         if model.variance_method_ == "rough":
             model.variance_tables_ = rough_tables(K, model._noise)
         else:
-            model.variance_tables_ = norm_tables(K, low_rank(K, model._noise, model.variance_rank, _rng(model)).W)
+            model.variance_tables_ = norm_tables(K, low_rank(K, model._noise, model.variance_rank, model._rng()).W)
     tables: NormTables | RoughTables = model.variance_tables_
     return tables
 
@@ -101,7 +101,7 @@ def forget(model: Any) -> None:
 
 def _explainer(model: Any) -> Explains:
     if not hasattr(model, "_explainer"):
-        model._explainer = explainer(model.variance_method_, _examples(model), model.variance_rank, _rng(model))
+        model._explainer = explainer(model.variance_method_, _examples(model), model.variance_rank, model._rng())
     method: Explains = model._explainer
     return method
 
@@ -127,7 +127,3 @@ def _train_rows(model: Any) -> Any:
 
 def _rows_at_once(train: Any) -> int:
     return int(np.clip(AT_ONCE // max(train.shape[0], 1), 16, 512))
-
-
-def _rng(model: Any) -> np.random.Generator:
-    return np.random.default_rng(check_random_state(model.random_state).randint(2**31))

@@ -9,8 +9,9 @@ import numpy as np
 
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
+from saccade.inference.evidence import EXACT_UP_TO
 from saccade.inference.loo_slope import Loss
-from saccade.inference.objective import EXACT_UP_TO, Task
+from saccade.inference.objective import Task
 from saccade.inference.parameters import DenseSpace, HIKSpace, Space
 from saccade.inference.tune import METHODS, OBJECTIVES, Tune
 from saccade.kernels import HIK, Kernel

@@ -10,14 +10,14 @@ import numpy as np
 
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
-from saccade.inference.regression import DIRECT_LIMIT
+from saccade.inference.regression import DIRECT_BELOW, DIRECT_LIMIT
 from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
 Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("auto", "exact", "stochastic", "bound")
-EXACT_UP_TO = 2048  # examples
+EXACT_UP_TO = DIRECT_BELOW  # examples
 
 
 @dataclass(frozen=True)

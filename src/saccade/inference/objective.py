@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.inference.evidence import log_marginal_likelihood, of_copies
+from saccade.inference.evidence import EXACT_UP_TO, log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import Loss, StochasticLOO, exact_loo
 from saccade.inference.parameters import Space
@@ -19,7 +19,6 @@ from saccade.operators.base import Dense, Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
-EXACT_UP_TO = 2048  # examples
 FEW = 10  # coordinates that few probes are enough for
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need
 PROBES = {"evidence": (7, 15), "loo": (23, 31)}  # for few coordinates and for many
@@ -82,7 +81,7 @@ class Objective:
         kernel = self.kernel(theta)
         K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
         judged = self._judge(K, noise, self.space.submatrix(kernel))
-        by_kernel = self.space.pull(theta[:-1], kernel, K, judged.slope)
+        by_kernel = self.space.pull(theta[:-1], K, judged.slope)
         by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
         copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight)
         penalty, by_penalty = self.space.penalty(theta[:-1])

@@ -91,7 +91,7 @@ class Space(Protocol):
     def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
         """Example numbers -> their kernel matrix."""
 
-    def pull(self, theta: Array, kernel: Kernel, K: Operator, slope: Slope) -> Array:  # (p,)
+    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:  # (p,)
         """The derivative with respect to the coordinates."""
 
     def penalty(self, theta: Array) -> tuple[float, Array]:  # and (p,)
@@ -156,7 +156,7 @@ class HIKSpace:
     def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
         return lambda rows: kernel(decode(self._codes, np.sort(rows)))
 
-    def pull(self, theta: Array, kernel: Kernel, K: Operator, slope: Slope) -> Array:
+    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:
         assert isinstance(K, Intersection)
         up = slope.kernel.levels(K)
         y, before = self._values, []
@@ -215,7 +215,7 @@ class DenseSpace:
     def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
         return lambda rows: kernel(self._X[rows])
 
-    def pull(self, theta: Array, kernel: Kernel, K: Operator, slope: Slope) -> Array:
+    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:
         A = slope.kernel.dense()
         out = np.empty(theta.size)
         for k in range(theta.size):

@@ -143,9 +143,7 @@ class Search:
 
     def nelder_mead(self, theta: Array, function: Callable[[Array], Value]) -> None:
         """The simplex search from these coordinates."""
-        options = {"xatol": 0.01, "fatol": self.tol}
-        u = self.begin(theta)
-        span = self.bounds()
+        u, span = self.begin(theta), self.bounds()
         away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # a corner beyond a bound would fall onto another
         corners = np.clip(np.vstack([u, u + np.diag(away)]), span[:, 0], span[:, 1])
         minimize(
@@ -153,7 +151,7 @@ class Search:
             u,
             method="Nelder-Mead",
             bounds=span,
-            options={**options, "initial_simplex": corners},
+            options={"xatol": 0.01, "fatol": self.tol, "initial_simplex": corners},
         )
 
     def grid(self, theta: Array, function: Callable[[Array], Value]) -> None:

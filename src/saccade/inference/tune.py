@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.checks import check_choice, check_positive, is_number
 from saccade._core.errors import InvalidParameter
-from saccade.inference.objective import EXACT_UP_TO, FEW, Objective, Task
+from saccade.inference.evidence import EXACT_UP_TO
+from saccade.inference.objective import FEW, Objective, Task
 from saccade.inference.search import Search, Stop, Tuning
 from saccade.kernels import Kernel
 
