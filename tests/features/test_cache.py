@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +103,18 @@ def test_two_write_at_once(tmp_path: Path) -> None:
 
 def test_processes_share_a_folder(tmp_path: Path) -> None:
     code = """if True:
-        import sys
+        import sys, time
         import numpy as np
         from saccade.features.cache import Cache
+        while time.time() < float(sys.argv[3]):  # all open the new file at the same moment
+            pass
         with Cache(sys.argv[1]) as cache:
             for k in range(50):
                 cache.put(f"{sys.argv[2]} {k}", {"x": np.full(100, k)})
         """
     run = [sys.executable, "-c", code, str(tmp_path / "new")]
-    processes = [subprocess.Popen([*run, name]) for name in "abc"]
+    start = str(time.time() + 1.0)
+    processes = [subprocess.Popen([*run, name, start]) for name in "abc"]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     with Cache(tmp_path / "new") as cache:
         for name in "abc":

@@ -5,6 +5,7 @@ Values are safetensors, so that reading one runs no code.
 """
 
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from saccade._core.errors import SaccadeError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FILE = "saccade-features.sqlite"
+WAIT = 60.0  # seconds for another process that writes
 
 
 class CacheError(SaccadeError, OSError):
@@ -34,10 +36,8 @@ class Cache:
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 # Each entry for itself: one long transaction would keep every other process from writing.
-                self._db = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
-                self._db.execute("PRAGMA journal_mode=WAL")
-                self._db.execute("PRAGMA synchronous=NORMAL")
-                self._db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
+                self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+                self._prepare(self._db)
             except (OSError, sqlite3.Error) as error:
                 self.__exit__(None, None, None)
                 raise self.broken(error) from None
@@ -47,6 +47,22 @@ class Cache:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+    @staticmethod
+    def _prepare(db: sqlite3.Connection) -> None:
+        """The journal and the table; the change of journal fails at once when another process makes it, so try again."""
+        until = time.monotonic() + WAIT
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")
+                db.execute("CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def get(self, key: str) -> dict[str, Array] | None:
         """The arrays under the key, or None."""
