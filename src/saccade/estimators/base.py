@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_choice, check_count, check_levels, check_noise, check_positive, check_weight
@@ -19,9 +20,13 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
 from saccade.estimators.tuning import Losses, check_tune, task
-from saccade.inference.evidence import Evidence, log_marginal_likelihood
+from saccade.inference.ep import ep
+from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
+from saccade.inference.laplace import laplace
 from saccade.inference.regression import Posterior, solve
 from saccade.inference.search import Tuning
+from saccade.inference.sites import METHODS as INFERENCES
+from saccade.inference.sites import Sites
 from saccade.inference.tune import tune
 from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
@@ -31,6 +36,7 @@ from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 
 Array = np.ndarray[Any, np.dtype[Any]]
+AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -39,6 +45,7 @@ class GaussianProcess(BaseEstimator, ABC):
 
     kernel: Kernel | None
     noise: float
+    inference: str = "regression"
     levels: int | None
     binning: str
     solver: str
@@ -53,6 +60,8 @@ class GaussianProcess(BaseEstimator, ABC):
     kernel_: Any
     noise_: float
     tuning_: Tuning
+    changes_: tuple[float, ...]
+    _sites: Sites
     _codes: Codes
     _tops: Array
     _weight: Array | None
@@ -66,7 +75,12 @@ class GaussianProcess(BaseEstimator, ABC):
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
         check_choice("variance", self.variance, METHODS)
         check_count("variance_rank", self.variance_rank, "The default is 128.")
-        check_tune(self.tune)
+        check_choice("inference", self.inference, INFERENCES)
+        if check_tune(self.tune) is not None and self.inference != "regression":
+            raise InvalidParameter(
+                f'`tune` learns from label regression, and `inference` is "{self.inference}". Tune a model with '
+                'inference="regression" first, and pass its `kernel_` here.'
+            )
         kernel = HIK() if self.kernel is None else self.kernel
         if not isinstance(kernel, Kernel):
             raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
@@ -182,33 +196,49 @@ class GaussianProcess(BaseEstimator, ABC):
     def _solve(
         self, Y: Array, weight: Array | None, submatrix: Callable[[Array], Array], start: Array | None = None
     ) -> Posterior:
-        operator, noise = self._operator(), self._noise_diagonal(Y, weight)
-        posterior = solve(
-            operator,
-            noise,
-            Y,
-            submatrix=submatrix,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            rng=self._rng(),
-            start=start,
-        )
-        self._noise, self._posterior = noise, posterior
+        operator = self._operator()
+        sites, posterior = self._infer(operator, Y, weight, submatrix, start)
+        self._sites, self._posterior, self.changes_ = sites, posterior, sites.changes
         self.n_iter_ = max(posterior.iterations, 1)
         self.residual_ = float(posterior.residual.max(initial=0.0))
-        self.converged_ = posterior.converged
+        self.converged_ = posterior.converged and sites.converged
         doubt.forget(self)
         hik = isinstance(operator, Intersection)
-        self.variance_method_ = choose(self.variance, hik, len(noise), len(posterior.factors))
+        self.variance_method_ = choose(self.variance, hik, len(Y), len(posterior.factors))
         self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None
         return posterior
+
+    def _infer(
+        self,
+        K: Operator,
+        Y: Array,
+        weight: Array | None,
+        submatrix: Callable[[Array], Array],
+        start: Array | None,
+    ) -> tuple[Sites, Posterior]:
+        """The likelihood as Gaussians, and the posterior under them."""
+        seed = check_random_state(self.random_state).randint(2**31)
+
+        def solved(noise: Array, targets: Array, guess: Array | None) -> Posterior:
+            rng = np.random.default_rng(seed)
+            options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter}
+            return solve(K, noise, targets, submatrix=submatrix, rng=rng, start=guess, **options)
+
+        if self.inference == "regression":
+            noise = self._noise_diagonal(Y, weight)
+            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), solved(noise, Y, start)
+        find = laplace if self.inference == "laplace" else ep
+        return find(K.diag(), Y, self._noise_diagonal(Y, None), solved, weight)
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""
         if self.tables_ is not None:
             return self._walk(self.tables_, X)
-        return np.asarray(self.kernel_(X.astype(np.float64), self._X) @ self._posterior.alpha)
+        parts = [
+            self.kernel_(X[rows].astype(np.float64), self._X) @ self._posterior.alpha
+            for rows in gen_batches(X.shape[0], max(1, AT_ONCE // self._X.shape[0]))
+        ]
+        return np.concatenate(parts)
 
     def _walk(self, tables: PiecewiseTables | GridTables, X: Any) -> Array:
         return tables.walk(
@@ -218,6 +248,8 @@ class GaussianProcess(BaseEstimator, ABC):
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
 
+        With inference="laplace" or "ep" it is that approximation of it, for the cumulative-Gaussian likelihood.
+
         "exact" factorises the matrix; "stochastic" estimates it from products and says its standard error; "bound" is
         below it, by the upper bound of the determinant of H §5.2; "auto" is exact up to 2,048 examples. Compare kernels
         on the same labels only.
@@ -225,11 +257,11 @@ class GaussianProcess(BaseEstimator, ABC):
         check_is_fitted(self)
         if not hasattr(self, "_posterior"):
             raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
-        rng = self._rng()
-        Y, alpha = self._evidence_targets(), self._posterior.alpha
-        return log_marginal_likelihood(
-            self._operator(), self._noise, Y, alpha, method=method, rng=rng, weight=self._weight
+        sites, alpha = self._sites, self._posterior.alpha
+        found = log_marginal_likelihood(
+            self._operator(), sites.noise, sites.targets, alpha, method=method, rng=self._rng()
         )
+        return replace(found, value=found.value + sites.log_norm)
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)
@@ -245,10 +277,6 @@ class GaussianProcess(BaseEstimator, ABC):
         dims = level_dims(operator.starts) % self.n_features_in_
         found = np.bincount(dims, operator.level_sums(weight) * operator.levels, self.n_features_in_)
         return np.asarray(found / (found.sum() or 1.0))
-
-    @abstractmethod
-    def _evidence_targets(self) -> Array:  # (n, m)
-        """What the posterior was solved for."""
 
     def quantized(self, bins: int = 256) -> Self:
         """This fitted model with its mean read off `bins` even steps a dimension: faster and slightly coarser."""

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_rows
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
@@ -18,7 +18,7 @@ from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
-from saccade.scores.probability import class_means, fit_sharpness, probabilities
+from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
 
 
 class GPClassifier(ClassifierMixin, GaussianProcess):
@@ -27,12 +27,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     Each class is one regression on labels ±1 with a shared kernel; two classes share one. Probabilities are the softmax
     of the latent means, sharpened by what the closed-form leave-one-out predictions deserve, so no example is held out.
 
+    With `inference="laplace"` or `"ep"` a label is the sign of f plus noise: p(y | f) = Φ(y f/σ) instead of a Gaussian
+    around ±1. Examples far on the right side pull no more, and decisions μ/√(v + σ²) weigh the doubt v about f.
+
     Parameters
     ----------
     kernel : Kernel, default HIK()
         HIK kernels train in O(non-zeros) an iteration and predict from tables; any other kernel uses dense algebra.
     noise : float
-        σ², the label noise, in units of the mean self-similarity when the kernel's scale is "auto".
+        σ², the label noise, in units of the mean self-similarity when the kernel's scale is "auto".     inference : "regression", "laplace" or "ep"
+        "ep" finds better variances and evidence than "laplace" and takes several times as long. `changes_` records how
+        far the latent values still moved in each step.
     levels : int from 2 to 255, or None
         None is exact. 255 levels a dimension take one byte a value: for large n.
     binning : "quantile" or "width"
@@ -69,6 +74,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
+        inference: str = "regression",
         levels: int | None = None,
         binning: str = "quantile",
         balanced: bool = False,
@@ -82,6 +88,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     ) -> None:
         self.kernel = kernel
         self.noise = noise
+        self.inference = inference
         self.levels = levels
         self.binning = binning
         self.balanced = balanced
@@ -166,9 +173,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             return np.where(self._label == 1, 1.0, -1.0)[:, None]
         return np.where(self._label[:, None] == np.arange(M), 1.0, -1.0)
 
-    def _evidence_targets(self) -> Array:
-        return self._targets()
-
     def _losses(self, Y: Array) -> Losses:
         return class_losses(self._label, self._weight)
 
@@ -180,25 +184,44 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         positive = np.average(Y > 0, axis=0, weights=weight)
         return noise * 2.0 * np.where(Y > 0, positive, 1.0 - positive)
 
+    def _check_parameters(self) -> Kernel:
+        kernel = super()._check_parameters()
+        if self.inference != "regression" and self.variance is None:
+            raise InvalidParameter(
+                f'Decisions with inference="{self.inference}" need the variance, and `variance` is None. '
+                'Use variance="auto".'
+            )
+        return kernel
+
     def _calibrate(self, posterior: Posterior) -> None:
-        mean, _ = leave_one_out(self._targets(), posterior.alpha, posterior.inverse_diagonal, self._noise, self._weight)
+        sites = self._sites
+        mean, variance = leave_one_out(
+            sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
+        )
+        if self.inference != "regression":
+            mean = surety(mean, variance, self.noise_)
         self.sharpness_ = fit_sharpness(mean, self._label, self._weight)
         self.leave_one_out_decision_ = mean[:, 0] if mean.shape[1] == 1 else mean
 
     def decision_function(self, X: Any) -> Array:
-        """The latent mean k*ᵀα: (n,) for two classes, (n, M) for more."""
-        mean = self._checked_mean(X)
-        return mean[:, 0] if mean.shape[1] == 1 else mean
+        """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
+        decision = self._decision(X)
+        return decision[:, 0] if decision.shape[1] == 1 else decision
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest latent mean."""
-        best = class_means(self._checked_mean(X)).argmax(axis=1)
+        """The class that decides for itself most."""
+        best = class_means(self._decision(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
         """Calibrated class probabilities (n, M), columns as in `classes_`."""
-        mean = self._checked_mean(X)
-        return probabilities(mean, self.sharpness_)
+        return probabilities(self._decision(X), self.sharpness_)
+
+    def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        mean = self._mean(X)
+        return mean if self.inference == "regression" else surety(mean, doubt.variance(self, X), self.noise_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
@@ -206,9 +229,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         With `balanced` each class has its own noise: "exact" and "diagonal" then give a variance a class, and the
         others one that bounds them all.
         """
-        mean = self.decision_function(X)
-        variance = doubt.variance(self, check_rows(self, X, reset=False))
-        return mean, variance[:, 0] if variance.shape[1] == 1 else variance
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        mean, variance = self._mean(X), doubt.variance(self, X)
+        return mean[:, 0] if mean.shape[1] == 1 else mean, variance[:, 0] if variance.shape[1] == 1 else variance
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
@@ -216,12 +240,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
         """
         check_is_fitted(self)
-        drawn = doubt.sample(self, check_rows(self, X, reset=False), self._evidence_targets, n_samples, random_state)
+        drawn = doubt.sample(self, check_rows(self, X, reset=False), n_samples, random_state)
         return drawn[:, 0] if drawn.shape[1] == 1 else drawn
-
-    def _checked_mean(self, X: Any) -> Array:
-        check_is_fitted(self)
-        return self._mean(check_rows(self, X, reset=False))
 
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables; `saccade.load` reads it.

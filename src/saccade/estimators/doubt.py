@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,9 +50,11 @@ def variance_tables(model: Any) -> NormTables | RoughTables:
         K = _examples(model).K
         assert isinstance(K, Intersection)
         if model.variance_method_ == "rough":
-            model.variance_tables_ = rough_tables(K, model._noise)
+            model.variance_tables_ = rough_tables(K, model._sites.noise)
         else:
-            model.variance_tables_ = norm_tables(K, low_rank(K, model._noise, model.variance_rank, model._rng()).W)
+            model.variance_tables_ = norm_tables(
+                K, low_rank(K, model._sites.noise, model.variance_rank, model._rng()).W
+            )
     tables: NormTables | RoughTables = model.variance_tables_
     return tables
 
@@ -71,7 +72,6 @@ def covariances(
 def sample(
     model: Any,
     X: Any,  # (b, d), checked
-    targets: Callable[[], Array],  # (n, m): what the posterior was solved for
     count: Any,
     random_state: Any,
 ) -> Array:  # (b, m, count)
@@ -90,7 +90,7 @@ def sample(
         return solve_cg(trained.K, trained.noise[:, [j]], B, tol=trained.tol, max_iter=trained.max_iter).x
 
     train, new = model.kernel_.features(_train_rows(model)), model.kernel_.features(X)
-    return sample_intersection(trained.K, train, new, trained.noise, targets(), solve, count, rng)
+    return sample_intersection(trained.K, train, new, trained.noise, model._sites.targets, solve, count, rng)
 
 
 def forget(model: Any) -> None:
@@ -118,7 +118,7 @@ def _examples(model: Any) -> Trained:
         raise InvalidInput(
             "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
         )
-    return Trained(model._operator(), model._noise, model._posterior.factors, model.tol, model.max_iter)
+    return Trained(model._operator(), model._sites.noise, model._posterior.factors, model.tol, model.max_iter)
 
 
 def _train_rows(model: Any) -> Any:

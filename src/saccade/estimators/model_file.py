@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from saccade._core import model_file
-from saccade._core.checks import check_positive
+from saccade._core.checks import check_choice, check_positive
 from saccade._core.errors import ModelFileError
 from saccade.estimators.doubt import variance_tables
 from saccade.inference.eigenvalue_bounds import Rough, RoughTables
+from saccade.inference.sites import METHODS as INFERENCES
 from saccade.kernels import HIK, Exponential, Monotone, Power, Weights
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables
@@ -128,6 +129,7 @@ def _read_classes(model: Any, header: dict[str, Any]) -> int:
     M = model.classes_.size
     if model.classes_.ndim != 1 or M < 2 or not np.array_equal(np.unique(model.classes_), model.classes_):
         raise ValueError("classes are not two or more in ascending order")
+    check_choice("inference", model.inference, INFERENCES)
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
     return 1 if M == 2 else int(M)
 

@@ -107,10 +107,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def _losses(self, Y: Array) -> Losses:
         return density_losses(Y, self._weight)
 
-    def _evidence_targets(self) -> Array:
-        """Targets of mean 0 and variance 1, as the fit scales them: the evidence is that of the scaled targets."""
-        return self._normalised()
-
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.
 
@@ -137,7 +133,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        drawn = doubt.sample(self, X, self._evidence_targets, n_samples, random_state)
+        drawn = doubt.sample(self, X, n_samples, random_state)
         drawn = drawn * self._scale[:, None] + self._offset[:, None]
         return np.asarray(drawn[:, 0] if self._flat else drawn)
 

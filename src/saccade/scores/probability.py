@@ -25,6 +25,15 @@ def probabilities(
     return np.asarray(softmax(sharpness * class_means(mean), axis=1))
 
 
+def surety(
+    mean: Array,  # (n, m)
+    variance: Array,  # (n, 1) or (n, m): of the latent f
+    noise: float,
+) -> Array:  # (n, m)
+    """μ/√(σ² + noise): with the cumulative-Gaussian likelihood, p(y = 1) is Φ of it."""
+    return np.asarray(mean / np.sqrt(variance + noise))
+
+
 def fit_sharpness(
     mean: Array,  # (n, 1) or (n, M): leave-one-out means
     label: Array,  # (n,) class numbers

@@ -1,0 +1,47 @@
+"""A likelihood written as Gaussians of the latent values: what every inference ends with.
+
+Regression, Laplace and EP all approximate p(y_i | f_i) by Z_i N(f_i; t_i, N_i). The posterior is then that of a
+regression on targets t with noise N, so tables, variances, leave-one-out and samples serve all three, and
+
+    log p(y) = Σ_i log Z_i + log N(t; 0, K + N).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade.inference.regression import Posterior
+
+Array = np.ndarray[Any, np.dtype[Any]]
+METHODS = ("regression", "laplace", "ep")
+FLATTEST = 1e8  # noise of a site, in units of the prior variance, beyond which it says nothing
+Solve = Callable[[Array, Array, Array | None], Posterior]  # noise (n, m), targets (n, m), first guess of α
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Targets and noise of the Gaussians that stand for the likelihood, and how they were found."""
+
+    targets: Array  # (n, m)
+    noise: Array  # (n, 1) or (n, m)
+    log_norm: float = 0.0  # Σ log Z over all examples and columns
+    changes: tuple[float, ...] = ()  # of the latent values, a step each
+    converged: bool = True
+
+
+def flattest(
+    prior: Array,  # (n,): the diagonal of K
+) -> float:
+    """The largest noise of a site: its factor of the likelihood is flat already."""
+    return FLATTEST * max(float(prior.max(initial=0.0)), 1.0)
+
+
+def log_gaussian(
+    x: Array,
+    mean: Array,
+    variance: Array,
+) -> Array:
+    """log N(x; mean, variance)."""
+    return np.asarray(-0.5 * (np.square(x - mean) / variance + np.log(2.0 * np.pi * variance)))

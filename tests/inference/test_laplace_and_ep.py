@@ -1,0 +1,253 @@
+"""Laplace and EP against the textbook: a general optimiser, sites one at a time, and integrals done numerically."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import multivariate_normal, norm
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade import GPClassifier
+from saccade._core.errors import InvalidParameter
+from saccade.inference.ep import ep
+from saccade.inference.laplace import laplace
+from saccade.inference.probit import log_average
+from saccade.inference.regression import Posterior, solve
+from saccade.inference.sites import Sites
+from saccade.kernels import HIK, RBF
+from saccade.operators.base import Dense
+from saccade.operators.codes import encode
+from saccade.operators.intersection import intersection
+from tests.operators.histograms import histograms
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def infer(find: Any, K: Array, Y: Array, noise: float = 1.0, **options: Any) -> tuple[Sites, Posterior]:
+    def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+        return solve(Dense(K), width, targets, submatrix=lambda r: K[np.ix_(r, r)], rng=np.random.default_rng(0))
+
+    return find(K.diagonal().copy(), Y, np.full((len(Y), 1), noise), solved, **options)
+
+
+def evidence(K: Array, sites: Sites) -> float:
+    gauss = [
+        multivariate_normal.logpdf(t, cov=K + np.diag(n)) for t, n in zip(sites.targets.T, sites.noise.T, strict=True)
+    ]
+    return sites.log_norm + float(np.sum(gauss))
+
+
+def problem(n: int = 12, seed: int = 0, amplitude: float = 3.0) -> tuple[Array, Array]:
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 2))
+    y = np.where(X[:, 0] + 0.3 * rng.standard_normal(n) > 0.5, 1.0, -1.0)
+    return RBF(0.4, amplitude=amplitude)(X) + 1e-6 * np.eye(n), y[:, None]
+
+
+@given(st.floats(-30, 30), st.floats(1e-3, 1e3), st.sampled_from([-1.0, 1.0]))
+def test_slopes_of_the_averaged_likelihood(mean: float, variance: float, y: float) -> None:
+    step = 1e-4 * np.sqrt(variance)
+
+    def value(m: float) -> tuple[float, float, float]:
+        return tuple(float(v[0]) for v in log_average(np.array([y]), np.array([m]), np.array([variance])))
+
+    (low, down, _), (v, slope, curvature), (high, up, _) = value(mean - step), value(mean), value(mean + step)
+    assert v == pytest.approx(log_ndtr(y * mean / np.sqrt(variance)), rel=1e-12)
+    scale = 1.0 / np.sqrt(variance)
+    assert slope == pytest.approx((high - low) / (2 * step), rel=1e-4, abs=1e-6 * scale * (1 + abs(v)))
+    assert curvature == pytest.approx((down - up) / (2 * step), rel=1e-4, abs=1e-6 * scale**2)
+    assert 0.0 <= curvature <= 1.0 / variance * (1 + 1e-9)
+
+
+def test_far_on_the_wrong_side_nothing_overflows() -> None:
+    z = np.array([-1e8, -1e4, 1e4, 1e8])
+    for part in log_average(np.ones(4), z, np.ones(4)):
+        assert np.isfinite(part).all()
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+def test_laplace_finds_the_mode_and_the_textbook_evidence(noise: float) -> None:
+    K, Y = problem()
+    sites, posterior = infer(laplace, K, Y, noise)
+    L = np.linalg.cholesky(K)
+
+    def loss(v: Array) -> float:
+        return -float(log_ndtr(Y[:, 0] * (L @ v) / np.sqrt(noise)).sum()) + 0.5 * float(v @ v)
+
+    f = L @ minimize(loss, np.zeros(len(Y)), options={"gtol": 1e-9}).x
+    np.testing.assert_allclose((K @ posterior.alpha)[:, 0], f, atol=1e-5)
+    r = norm.pdf(f / noise**0.5) / ndtr(Y[:, 0] * f / noise**0.5)
+    W = r * (Y[:, 0] * f / noise**0.5 + r) / noise
+    B = np.eye(len(Y)) + np.sqrt(W)[:, None] * K * np.sqrt(W)
+    textbook = -0.5 * f @ np.linalg.solve(K, f) + log_ndtr(Y[:, 0] * f / noise**0.5).sum()
+    textbook -= 0.5 * np.linalg.slogdet(B)[1]
+    assert evidence(K, sites) == pytest.approx(textbook, abs=1e-5)
+    assert sites.converged
+    assert sites.changes[-1] < sites.changes[0]
+
+
+def one_at_a_time(K: Array, y: Array, noise: float, sweeps: int = 60) -> tuple[Array, Array, float]:
+    """EP as textbooks have it: site after site, with the whole posterior refreshed in between."""
+    n = len(y)
+    tau, nu = np.zeros(n), np.zeros(n)
+    for _ in range(sweeps):
+        for i in range(n):
+            Sigma = np.linalg.inv(np.linalg.inv(K) + np.diag(tau))
+            mu = Sigma @ nu
+            tau_c, nu_c = 1 / Sigma[i, i] - tau[i], mu[i] / Sigma[i, i] - nu[i]
+            m, v = nu_c / tau_c, 1 / tau_c
+            z = y[i] * m / np.sqrt(noise + v)
+            r = norm.pdf(z) / ndtr(z)
+            hat_m = m + y[i] * v * r / np.sqrt(noise + v)
+            hat_v = v - v**2 * r * (z + r) / (noise + v)
+            tau[i], nu[i] = 1 / hat_v - tau_c, hat_m / hat_v - nu_c
+    Sigma = np.linalg.inv(np.linalg.inv(K) + np.diag(tau))
+    mu = Sigma @ nu
+    v = 1 / (1 / Sigma.diagonal() - tau)
+    m = v * (mu / Sigma.diagonal() - nu)
+    t, s2 = nu / tau, 1 / tau
+    log_z = log_ndtr(y * m / np.sqrt(noise + v)).sum()
+    log_z += 0.5 * np.log(v + s2).sum() + ((m - t) ** 2 / (2 * (v + s2))).sum()
+    S = K + np.diag(s2)
+    log_z -= 0.5 * np.linalg.slogdet(S)[1] + 0.5 * t @ np.linalg.solve(S, t)
+    return mu, Sigma.diagonal(), float(log_z)
+
+
+@pytest.mark.parametrize("noise", [1.0, 0.1])
+def test_ep_is_that_of_textbooks(noise: float) -> None:
+    K, Y = problem()
+    sites, posterior = infer(ep, K, Y, noise)
+    mu, variance, log_z = one_at_a_time(K, Y[:, 0], noise)
+    np.testing.assert_allclose((K @ posterior.alpha)[:, 0], mu, atol=1e-4)
+    S = K + np.diag(sites.noise[:, 0])
+    np.testing.assert_allclose((K - K @ np.linalg.solve(S, K)).diagonal(), variance, atol=1e-4)
+    assert evidence(K, sites) == pytest.approx(log_z, abs=1e-5)
+    assert sites.converged
+
+
+def test_one_example_is_exact_with_ep() -> None:
+    K, y = np.array([[2.0]]), np.array([[1.0]])
+    sites, posterior = infer(ep, K, y)
+    assert evidence(K, sites) == pytest.approx(np.log(0.5), abs=1e-12)
+    f = np.linspace(-12, 12, 20001)
+    p = norm.pdf(f, scale=np.sqrt(2.0)) * ndtr(f)
+    p /= p.sum()
+    assert K[0, 0] * posterior.alpha[0, 0] == pytest.approx(p @ f, abs=1e-6)
+    assert 2.0 - 4.0 / (2.0 + sites.noise[0, 0]) == pytest.approx(p @ f**2 - (p @ f) ** 2, abs=1e-6)
+
+
+@pytest.mark.parametrize(("find", "near"), [(ep, 5e-3), (laplace, 0.1)])
+def test_two_examples_against_the_integral(find: Any, near: float) -> None:
+    K, Y = np.array([[2.0, 1.2], [1.2, 2.0]]), np.array([[1.0], [-1.0]])
+    sites, _ = infer(find, K, Y)
+    x, w = np.polynomial.hermite_e.hermegauss(80)
+    L = np.linalg.cholesky(K)
+    a, b = np.meshgrid(x, x, indexing="ij")
+    f = np.tensordot(L, np.stack([a, b]), axes=1)
+    truth = np.log((np.outer(w, w) * ndtr(f[0]) * ndtr(-f[1])).sum() / (2 * np.pi))
+    assert evidence(K, sites) == pytest.approx(truth, abs=near)
+
+
+@pytest.mark.parametrize("find", [laplace, ep])
+def test_a_weight_is_as_good_as_copies(find: Any) -> None:
+    K, Y = problem(8)
+    copies = np.array([1, 3, 1, 2, 1, 1, 4, 1])
+    again = np.repeat(np.arange(8), copies)
+    one, first = infer(find, K, Y, weight=copies.astype(float))
+    other, second = infer(find, K[np.ix_(again, again)], Y[again])
+    np.testing.assert_allclose(K @ first.alpha, (K[:, again] @ second.alpha), atol=3e-4)
+    assert evidence(K, one) == pytest.approx(evidence(K[np.ix_(again, again)], other), abs=1e-3)
+
+
+@pytest.mark.parametrize("find", [laplace, ep])
+def test_only_the_ratio_of_kernel_and_noise_counts(find: Any) -> None:
+    K, Y = problem()
+    one, other = infer(find, K, Y, 1.0), infer(find, 7.0 * K, Y, 7.0)
+    assert evidence(K, one[0]) == pytest.approx(evidence(7.0 * K, other[0]), abs=1e-4)
+
+
+@pytest.mark.parametrize("find", [laplace, ep])
+def test_columns_are_separate_problems(find: Any) -> None:
+    K, Y = problem()
+    both = np.hstack([Y, np.ones_like(Y)])
+    _, together = infer(find, K, both)
+    for j in range(2):
+        _, alone = infer(find, K, both[:, [j]])
+        np.testing.assert_allclose(together.alpha[:, [j]], alone.alpha, atol=1e-4)
+
+
+@settings(max_examples=25)
+@given(X=histograms(), find=st.sampled_from([laplace, ep]), scale=st.sampled_from([1e-3, 1.0, 1e4]))
+def test_awkward_histograms_of_one_class(X: Array, find: Any, scale: float) -> None:
+    K = HIK(scale=scale)(X)
+    sites, posterior = infer(find, K, np.ones((len(X), 1)))
+    assert np.isfinite(sites.targets).all()
+    assert (sites.noise > 0).all()
+    assert np.isfinite(posterior.alpha).all()
+    assert (K @ posterior.alpha >= -1e-6 * scale).all()
+    assert sites.converged
+
+
+def test_conjugate_gradients_find_the_same_mode() -> None:
+    X, y = load_digits(return_X_y=True)
+    X, Y = X[:400] / 16.0, np.where(y[:400] % 2, 1.0, -1.0)[:, None]
+    kernel = HIK().fit(X)
+    operator = intersection(encode(X), kernel.levels)
+
+    def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+        few = {"solver": "cg", "tol": 1e-7, "start": start, "rng": np.random.default_rng(0)}
+        return solve(operator, width, targets, submatrix=lambda r: kernel(X[r]), **few)
+
+    K = kernel(X)
+    _, fast = laplace(operator.diag(), Y, np.full((400, 1), 0.1), solved)
+    _, slow = infer(laplace, K, Y, 0.1)
+    np.testing.assert_allclose(K @ fast.alpha, K @ slow.alpha, atol=1e-4)
+
+
+def test_ep_that_is_stopped_warns_and_keeps_what_it_has() -> None:
+    K, Y = problem()
+    with pytest.warns(ConvergenceWarning, match="after 2 sweeps.*Raise `noise`"):
+        sites, posterior = infer(ep, K, Y, 0.1, sweeps=2)
+    assert not sites.converged
+    assert np.isfinite(posterior.alpha).all()
+    with pytest.warns(ConvergenceWarning, match="after 1 steps"):
+        infer(laplace, K, Y, 0.1, steps=1)
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+def test_the_classifier_decides_with_doubt(inference: str) -> None:
+    X, y = load_digits(return_X_y=True)
+    model = GPClassifier(inference=inference).fit(X[:300], y[:300])
+    assert model.score(X[300:900], y[300:900]) > GPClassifier().fit(X[:300], y[:300]).score(X[300:900], y[300:900])
+    mean, variance = model.latent_mean_and_variance(X[300:310])
+    np.testing.assert_allclose(model.decision_function(X[300:310]), mean / np.sqrt(variance + 0.1))
+    assert (np.sort(model.predict_proba(X[300:900]).argmax(1)) == np.sort(model.predict(X[300:900]))).all()
+    assert model.changes_[-1] < model.changes_[0]
+    draws = model.sample_latent(X[300:303], 400, random_state=0)
+    np.testing.assert_allclose(draws.mean(axis=2), mean[:3], atol=0.25)
+
+
+def test_the_classifier_s_evidence_is_the_textbook_s() -> None:
+    X, y = load_digits(n_class=2, return_X_y=True)
+    model = GPClassifier(RBF(30.0), inference="ep", noise=1.0).fit(X[:12], y[:12])
+    K = RBF(30.0)(X[:12])
+    assert model.log_marginal_likelihood().value == pytest.approx(
+        one_at_a_time(K, np.where(y[:12] == 1, 1.0, -1.0), 1.0)[2], abs=1e-4
+    )
+
+
+def test_what_does_not_go_together_is_told() -> None:
+    X, y = load_digits(n_class=2, return_X_y=True)
+    with pytest.raises(InvalidParameter, match="`tune` learns from label regression"):
+        GPClassifier(inference="ep", tune="gradient").fit(X, y)
+    with pytest.raises(InvalidParameter, match="need the variance"):
+        GPClassifier(inference="laplace", variance=None).fit(X, y)
+    with pytest.raises(InvalidParameter, match="`inference` must be one of"):
+        GPClassifier(inference="vb").fit(X, y)
