@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
                 "fit, s": fit,
                 "GB beyond input": peak / 1e9,
                 "iterations": model.n_iter_,
-                "rank": model._posterior.rank,
+                "rank": model.rank_,
                 "residual": model.residual_,
                 "accuracy": float((P.argmax(axis=1) == truth).mean()),
                 "mean confidence": float(P.max(axis=1).mean()),

@@ -138,19 +138,13 @@ def solve(method: str, p: Problem, clock: Clock, max_iter: int = 10**7) -> Any:
 
 
 def kernel_rows(X: Any) -> Callable[[Any], Any]:
-    """Kernel values computed on the fly, with the compiled loop for dense blocks."""
-    import numpy as np
+    """Kernel values computed on the fly, with the compiled loop for blocks."""
+    import scipy.sparse as sp
 
-    from saccade._core.threads import share, thread_count
-    from saccade.operators import loops
+    from saccade.operators.block import intersections
 
-    def rows(some: Any) -> Any:
-        Z = X[some]
-        out = np.zeros((len(X), len(some)))
-        share(lambda _, a, b: loops.block_dense(X, Z, a, b, out), len(X), thread_count())
-        return out.T
-
-    return rows
+    S = sp.csr_matrix(X)
+    return lambda some: intersections(S, S[some]).T
 
 
 def warm_up() -> None:

@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from saccade.estimators.classifier import GPClassifier
     from saccade.estimators.display import RelevanceDisplay, TuningDisplay
     from saccade.estimators.model_file import load
+    from saccade.estimators.one_class import OneClassGP
     from saccade.estimators.regressor import GPRegressor
+    from saccade.estimators.svdd import SVDD
     from saccade.inference.tune import Tune
 
 __version__ = "0.1.0"
-__all__ = ["GPClassifier", "GPRegressor", "RelevanceDisplay", "Tune", "TuningDisplay", "load"]
+__all__ = ["SVDD", "GPClassifier", "GPRegressor", "OneClassGP", "RelevanceDisplay", "Tune", "TuningDisplay", "load"]
 
 # scikit-learn takes seconds to load, and `saccade --help` needs none of it.
 __getattr__, __dir__ = lazy_names(
@@ -20,7 +22,9 @@ __getattr__, __dir__ = lazy_names(
     {
         "GPClassifier": "estimators.classifier",
         "GPRegressor": "estimators.regressor",
+        "OneClassGP": "estimators.one_class",
         "RelevanceDisplay": "estimators.display",
+        "SVDD": "estimators.svdd",
         "Tune": "inference.tune",
         "TuningDisplay": "estimators.display",
         "load": "estimators.model_file",

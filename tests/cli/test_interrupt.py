@@ -61,10 +61,14 @@ main()
 """
 
 
-@pytest.mark.parametrize("command", ["fit", "predict"])
+@pytest.mark.parametrize("command", ["fit", "predict", "novelty"])
 def test_while_the_file_is_written(command: str, tmp_path: Path, model: Path, data: Any) -> None:
     np.savez(tmp_path / "a.npz", X=data.X, y=data.y)
-    arguments = ["fit", "a.npz", "m"] if command == "fit" else ["predict", model.name, "a.npz", "--out", "m"]
+    arguments = {
+        "fit": ["fit", "a.npz", "m"],
+        "predict": ["predict", model.name, "a.npz", "--out", "m"],
+        "novelty": ["novelty", "a.npz", "a.npz", "--out", "m"],
+    }[command]
     run = subprocess.run(
         [sys.executable, "-c", WHILE_WRITING, *arguments],
         capture_output=True,

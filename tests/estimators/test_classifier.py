@@ -266,7 +266,7 @@ def test_one_outlier_among_the_values() -> None:
     y = (X[:, 0] > 0.5).astype(int)
     model = GPClassifier(HIK(scale=1.0), noise=0.01).fit(X, y)
     k = np.minimum(X[:, None], X[None]).sum(axis=2)
-    np.testing.assert_allclose(model.decision_function(X), (k @ model._posterior.alpha)[:, 0], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.decision_function(X), (k @ model._alpha)[:, 0], rtol=1e-6, atol=1e-6)
 
 
 def test_labels_of_partial_fit_keep_their_length_and_kind(digits: Any) -> None:

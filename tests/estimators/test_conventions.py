@@ -4,8 +4,8 @@ from typing import Any
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from saccade import GPClassifier, GPRegressor, Tune
-from saccade.kernels import HIK, RBF, Power
+from saccade import GPClassifier, GPRegressor, OneClassGP, Tune
+from saccade.kernels import HIK, RBF, GeneralizedRBF, Power
 
 ESTIMATORS = [
     GPClassifier(),
@@ -13,8 +13,14 @@ ESTIMATORS = [
     GPClassifier(levels=255, balanced=True),
     GPClassifier(RBF(length_scale=3.0)),
     GPClassifier(HIK(Power(1.0)), tune=Tune(objective="evidence", max_evaluations=3)),
+    GPClassifier(inference="laplace"),
+    GPClassifier(inference="ep"),
     GPRegressor(),
     GPRegressor(HIK(Power(0.5)), solver="cg", tol=1e-9),
+    OneClassGP(),
+    OneClassGP(GeneralizedRBF(HIK(), "auto"), inference="laplace", measure="probability"),
+    OneClassGP(approximation="lowrank", measure="ratio"),
+    OneClassGP(RBF(3.0), approximation="diagonal", measure="mean"),
 ]
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import codes, coding, loops, moments, reference
+from saccade.operators import block, codes, coding, loops, moments, reference
 from tests.operators.histograms import Array, columns, encoded, histograms
 from tests.tolerances import assert_close
 
@@ -24,7 +24,12 @@ by_lanes = pytest.mark.parametrize("lanes", [1, 4])
 by_layout = pytest.mark.parametrize("layout", ["dense blocks", "sparse blocks"])
 few = settings(max_examples=25)
 cuts = st.floats(0.0, 1.0)
-SCRATCH = {"sorted_product_one": {"A", "B"}, "sorted_product": {"C"}, "sorted_moments": {"A", "B"}}
+SCRATCH = {
+    "sorted_product_one": {"A", "B"},
+    "sorted_product": {"C"},
+    "sorted_moments": {"A", "B"},
+    "intersect": {"panel", "sums"},
+}
 NO_NUMBER = np.nan  # what scratch holds before: it must not matter
 
 
@@ -313,6 +318,16 @@ def test_walk_squares(dtype: type, lanes: int, data: st.DataObject, cut: float, 
     assert_close(out, expected)
 
 
+@few
+@given(n=st.integers(0, 13), b=st.sampled_from([0, 1, 5, 511, 512, 1300]), cut=cuts)
+def test_weighted_squares(n: int, b: int, cut: float) -> None:
+    K, weight, out = columns(n, b), columns(n, 1, seed=1)[:, 0], columns(b, 1, seed=2)[:, 0]
+    expected = out.copy()
+    in_two(lambda first, last: loops.weighted_squares(K, weight, first, last, out), b, cut)
+    reference.weighted_squares(K, weight, 0, b, expected)
+    assert_close(out, expected)
+
+
 @by_dtype
 @by_lanes
 @few
@@ -331,13 +346,35 @@ def csr(S: Any) -> tuple[Array, Array, Array]:
     return S.indptr, S.indices, S.data
 
 
+# ---------------------------------------------------------------- dense blocks
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+@few
+@given(data=st.data(), cut=cuts, dims=st.integers(1, 7), upper=st.booleans())
+def test_intersect(lanes: int, data: st.DataObject, cut: float, dims: int, upper: bool) -> None:
+    """Panels that the rows do not fill, of fewer dimensions than there are, and rows that only one side has wide."""
+    X = sp.csr_matrix(data.draw(histograms()))
+    Z = X if upper else sp.csr_matrix(data.draw(histograms()))
+    out = columns(X.shape[0], Z.shape[0])
+    expected = out.copy()
+    panel, sums = np.full((dims, lanes), NO_NUMBER), np.full((1, lanes), NO_NUMBER)
+    width = max(X.shape[1], Z.shape[1])
+    given_to = (*block.cut(X, dims, width), *block.cut(Z, dims, width), upper)
+    count = -(-Z.shape[0] // lanes)
+    in_two(lambda a, b: loops.intersect(*given_to, a, b, out, panel, sums, (0,) * lanes), count, cut)
+    reference.intersect(*given_to, 0, count, expected)
+    only = np.triu if upper else np.asarray
+    assert_close(only(out), only(expected))
+
+
 @by_dtype
 @few
 @given(data=st.data(), cut=cuts)
-def test_block_dense(dtype: type, data: st.DataObject, cut: float) -> None:
-    X, Z = data.draw(histograms(dtype, dims=3)), data.draw(histograms(dtype, dims=3))
-    out = columns(len(X), len(Z))
-    expected = out.copy()
-    in_two(lambda a, b: loops.block_dense(X, Z, a, b, out), len(X), cut)
-    reference.block_dense(X, Z, 0, len(X), expected)
-    assert_close(out, expected, dtype)
+def test_to_rows(dtype: type, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms(dtype))
+    indptr = np.append(0, np.cumsum(np.count_nonzero(X, axis=1))).astype(np.int32)
+    found, expected = (np.full((2, indptr[-1]), NO_NUMBER) for _ in range(2))
+    in_two(lambda a, b: coding.to_rows(X, indptr, a, b, *found), len(X), cut)
+    reference.to_rows(X, indptr, 0, len(X), *expected)
+    np.testing.assert_array_equal(found, expected)

@@ -32,6 +32,13 @@ def check_count(name: str, value: object, remedy: str) -> int:
     raise InvalidParameter(f"`{name}` must be a whole number from 1 on, got {value!r}. {remedy}")
 
 
+def check_share(name: str, value: object, most: float, remedy: str) -> float:
+    """The value as a float from 0 to `most`, or an error as above."""
+    if is_number(value) and 0.0 <= float(value) <= most:
+        return float(value)
+    raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {value!r}. {remedy}")
+
+
 def check_noise(value: Any) -> float:
     return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import fit, info, predict, say
+from saccade.cli import fit, info, novelty, predict, say
 
 __all__ = ["app", "main"]
 
@@ -70,11 +70,16 @@ def _saccade(
     saccade fit train.csv model.saccade
 
     saccade predict model.saccade new.csv --out answers.csv
+
+    Or learn what is normal, and find what is not:
+
+    saccade novelty known/ new/ --report report.html
     """
 
 
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(novelty.novelty)
 app.command()(info.info)
 
 

@@ -152,7 +152,7 @@ def classification(n: int) -> list[dict[str, Any]]:
     unit = measure.unit(test)
     model = GPClassifier(HIK(scale=1.0), noise=0.01, tol=1e-4, random_state=0).fit(train, y[:n])
     few = test[:50]
-    truth = HIK(scale=1.0)(few, train) @ model._posterior.alpha
+    truth = HIK(scale=1.0)(few, train) @ model._alpha
     rows = []
     for name, kind in (("exact", model), ("quantised, 256 steps", model.quantized())):
         time = measure.seconds(partial(kind._mean, test))
@@ -188,7 +188,7 @@ def large(n: int) -> dict[str, Any]:
         "seconds": time,
         "µs an example": time / n * 1e6,
         "iterations": model.n_iter_,
-        "rank": model._posterior.rank,
+        "rank": model.rank_,
         "residual": model.residual_,
         "GB beyond input": (measure.resident_bytes(peak=True) - before) / 1e9,
         "accuracy on 20,000": float(model.score(test, truth)),

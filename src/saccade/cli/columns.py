@@ -24,6 +24,7 @@ class Reading:
     drop: tuple[str, ...] = ()
     header: bool | None = None
     zero_based: bool = False  # svmlight
+    lenient: bool = False  # columns that are named here need not be there
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ def choose(
     wanted: tuple[str, ...] = (),  # the features of a model
 ) -> Columns:
     """Sort the columns of a table by what they are for."""
-    label = find(source, names, how.label) if how.label is not None else _usual(source, names, LABEL_NAMES, "--label")
-    id_ = find(source, names, how.id) if how.id is not None else _index(source, names)
-    taken = {label, id_, *(find(source, names, name) for name in how.drop)}
+    label = _asked(source, names, how, how.label) if how.label is not None else _label(source, names)
+    id_ = _asked(source, names, how, how.id) if how.id is not None else _index(source, names)
+    taken = {label, id_, *(_asked(source, names, how, name) for name in how.drop)}
     rest = [k for k in range(len(names)) if k not in taken]
     if not named or not wanted:
         return Columns(label, id_, tuple(rest), ())
@@ -69,6 +70,18 @@ def find(source: Path, names: list[str], column: str) -> int:
     if 1 <= abs(number) <= len(names):
         return number - 1 if number > 0 else len(names) + number
     raise InvalidInput(f"{source} has no column {column!r}; it has {listed(names)}.")
+
+
+def _asked(source: Path, names: list[str], how: Reading, column: str) -> int | None:
+    return (
+        None
+        if how.lenient and column not in names and not column.removeprefix("-").isdecimal()
+        else find(source, names, column)
+    )
+
+
+def _label(source: Path, names: list[str]) -> int | None:
+    return _usual(source, names, LABEL_NAMES, "--label")
 
 
 def _usual(source: Path, names: list[str], usual: tuple[str, ...], option: str) -> int | None:

@@ -15,29 +15,16 @@ if TYPE_CHECKING:
     from saccade.cli.read import Array, Examples
 
 CALIBRATION_BINS = 15
-VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
-VARIANCE_NODES = 128  # a dimension at most
-WIDE = 5_000  # dimensions of a picture from which its levels are few
 MANY_CLASSES = 50  # from here on numbers may be measurements
 
 
 def fit(
     data: o.Data,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
-    noise: Annotated[float, typer.Option(metavar="VARIANCE", help="Of the label noise; more is smoother.")] = 0.1,
-    power: Annotated[
-        float | None, typer.Option(metavar="ETA", help="Raise every feature to this power first; 0.5 suits counts.")
-    ] = None,
-    exponential: Annotated[
-        float | None, typer.Option(metavar="ETA", help="Bend every feature exponentially first.")
-    ] = None,
-    levels: Annotated[
-        str | None,
-        typer.Option(
-            metavar="exact|N",
-            help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
-        ),
-    ] = None,
+    noise: o.Noise = None,
+    power: o.Eta = None,
+    exponential: o.Bend = None,
+    levels: o.Levels = None,
     tune: Annotated[
         str | None,
         typer.Option(
@@ -52,10 +39,8 @@ def fit(
         float,
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
     ] = 0.0,
-    seed: Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")] = 0,
-    features: Annotated[
-        str, typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs the extra `deep`.")
-    ] = "classic",
+    seed: o.Seed = 0,
+    features: o.Features = "classic",
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = o.PIXELS,
     force: o.Force = False,
@@ -76,7 +61,8 @@ def fit(
     with say.progress():
         from saccade.cli.columns import Reading
 
-        estimator = _estimator(regression, noise, power, exponential, levels or "exact", balanced, tune, seed)
+        kernel = o.kernel(power, exponential)
+        estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed)
         if data.is_dir():
             chosen = _Seeing(features, cache, max_pixels, levels is None)
             rows = _fit_pictures(estimator, data, model, chosen, test_share, seed)
@@ -131,12 +117,8 @@ def _fit_pictures(
     watch = say.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
     seen = str(watch)
-    if how.choose_levels:
-        estimator.set_params(levels=64 if X.shape[1] <= WIDE else 16)
-    low, high = VARIANCE_RANKS
-    nodes = min(estimator.levels or VARIANCE_NODES, VARIANCE_NODES)
-    rank = min(max(VARIANCE_NUMBERS // (X.shape[1] * nodes), low), high)
-    estimator.set_params(variance="lowrank", variance_rank=rank)
+    levels = p.usual_levels(X.shape[1]) if how.choose_levels else estimator.levels
+    estimator.set_params(levels=levels, variance="lowrank", variance_rank=p.variance_rank(X.shape[1], levels))
     watch = say.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
@@ -147,35 +129,30 @@ def _fit_pictures(
 
 
 def _estimator(
+    kernel: Any,
     regression: bool,
-    noise: float,
-    power: float | None,
-    exponential: float | None,
-    levels: str,
+    noise: float | None,
+    levels: int | None,
     balanced: bool,
     tune: str | None,
     seed: int,
 ) -> Any:
     from saccade import GPClassifier, GPRegressor, Tune
-    from saccade._core.checks import check_levels, check_noise
+    from saccade._core.checks import check_noise
     from saccade._core.errors import InvalidParameter
     from saccade.inference.tune import OBJECTIVES
-    from saccade.kernels import HIK, Exponential, Power
-    from saccade.operators.codes import MAX_LEVELS
 
-    check_noise(noise)
-    transforms = [Power(power)] if power is not None else []
-    transforms += [Exponential(exponential)] if exponential is not None else []
-    number = check_levels(int(levels) if levels.isdecimal() else None if levels == "exact" else levels, MAX_LEVELS)
     if tune not in (None, *OBJECTIVES):
         raise InvalidParameter(f"--tune must be {' or '.join(OBJECTIVES)}, got {tune!r}.")
     options = None if tune is None else Tune(objective=tune)
-    common: dict[str, Any] = {"noise": noise, "levels": number, "tune": options, "variance": None, "random_state": seed}
+    common: dict[str, Any] = {"levels": levels, "tune": options, "variance": None, "random_state": seed}
+    if noise is not None:
+        common["noise"] = check_noise(noise)
     if not regression:
-        return GPClassifier(HIK(transforms or None), balanced=balanced, **common)
+        return GPClassifier(kernel, balanced=balanced, **common)
     if balanced:
         raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
-    return GPRegressor(HIK(transforms or None), **common)
+    return GPRegressor(kernel, **common)
 
 
 def _targets(examples: Examples, regression: bool) -> Array:

@@ -13,7 +13,9 @@ FEW = 8  # classes shown
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` wrote.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` or `saccade novelty` wrote.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
 ) -> None:
     """Show what is in MODEL, after checking that it is whole and unchanged."""
@@ -44,6 +46,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "parameters": header["parameters"],
         "kernel": header["kernel"],
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
+        "threshold": getattr(model, "offset_", None),
         "features": model.n_features_in_,
         "feature_names": header["feature_names"],
         "tables": {
@@ -77,6 +80,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
     if facts["classes"] is not None:
         rows.append(("classes", _few(facts["classes"])))
+    if facts["threshold"] is not None:
+        chosen = facts["parameters"]
+        rows.append(("novelty", f"{chosen['measure']} by {chosen['inference']}"))
+        rows.append(("threshold", f"{facts['threshold']:.4g}, for contamination {chosen['contamination']:g}"))
     rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
     if facts["pictures"]:
         rows.append(("pictures", " → ".join(facts["pictures"])))

@@ -1,7 +1,7 @@
 """Arguments and options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -55,6 +55,26 @@ ZeroBased = Annotated[
     bool,
     typer.Option("--zero-based", help="Features of a svmlight file count from 0, not 1.", rich_help_panel=PANEL),
 ]
+Noise = Annotated[
+    float | None,
+    typer.Option(metavar="VARIANCE", help="Of the label noise; more is smoother. Usually 0.1."),
+]
+Eta = Annotated[
+    float | None,
+    typer.Option(metavar="ETA", help="Raise every feature to this power first; 0.5 suits counts."),
+]
+Bend = Annotated[float | None, typer.Option(metavar="ETA", help="Bend every feature exponentially first.")]
+Levels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="exact|N",
+        help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
+    ),
+]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
+FEATURES = typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs the extra `deep`.")
+Features = Annotated[str, FEATURES]
+Out = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")]
 Cache = Annotated[
     Path | None,
     typer.Option("--cache", metavar="FOLDER", help="Keep the features of pictures here; a second run is then quick."),
@@ -64,6 +84,39 @@ MaxPixels = Annotated[
     int, typer.Option("--max-pixels", metavar="N", min=1, help="A larger picture is refused by its header.")
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there already.")]
+
+
+def kernel(power: float | None, exponential: float | None) -> Any:
+    """HIK with what its options say."""
+    from saccade.kernels import HIK, Exponential, Power
+
+    transforms = [Power(power)] if power is not None else []
+    transforms += [Exponential(exponential)] if exponential is not None else []
+    return HIK(transforms or None)
+
+
+def level_count(levels: str | None) -> int | None:
+    """None for exact."""
+    from saccade._core.checks import check_levels
+    from saccade.operators.codes import MAX_LEVELS
+
+    known = None if levels in (None, "exact") else levels
+    return check_levels(int(known) if known is not None and known.isdecimal() else known, MAX_LEVELS)
+
+
+def check_targets(
+    targets: dict[str, Path],  # by option
+    force: bool,
+    sources: tuple[Path, ...],
+) -> None:
+    """`check_target` of each, and no two the same."""
+    for path in targets.values():
+        check_target(path, force, sources)
+    seen: dict[Path, str] = {}
+    for option, path in targets.items():
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise InvalidInput(f"{other} and {option} are both {path}. Give them different names.")
 
 
 def check_target(

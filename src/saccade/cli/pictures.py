@@ -1,4 +1,4 @@
-"""Folders of pictures for `saccade fit` and `saccade predict`."""
+"""Folders of pictures for `saccade fit`, `saccade predict` and `saccade novelty`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from saccade.features import Pictures
 
 FEW = 20  # skipped files that are named
+WIDE = 5_000  # dimensions of a picture from which its levels are few
+VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
+VARIANCE_NODES = 128  # a dimension at most
 
 
 class Seeing(NamedTuple):
@@ -37,6 +40,16 @@ def read(path: Path, chain: Any, cache: Path | None, max_pixels: int, by_class: 
     largest = first.size if isinstance(first, Resize) and isinstance(first.size, int) else None
     source = path if path.is_dir() else [path]
     return read_pictures(source, by_class=by_class, max_pixels=max_pixels, max_side=largest, cache=cache)
+
+
+def usual_levels(width: int) -> int:
+    return 64 if width <= WIDE else 16
+
+
+def variance_rank(width: int, levels: int | None) -> int:
+    """The largest rank whose tables are of a reasonable size."""
+    low, high = VARIANCE_RANKS
+    return min(max(VARIANCE_NUMBERS // (width * min(levels or VARIANCE_NODES, VARIANCE_NODES)), low), high)
 
 
 def note_skipped(pictures: Pictures) -> None:
@@ -70,23 +83,34 @@ def labels(path: Path, pictures: Pictures) -> Any:
 
 
 def examples(how: Seeing, path: Path, need_labels: bool, width: int) -> Examples:
-    """The pictures as the examples that the model knows, made block by block when they are asked for."""
+    """The pictures as the examples that the model knows."""
+    return seen(chain_of(how.model, how.cache, width), path, how.cache, how.max_pixels, need_labels)
+
+
+def chain_of(model: Path, cache: Path | None, width: int) -> Any:
+    """What made vectors of pictures for a model file, which was trained on so many features."""
     from saccade._core.errors import ModelFileError
-    from saccade.cli.read import Examples
     from saccade.features import load_features
 
-    chain = keep_in(load_features(how.model), how.cache)
-    pictures = read(path, chain, how.cache, how.max_pixels, need_labels)
-    note_skipped(pictures)
-    vectors = _Vectors(pictures, chain)
-    if vectors.shape[1] != width:
+    chain = keep_in(load_features(model), cache)
+    makes = chain.steps[-1][1].width()
+    if makes != width:
         raise ModelFileError(
-            f"{how.model} makes {vectors.shape[1]:,} features of a picture and was trained on {width:,}. Save it again."
+            f"{model} makes {makes:,} features of a picture and was trained on {width:,}. Save it again."
         )
+    return chain
+
+
+def seen(chain: Any, path: Path, cache: Path | None, max_pixels: int, need_labels: bool = False) -> Examples:
+    """The pictures as vectors, made block by block when they are asked for."""
+    from saccade.cli.read import Examples
+
+    pictures = read(path, chain, cache, max_pixels, need_labels)
+    note_skipped(pictures)
     y = pictures.labels if need_labels else None
     if need_labels and y is None:
         raise _unlabelled(path)
-    return Examples(vectors, y, ids=pictures.names, id_name="file")
+    return Examples(Vectors(pictures, chain), y, ids=pictures.names, id_name="file")
 
 
 def keep_in(chain: Any, cache: Path | None) -> Any:
@@ -103,7 +127,7 @@ def _unlabelled(path: Path) -> Exception:
     )
 
 
-class _Vectors:
+class Vectors:
     """Rows that are computed when a slice of them is asked for."""
 
     block_rows = 512  # a wide vector has some thousand non-zeros

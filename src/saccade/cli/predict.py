@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -14,6 +13,7 @@ import typer
 
 from saccade.cli import options as o
 from saccade.cli import pictures, say
+from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
     from saccade.cli.columns import Reading
@@ -25,9 +25,7 @@ BLOCK_ROWS = 16_384  # examples predicted and written at a time
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` wrote.")],
     data: o.Data,
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")
-    ] = "-",
+    out: o.Out = "-",
     all_: Annotated[bool, typer.Option("--all", help="Add the probability of every class.")] = False,
     sheet: Annotated[
         Path | None,
@@ -53,26 +51,21 @@ def predict(
     For pictures also the variance of the prediction and the novelty: 0 for a picture like many others, 1 for one like
     none.
     """
-    targets = ([] if out == "-" else [Path(out)]) + ([] if sheet is None else [sheet])
-    for target in targets:
-        o.check_target(target, force, (model, data))
-    _check_apart(targets)
+    targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if sheet is None else {"--sheet": sheet})
+    o.check_targets(targets, force, (model, data))
     with say.progress():
         from saccade import load
         from saccade.cli.columns import Reading
 
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
+        _check_predicts(estimator, model, data)
         seeing = pictures.Seeing(model, cache, max_pixels)
         examples = _examples(estimator, data, how, score, seeing, sheet)
-        if out != "-":
-            answers = _to_file(Path(out), estimator, examples, all_)
-    if out == "-":
-        bar = nullcontext() if sys.stdout.isatty() else say.progress()  # else it would cross the lines
-        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]  # names of files are bytes
-        with bar:
-            answers = _write(sys.stdout, estimator, examples, all_)
-    else:
+    crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
+    with nullcontext() if crossing else say.progress(), writing(out) as file:
+        answers = _write(file, estimator, examples, all_)
+    if out != "-":
         say.note(f"{say.count(len(answers.label), 'prediction')} in {out}.")
     if sheet is not None:
         from saccade.cli.contact_sheet import write_sheet
@@ -84,11 +77,13 @@ def predict(
         say.note(_score(estimator, answers.label, examples.y))
 
 
-def _check_apart(targets: list[Path]) -> None:
+def _check_predicts(estimator: Any, model: Path, data: Path) -> None:
     from saccade._core.errors import InvalidInput
 
-    if len({target.resolve() for target in targets}) < len(targets):
-        raise InvalidInput(f"--out and --sheet are both {targets[0]}. Give them different names.")
+    if hasattr(estimator, "offset_"):
+        raise InvalidInput(
+            f"{model} knows one class and tells what is not of it. Use `saccade novelty {model} {data}`."
+        )
 
 
 class Answers(NamedTuple):
@@ -110,44 +105,9 @@ def _examples(
         return pictures.examples(seeing, data, score, estimator.n_features_in_)
     if sheet is not None:
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
-    return _matching(estimator, data, how, score)
+    from saccade.cli.read import read_matching
 
-
-def _matching(estimator: Any, data: Path, how: Reading, score: bool) -> Examples:
-    """The examples with the features of the model, in its order."""
-    from saccade._core.errors import InvalidInput
-    from saccade.cli.read import read
-
-    width = estimator.n_features_in_
-    wanted = tuple(estimator.__dict__.pop("feature_names_in_", ()))  # else scikit-learn asks for a data frame
-    examples = read(data, how, need_labels=score, width=width, wanted=wanted)
-    if examples.X.shape[1] != width:
-        raise InvalidInput(
-            f"{data} has {say.count(examples.X.shape[1], 'feature')} and the model was trained on {width:,}. "
-            "Use the columns of the training data."
-        )
-    if examples.ignored:
-        say.note(
-            f"Left out {say.count(len(examples.ignored), 'column')} that the model does not know: {_few(examples)}."
-        )
-    return examples
-
-
-def _few(examples: Examples) -> str:
-    from saccade.cli.columns import listed
-
-    return listed(list(examples.ignored))
-
-
-def _to_file(path: Path, estimator: Any, examples: Examples, every: bool) -> Answers:
-    from saccade._core.atomic import replacing
-
-    with replacing(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", errors="surrogateescape")
-        answers = _write(text, estimator, examples, every)
-        text.flush()
-        text.detach()
-    return answers
+    return read_matching(data, how, estimator, need_labels=score)
 
 
 def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:
@@ -173,16 +133,25 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Ans
 
 def _names(estimator: Any, every: bool) -> list[str]:
     if hasattr(estimator, "classes_"):
-        doubt = ["variance", "novelty"] if hasattr(estimator, "variance_tables_") else []
-        return ["label", "probability", *doubt, *([f"p({c})" for c in estimator.classes_] if every else [])]
+        return [
+            "label",
+            "probability",
+            *_doubts(estimator),
+            *([f"p({c})" for c in estimator.classes_] if every else []),
+        ]
     m = estimator.tables_.T.shape[1]
     return ["value"] if m == 1 else [f"value {k + 1}" for k in range(m)]
 
 
+def _doubts(estimator: Any) -> list[str]:
+    """What a model file knows beside the classes; an older one has no novelty."""
+    if not hasattr(estimator, "variance_tables_"):
+        return []
+    return ["variance", "novelty"] if hasattr(estimator, "_known_scores") else ["variance"]
+
+
 def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[Any]]]:
     import numpy as np
-
-    from saccade.scores.novelty import unexplained
 
     if not hasattr(estimator, "classes_"):
         predicted = estimator.predict(X)
@@ -190,12 +159,10 @@ def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[
         return Answers(predicted, None, None), ([repr(value) for value in row] for row in numbers)
     p = estimator.predict_proba(X)
     predicted, best = estimator.classes_[p.argmax(axis=1)], p.max(axis=1)
-    numbers, novelty = np.empty((len(best), 0)), None
-    if hasattr(estimator, "variance_tables_"):
-        _, variance = estimator.latent_mean_and_variance(X)
-        novelty = unexplained(variance, estimator.kernel_.diag(X))
-        numbers = np.column_stack([variance, novelty])
-    numbers = np.column_stack([best, numbers, *([p] if every else [])])
+    doubts = _doubts(estimator)
+    variance = [estimator.latent_mean_and_variance(X)[1]] if "variance" in doubts else []
+    novelty = estimator.novelty(X) if "novelty" in doubts else None
+    numbers = np.column_stack([best, *variance, *([] if novelty is None else [novelty]), *([p] if every else [])])
     return Answers(predicted, best, novelty), (
         [name, *(f"{number:.6g}" for number in row)]
         for name, row in zip(predicted.tolist(), numbers.tolist(), strict=True)

@@ -10,12 +10,15 @@ import numpy as np
 
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
+from saccade.cli import say
 from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
 from saccade.cli.csv_file import read_table
 from saccade.cli.labels import checked, read_labels, typed, whole
 from saccade.cli.numpy_file import load_archive, load_array
 
 Array = np.ndarray[Any, np.dtype[Any]]
+CSV, NUMPY, SVMLIGHT = (".csv", ".tsv"), (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
+TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
 CHECK_ROWS = 4096  # rows whose numbers are checked at a time
 
 
@@ -46,22 +49,43 @@ def read(
         raise InvalidInput(f"{path} is a folder. Give a file of examples.")
     report("reading", 0.0)
     kind = path.suffix.lower()
-    if kind in (".csv", ".tsv"):
+    if kind in CSV:
         examples = _from_csv(path, how, wanted, need_labels)
-    elif kind in (".npz", ".npy"):
+    elif kind in NUMPY:
         X, y = load_archive(path, how) if kind == ".npz" else (load_array(path), None)
         examples = Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need_labels else None)
     elif kind == ".parquet":
         examples = _from_parquet(path, how, wanted, need_labels)
-    elif kind in (".svm", ".svmlight", ".libsvm"):
+    elif kind in SVMLIGHT:
         examples = _from_svmlight(path, how, width)
     else:
         raise InvalidInput(
-            f"{path} has the unknown ending {kind!r}. "
-            "It can be .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm."
+            f"{path} has the unknown ending {kind!r}. It can be {', '.join(TABLES[:-1])} or {TABLES[-1]}."
         )
     _check_finite(path, examples)
     return _with_labels(path, how, examples) if need_labels else examples
+
+
+def read_matching(
+    path: Path,
+    how: Reading,
+    model: Any,  # a fitted estimator
+    *,
+    need_labels: bool = False,
+) -> Examples:
+    """The examples with the features of the model, in its order."""
+    width = model.n_features_in_
+    wanted = tuple(model.__dict__.pop("feature_names_in_", ()))  # else scikit-learn asks for a data frame
+    examples = read(path, how, need_labels=need_labels, width=width, wanted=wanted)
+    if examples.X.shape[1] != width:
+        raise InvalidInput(
+            f"{path} has {say.count(examples.X.shape[1], 'feature')} and the model was trained on {width:,}. "
+            "Use the columns of the training data."
+        )
+    if examples.ignored:
+        left = listed(list(examples.ignored))
+        say.note(f"Left out {say.count(len(examples.ignored), 'column')} that the model does not know: {left}.")
+    return examples
 
 
 def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:

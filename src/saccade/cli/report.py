@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from html import escape
-from importlib import resources
-from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +11,7 @@ import numpy as np
 from saccade.cli import say
 from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
 from saccade.cli.demo_trials import Demo, FaceTrial, Trial
+from saccade.cli.html_page import card, render
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
@@ -67,16 +66,13 @@ FACE_COLUMNS = (
 
 def page(demo: Demo) -> str:
     """The whole report; every number in it comes from the run."""
-    files = resources.files("saccade.cli")
-    style, template = (files.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", "report.html"))
     values = {
-        "style": style,
         "seconds": say.duration(demo.seconds),
         "machine": escape(demo.machine),
         "warm_up": say.duration(demo.warm_up_seconds),
         "what_next": escape(WHAT_NEXT),
     }
-    return Template(template).substitute(values | _digits(demo) | _faces(demo) | _saving(demo) | _growing(demo))
+    return render("report.html", values | _digits(demo) | _faces(demo) | _saving(demo) | _growing(demo))
 
 
 def _digits(demo: Demo) -> dict[str, Any]:
@@ -183,7 +179,7 @@ def _digit_card(demo: Demo, i: int) -> str:
     top = p.argsort()[::-1][:3]
     bars = "".join(f'<div class="bar">{c}<i style="width:{p[c]:.1%}"></i><span>{_sure(p[c])}</span></div>' for c in top)
     verdict = f"<div{'' if top[0] == truth else ' class=wrong'}>is {truth}</div>"
-    return _card(data_uri(demo.data.pictures[i], "gray_r"), f"a handwritten {truth}", bars + verdict)
+    return card(data_uri(demo.data.pictures[i], "gray_r"), f"a handwritten {truth}", bars + verdict)
 
 
 def _face_cards(demo: Demo, chosen: Array) -> str:
@@ -192,12 +188,8 @@ def _face_cards(demo: Demo, chosen: Array) -> str:
     for i in chosen:
         is_face = faces.y[i] == 1
         text = f"<div{'' if (P[i] > 0.5) == is_face else ' class=wrong'}>{_sure(P[i])}</div>"
-        cards.append(_card(data_uri(faces.pictures[i], "gray"), "a face" if is_face else "background", text))
+        cards.append(card(data_uri(faces.pictures[i], "gray"), "a face" if is_face else "background", text))
     return "".join(cards)
-
-
-def _card(picture: str, alternative: str, caption: str) -> str:
-    return f'<figure><img src="{picture}" alt="{alternative}"><figcaption>{caption}</figcaption></figure>'
 
 
 def _sure(p: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -34,6 +34,7 @@ from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+from saccade.solvers.cholesky import Factor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
@@ -62,6 +63,8 @@ class GaussianProcess(BaseEstimator, ABC):
     tuning_: Tuning
     changes_: tuple[float, ...]
     _sites: Sites
+    _alpha: Array
+    _factors: tuple[Factor, ...]
     _codes: Codes
     _tops: Array
     _weight: Array | None
@@ -73,7 +76,7 @@ class GaussianProcess(BaseEstimator, ABC):
         check_levels(self.levels, MAX_LEVELS)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
-        check_choice("variance", self.variance, METHODS)
+        self._variance_wanted()
         check_count("variance_rank", self.variance_rank, "The default is 128.")
         check_choice("inference", self.inference, INFERENCES)
         if check_tune(self.tune) is not None and self.inference != "regression":
@@ -86,6 +89,10 @@ class GaussianProcess(BaseEstimator, ABC):
             raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
         fresh: Kernel = clone(kernel)
         return fresh
+
+    def _variance_wanted(self) -> str | None:
+        check_choice("variance", self.variance, METHODS)
+        return self.variance
 
     @contextmanager
     def _replacing(self) -> Iterator[Self]:
@@ -124,7 +131,7 @@ class GaussianProcess(BaseEstimator, ABC):
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
             self._X = X
         self._settle(kernel, Y, weight)
-        return self._solve(Y, weight, lambda rows: self.kernel_(X[rows]))
+        return self._solve(Y, weight)
 
     def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
         """The kernel and the noise: as given, or what tuning makes of them."""
@@ -174,9 +181,7 @@ class GaussianProcess(BaseEstimator, ABC):
         if not hasattr(self, "tuning_"):  # what was tuned stays
             self.noise_ = float(self.noise)
             self._settle_scale(kernel, weight)
-        if isinstance(kernel, HIK):
-            return self._solve(Y, weight, lambda rows: self.kernel_(decode(self._codes, rows)), start)
-        return self._solve(Y, weight, lambda rows: self.kernel_(self._X[rows]), start)
+        return self._solve(Y, weight, start)
 
     def _operator(self) -> Operator:
         """The kernel matrix of the training examples."""
@@ -193,36 +198,38 @@ class GaussianProcess(BaseEstimator, ABC):
                 f"{DENSE_LIMIT} examples. Use HIK(), which needs none, or fewer examples."
             )
 
-    def _solve(
-        self, Y: Array, weight: Array | None, submatrix: Callable[[Array], Array], start: Array | None = None
-    ) -> Posterior:
+    def _submatrix(self, rows: Array) -> Array:
+        """The kernel matrix of some training examples."""
+        some = decode(self._codes, rows) if isinstance(self.kernel_, HIK) else self._X[rows]
+        return np.asarray(self.kernel_(some))
+
+    def _solve(self, Y: Array, weight: Array | None, start: Array | None = None) -> Posterior:
         operator = self._operator()
-        sites, posterior = self._infer(operator, Y, weight, submatrix, start)
-        self._sites, self._posterior, self.changes_ = sites, posterior, sites.changes
+        sites, posterior = self._infer(operator, Y, weight, start)
+        doubt.forget(self)
+        self._keep(operator, sites, posterior.alpha, posterior.factors)
         self.n_iter_ = max(posterior.iterations, 1)
         self.residual_ = float(posterior.residual.max(initial=0.0))
         self.converged_ = posterior.converged and sites.converged
-        doubt.forget(self)
+        self.rank_ = posterior.rank
         hik = isinstance(operator, Intersection)
-        self.variance_method_ = choose(self.variance, hik, len(Y), len(posterior.factors))
-        self.tables_ = operator.tables(posterior.alpha) if isinstance(operator, Intersection) else None
+        self.variance_method_ = choose(self._variance_wanted(), hik, len(Y), len(posterior.factors))
         return posterior
 
-    def _infer(
-        self,
-        K: Operator,
-        Y: Array,
-        weight: Array | None,
-        submatrix: Callable[[Array], Array],
-        start: Array | None,
-    ) -> tuple[Sites, Posterior]:
+    def _keep(self, operator: Operator, sites: Sites, alpha: Array, factors: tuple[Factor, ...]) -> None:
+        """What predictions need."""
+        self._sites, self._alpha, self._factors = sites, alpha, factors
+        self.changes_ = sites.changes
+        self.tables_ = operator.tables(alpha) if isinstance(operator, Intersection) else None
+
+    def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
         """The likelihood as Gaussians, and the posterior under them."""
         seed = check_random_state(self.random_state).randint(2**31)
 
         def solved(noise: Array, targets: Array, guess: Array | None) -> Posterior:
             rng = np.random.default_rng(seed)
             options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter}
-            return solve(K, noise, targets, submatrix=submatrix, rng=rng, start=guess, **options)
+            return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
 
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
@@ -235,7 +242,7 @@ class GaussianProcess(BaseEstimator, ABC):
         if self.tables_ is not None:
             return self._walk(self.tables_, X)
         parts = [
-            self.kernel_(X[rows].astype(np.float64), self._X) @ self._posterior.alpha
+            self.kernel_(X[rows].astype(np.float64), self._X) @ self._alpha
             for rows in gen_batches(X.shape[0], max(1, AT_ONCE // self._X.shape[0]))
         ]
         return np.concatenate(parts)
@@ -255,9 +262,9 @@ class GaussianProcess(BaseEstimator, ABC):
         on the same labels only.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_posterior"):
+        if not hasattr(self, "_sites"):
             raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
-        sites, alpha = self._sites, self._posterior.alpha
+        sites, alpha = self._sites, self._alpha
         found = log_marginal_likelihood(
             self._operator(), sites.noise, sites.targets, alpha, method=method, rng=self._rng()
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,10 @@ from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
+from saccade.scores.novelty import p_values, quantiles, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
+
+MOST_LEFT_OUT = 2048  # training examples that new ones are compared with, where each takes a column of K
 
 
 class GPClassifier(ClassifierMixin, GaussianProcess):
@@ -35,7 +39,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     kernel : Kernel, default HIK()
         HIK kernels train in O(non-zeros) an iteration and predict from tables; any other kernel uses dense algebra.
     noise : float
-        σ², the label noise, in units of the mean self-similarity when the kernel's scale is "auto".     inference : "regression", "laplace" or "ep"
+        σ², the label noise, in units of the mean self-similarity when the kernel's scale is "auto".
+    inference : "regression", "laplace" or "ep"
         "ep" finds better variances and evidence than "laplace" and takes several times as long. `changes_` records how
         far the latent values still moved in each step.
     levels : int from 2 to 255, or None
@@ -154,7 +159,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _grow(self, y: Array, classes: Array) -> Array:
         """Take in new labels; returns the old α in the new shape, zero for what is new."""
-        old_classes, old_label, alpha = self.classes_, self._label, self._posterior.alpha
+        old_classes, old_label, alpha = self.classes_, self._label, self._alpha
         self.classes_ = np.unique(np.concatenate([old_classes, classes]))
         moved = np.searchsorted(self.classes_, old_classes)
         self._label = np.concatenate([moved[old_label], np.searchsorted(self.classes_, y)])
@@ -195,13 +200,18 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _calibrate(self, posterior: Posterior) -> None:
         sites = self._sites
+        if self.inference != "regression":  # decisions take the variance
+            doubt.prepare(self)
         mean, variance = leave_one_out(
             sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
         )
-        if self.inference != "regression":
-            mean = surety(mean, variance, self.noise_)
-        self.sharpness_ = fit_sharpness(mean, self._label, self._weight)
-        self.leave_one_out_decision_ = mean[:, 0] if mean.shape[1] == 1 else mean
+        self._left_out_mean = mean
+        decision = self._weighed_with_doubt(mean, variance)
+        self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
+        self.leave_one_out_decision_ = decision[:, 0] if decision.shape[1] == 1 else decision
+
+    def _weighed_with_doubt(self, mean: Array, variance: Array) -> Array:
+        return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
 
     def decision_function(self, X: Any) -> Array:
         """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
@@ -219,7 +229,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        return self._decision_of(check_rows(self, X, reset=False))
+
+    def _decision_of(self, X: Any) -> Array:
         mean = self._mean(X)
         return mean if self.inference == "regression" else surety(mean, doubt.variance(self, X), self.noise_)
 
@@ -233,6 +245,33 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         X = check_rows(self, X, reset=False)
         mean, variance = self._mean(X), doubt.variance(self, X)
         return mean[:, 0] if mean.shape[1] == 1 else mean, variance[:, 0] if variance.shape[1] == 1 else variance
+
+    def novelty(self, X: Any) -> Array:  # (n,)
+        """How little each example is like the known classes: 0 for one like many, 1 for one like none.
+
+        Two signs, each compared with what training examples show when left out: the share of the variance that
+        training does not explain, and how unsure the classes are. Their p-values are multiplied (Fisher's method), and
+        the product again compared: above 0.95 is about a twentieth of all examples of known classes, and what is new.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        confidence = probabilities(self._decision_of(X), self.sharpness_).max(axis=1)
+        left = unexplained(doubt.variance(self, X).mean(axis=1), self.kernel_.diag(X))
+        known, n = self._known(), self._n_known
+        rare = p_values(-left, known["explained"], n) * p_values(confidence, known["confidence"], n)
+        return np.asarray(1.0 - p_values(rare, known["both"], n))
+
+    def _known(self) -> dict[str, Array]:
+        """The signs of novelty at training examples, each as if it had not been there; ascending."""
+        if not hasattr(self, "_known_scores"):
+            rows, _, variance = doubt.left_out(self, MOST_LEFT_OUT)
+            left = unexplained(variance.mean(axis=1), self.kernel_.diag(doubt.train_rows(self)[rows]))
+            decision = self._weighed_with_doubt(self._left_out_mean[rows], variance)
+            confidence = probabilities(decision, self.sharpness_).max(axis=1)
+            both = p_values(-left, np.sort(-left)) * p_values(confidence, np.sort(confidence))
+            signs = {"explained": -left, "confidence": confidence, "both": both}
+            self._known_scores, self._n_known = {k: quantiles(scores) for k, scores in signs.items()}, rows.size
+        return self._known_scores
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
@@ -254,4 +293,18 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
         """
         check_is_fitted(self)
-        save(self, path, {"sharpness": self.sharpness_}, self.classes_, features)
+        model = self._tabled()
+        extra, known = {"sharpness": self.sharpness_}, {}
+        if model.variance_method_ == "lowrank" and model.tables_ is not None:
+            known = model._known()
+            extra["known"] = model._n_known
+        save(model, path, extra, self.classes_, features, known)
+
+    def _tabled(self) -> GPClassifier:
+        """This model with a variance that fits into tables."""
+        if self.variance_method_ in (None, *doubt.IN_TABLES) or self.tables_ is None:
+            return self
+        model = copy(self)
+        doubt.forget(model)
+        model.variance_method_ = "lowrank"
+        return model

@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state, gen_batches
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
+from saccade.inference.base import Approximation
 from saccade.inference.eigenvalue_bounds import RoughTables, rough_tables
-from saccade.inference.low_rank import low_rank
+from saccade.inference.low_rank import LowRank, low_rank
 from saccade.inference.sampling import sample_intersection, sample_normal
 from saccade.inference.variance import Exact, Explains, Trained, explainer
 from saccade.kernels import HIK
@@ -36,12 +37,42 @@ def variance(
         prior = np.asarray(features.sum(axis=1))
         known = tables.squared_norms(features) if isinstance(tables, NormTables) else tables.explained(features)
         return np.asarray(np.clip(prior - known[:, None], 0.0, prior))
-    prior = model.kernel_.diag(X)[:, None]
-    method, train, parts = _explainer(model), _train_rows(model), []
+    prior, method, train, parts = model.kernel_.diag(X), _explainer(model), train_rows(model), []
     for rows in gen_batches(X.shape[0], _rows_at_once(train)):
-        parts.append(method.explained(model.kernel_(train, X[rows])))
+        parts.append(method.variance(model.kernel_(train, X[rows]), prior[rows]))
         report("variance", rows.stop / X.shape[0])
-    return np.asarray(np.clip(prior - np.concatenate(parts), 0.0, prior))
+    return np.concatenate(parts)
+
+
+def prepare(model: Any) -> None:
+    """Make ready now what a variance takes, rather than at the first call."""
+    if isinstance(model.kernel_, HIK) and model.variance_method_ in IN_TABLES:
+        variance_tables(model)
+    else:
+        _explainer(model)
+
+
+def left_out(
+    model: Any,
+    most: int | None = None,  # examples looked at where each takes a column of K, None for all
+) -> tuple[Array, Array, Array]:  # (b,), (b, m), (b, 1) or (b, m)
+    """Numbers of training examples, and mean and variance of f at each as if it had not been there."""
+    method, targets = _explainer(model), model._sites.targets
+    n = len(targets)
+    if isinstance(method, LowRank):
+        K, rows = _examples(model).K, np.arange(n)
+        return rows, *method.left_out_by(K.matmul(method.W).T, K.diag(), rows, targets)
+    if not isinstance(method, Approximation):
+        raise InvalidInput(
+            f'variance="{model.variance_method_}" cannot leave examples out. Use "auto", "exact" or "lowrank".'
+        )
+    rows = np.arange(n) if most is None or n <= most else np.sort(model._rng().choice(n, most, replace=False))
+    train, found = train_rows(model), []
+    for some in gen_batches(rows.size, max(1, AT_ONCE // n)):
+        found.append(method.left_out(model.kernel_(train, train[rows[some]]), rows[some], targets))
+        report("leaving one out", some.stop / rows.size)
+    mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows, mean, variance
 
 
 def variance_tables(model: Any) -> NormTables | RoughTables:
@@ -52,9 +83,10 @@ def variance_tables(model: Any) -> NormTables | RoughTables:
         if model.variance_method_ == "rough":
             model.variance_tables_ = rough_tables(K, model._sites.noise)
         else:
-            model.variance_tables_ = norm_tables(
-                K, low_rank(K, model._sites.noise, model.variance_rank, model._rng()).W
-            )
+            known = getattr(model, "_explainer", None)
+            if not isinstance(known, LowRank):
+                known = low_rank(K, model._sites.noise, model.variance_rank, model._rng())
+            model.variance_tables_ = norm_tables(K, known.W)
     tables: NormTables | RoughTables = model.variance_tables_
     return tables
 
@@ -65,7 +97,7 @@ def covariances(
 ) -> list[Array]:  # (b, b) a column of the noise
     """The exact posterior covariance of the latent function between the rows of X, whatever the method."""
     method = Exact(_examples(model))
-    k_star, prior = model.kernel_(_train_rows(model), X), model.kernel_(X)
+    k_star, prior = model.kernel_(train_rows(model), X), model.kernel_(X)
     return [prior - explained for explained in method.covariances(k_star)]
 
 
@@ -89,13 +121,13 @@ def sample(
             return trained.factors[j].solve(B)
         return solve_cg(trained.K, trained.noise[:, [j]], B, tol=trained.tol, max_iter=trained.max_iter).x
 
-    train, new = model.kernel_.features(_train_rows(model)), model.kernel_.features(X)
+    train, new = model.kernel_.features(train_rows(model)), model.kernel_.features(X)
     return sample_intersection(trained.K, train, new, trained.noise, model._sites.targets, solve, count, rng)
 
 
 def forget(model: Any) -> None:
     """Drop what belongs to an earlier fit."""
-    for name in ("variance_tables_", "_explainer"):
+    for name in ("variance_tables_", "_explainer", "_known_scores"):
         model.__dict__.pop(name, None)
 
 
@@ -114,14 +146,15 @@ def _check_wanted(model: Any) -> None:
 
 
 def _examples(model: Any) -> Trained:
-    if not hasattr(model, "_posterior"):
+    if not hasattr(model, "_sites"):
         raise InvalidInput(
             "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
         )
-    return Trained(model._operator(), model._sites.noise, model._posterior.factors, model.tol, model.max_iter)
+    return Trained(model._operator(), model._sites.noise, model._factors, model.tol, model.max_iter)
 
 
-def _train_rows(model: Any) -> Any:
+def train_rows(model: Any) -> Any:
+    """The training examples; of an intersection kernel, as its codes have them."""
     return decode(model._codes) if isinstance(model.kernel_, HIK) else model._X
 
 

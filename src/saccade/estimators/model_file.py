@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from saccade._core import model_file
-from saccade._core.checks import check_choice, check_positive
+from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
 from saccade.estimators.doubt import variance_tables
 from saccade.inference.eigenvalue_bounds import Rough, RoughTables
@@ -15,6 +16,7 @@ from saccade.inference.sites import METHODS as INFERENCES
 from saccade.kernels import HIK, Exponential, Monotone, Power, Weights
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables
+from saccade.scores.novelty import MEASURES
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
@@ -28,8 +30,9 @@ def save(
     extra: dict[str, Any],
     classes: Array | None = None,
     features: tuple[list[dict[str, Any]], dict[str, Array]] | None = None,
+    arrays: dict[str, Array] | None = None,
 ) -> None:
-    """Write a fitted estimator; `extra` are further numbers its class needs to predict.
+    """Write a fitted estimator; `extra` and `arrays` are further numbers its class needs to predict.
 
     `features` is what `saccade.features.describe` says of the transformer that made X; it lies in the file beside the
     model, and `saccade.features.load_features` reads it.
@@ -64,6 +67,7 @@ def save(
     if model.variance_method_ is not None:
         header["variance"], more = _write_variance(variance_tables(model))
         tables |= more
+    tables |= {f"scores_{name}": array for name, array in (arrays or {}).items()}
     if classes is not None:
         header["classes"] = _write_classes(classes)
     if features is not None:
@@ -75,18 +79,26 @@ def save(
 def load(path: Any) -> Any:
     """The estimator saved at `path`. It predicts; it holds no training example, so it cannot be trained further."""
     from saccade.estimators.classifier import GPClassifier
+    from saccade.estimators.one_class import OneClassGP
     from saccade.estimators.regressor import GPRegressor
+    from saccade.estimators.svdd import SVDD
 
     header, tensors = model_file.read(path)
-    kinds = {kind.__name__: kind for kind in (GPClassifier, GPRegressor)}
+    kinds: dict[str, tuple[Any, Callable[[Any, dict[str, Any], dict[str, Array]], int]]] = {
+        "GPClassifier": (GPClassifier, _read_classes),
+        "GPRegressor": (GPRegressor, _read_targets),
+        "OneClassGP": (OneClassGP, _read_scores),
+        "SVDD": (SVDD, _read_ball),
+    }
     try:
-        model: Any = kinds[header["estimator"]](**header["parameters"])
+        kind, read_rest = kinds[header["estimator"]]
+        model: Any = kind(**header["parameters"])
         model.n_features_in_ = int(header["features"])
         model.kernel_ = _read_kernel(header["kernel"], model.n_features_in_)
         model.kernel = HIK(model.kernel_.transform, scale="auto" if header["kernel"]["auto"] else model.kernel_.scale)
         _read_names(model, header["feature_names"])
-        for name, kind in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
-            setattr(model, name, kind(header["solved"][name]))
+        for name, as_ in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
+            setattr(model, name, as_(header["solved"][name]))
         model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
         model.variance_method_ = None
         if "variance" in header:
@@ -94,7 +106,7 @@ def load(path: Any) -> Any:
             model.variance_tables_ = _read_variance(header["variance"], tensors, model.n_features_in_)
         if "tops" in tensors:
             model._tops = tensors["tops"]
-        outputs = _read_classes(model, header) if isinstance(model, GPClassifier) else _read_targets(model, header)
+        outputs = read_rest(model, header, tensors)
         if model.tables_.T.shape[1] != outputs:
             raise ValueError(f"{model.tables_.T.shape[1]} tables for {outputs} outputs")
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -120,7 +132,7 @@ def _read_names(model: Any, names: list[str]) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def _read_classes(model: Any, header: dict[str, Any]) -> int:
+def _read_classes(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> int:
     """Sets what a classifier needs; returns the number of outputs."""
     dtype = np.dtype(header["classes"]["dtype"])
     if dtype.kind not in LABEL_KINDS or dtype.itemsize > LONGEST_LABEL:
@@ -131,10 +143,13 @@ def _read_classes(model: Any, header: dict[str, Any]) -> int:
         raise ValueError("classes are not two or more in ascending order")
     check_choice("inference", model.inference, INFERENCES)
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
+    if "known" in header["extra"]:
+        model._n_known = check_count("known", header["extra"]["known"], "Save the model again.")
+        model._known_scores = {name: _ascending(tensors, name) for name in ("explained", "confidence", "both")}
     return 1 if M == 2 else int(M)
 
 
-def _read_targets(model: Any, header: dict[str, Any]) -> int:
+def _read_targets(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> int:
     """Sets what a regressor needs; returns the number of outputs."""
     extra = header["extra"]
     model._offset, model._scale = (np.array(extra[name], np.float64) for name in ("offset", "scale"))
@@ -144,6 +159,31 @@ def _read_targets(model: Any, header: dict[str, Any]) -> int:
     if not sound or not np.isfinite([model._offset, model._scale]).all() or (model._scale <= 0).any():
         raise ValueError("offset and scale of the targets do not fit together")
     return int(m)
+
+
+def _read_scores(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> int:
+    """Sets what a one-class model needs; returns the number of outputs."""
+    check_choice("inference", model.inference, INFERENCES)
+    check_choice("measure", model.measure, MEASURES)
+    model.offset_ = float(header["extra"]["offset"])
+    model.normal_scores_ = _ascending(tensors, "normal")
+    model.n_known_ = check_count("known", header["extra"]["known"], "Save the model again.")
+    if not np.isfinite(model.offset_):
+        raise ValueError("the threshold is not finite")
+    return 1
+
+
+def _read_ball(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> int:
+    """Sets what SVDD needs; returns the number of outputs."""
+    model._restore(header["extra"])
+    return 1
+
+
+def _ascending(tensors: dict[str, Array], name: str) -> Array:
+    scores = tensors[f"scores_{name}"]
+    if scores.ndim != 1 or not scores.size or scores.dtype != np.float64 or (np.diff(scores) < 0).any():
+        raise ValueError("scores of known examples are not in order")
+    return scores
 
 
 def _read_tables(kind: str, tensors: dict[str, Array], features: int) -> PiecewiseTables | GridTables:

@@ -86,7 +86,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return
         if y.shape[1:] != self._y.shape[1:]:
             raise InvalidInput(f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}.")
-        scale, alpha = self._scale, self._posterior.alpha
+        scale, alpha = self._scale, self._alpha
         self._join_weight(len(self._y), weight, len(y))
         self._y = np.concatenate([self._y, y])
         Y = self._normalised()

@@ -50,7 +50,7 @@ class Cache:
 
     @staticmethod
     def _prepare(db: sqlite3.Connection) -> None:
-        """The journal and the table; the change of journal fails at once when another process makes it, so try again."""
+        """The journal and the table. A change of journal fails at once where another process makes it: try again."""
         until = time.monotonic() + WAIT
         while True:
             try:

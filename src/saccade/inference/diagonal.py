@@ -1,36 +1,128 @@
-"""The diagonal approximation of A §5: K̃⁻¹ replaced by the inverse of a diagonal matrix above K̃."""
+"""K̃⁻¹ replaced by a diagonal matrix D⁻¹ (A §3): testing takes linear time, and D ⪰ K̃ makes the variance a bound."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from saccade.operators.base import Dense, Operator
+from saccade._core.errors import InvalidInput
+from saccade._core.threads import share, thread_count
+from saccade.inference.base import Approximation, outputs, own
+from saccade.operators.base import Operator, written_out
+from saccade.operators.intersection import Intersection
+from saccade.operators.streamed import Streamed
 
 Array = np.ndarray[Any, np.dtype[Any]]
+COMPILED_FROM = 100_000  # kernel values that the compiled loop is sooner done with, once it is there
+ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
 
 
 @dataclass(frozen=True)
-class Diagonal:
-    """D̃⁻¹, one column for each column of the noise."""
+class Diagonal(Approximation):
+    """D⁻¹, one column for each column of the noise."""
 
-    inverse: Array  # (n, 1) or (n, m)
+    inverse: Array  # (n, 1) or (n, m), ≥ 0
 
     def explained(
         self,
         k_star: Array,  # (n, b)
     ) -> Array:  # (b, 1) or (b, m)
-        """Σ_j (k*_j)² / D̃_jj, A (12): a lower bound of k*ᵀK̃⁻¹k*."""
+        """Σ_j (k*_j)² / D_jj, A (12): a lower bound of k*ᵀK̃⁻¹k* where D ⪰ K̃."""
+        if self.inverse.shape[1] == 1 and k_star.size >= COMPILED_FROM:
+            return _weighted_squares(np.ascontiguousarray(k_star), self.inverse[:, 0].copy())
         return np.asarray(np.square(k_star).T @ self.inverse)
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """D⁻¹Y, A (13)."""
+        return np.asarray(self.inverse * Y)
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """Mean and variance without the term of the example itself, D being what it is without the example."""
+        others = k_rows.copy()
+        others[rows, np.arange(rows.size)] = 0.0
+        means, known = [], []
+        for j, inverse in enumerate(self.inverse.T):
+            shares = others * self._without(inverse[:, None], others)
+            means.append(shares.T @ outputs(Y, self.inverse, j))
+            known.append(np.einsum("ij,ij->j", shares, others))
+        prior = own(k_rows, rows)[:, None]
+        return np.hstack(means), np.clip(prior - np.column_stack(known), 0.0, prior)
+
+    def _without(
+        self,
+        inverse: Array,  # (n, 1)
+        others: Array,  # (n, b): K_ji, 0 for j = i
+    ) -> Array:  # (n, 1) or (n, b)
+        """D⁻¹ without example i. As it is: a principal submatrix of D − K̃ ⪰ 0 is ⪰ 0, so the bound stands."""
+        return inverse
+
+
+class RowSums(Diagonal):
+    """The fast approximation FA (A §5): D̃_jj = Σ_i K̃_ij."""
+
+    def _without(self, inverse: Array, others: Array) -> Array:
+        """1 / (D̃_jj − K_ij): what training without example i gives."""
+        return np.asarray(inverse / (1.0 - inverse * others))
+
+
+class Parzen(Diagonal):
+    """D = nI: the mean is Parzen's estimator (O §3.1), the variance k** less the mean squared kernel value.
+
+    No bound: it is one only where K̃ ⪯ nI, such as for k(x, x) ≤ 1 − σ².
+    """
+
+    def _without(self, inverse: Array, others: Array) -> Array:
+        return np.full_like(inverse, 1.0 / max(1, inverse.size - 1))
 
 
 def diagonal(
     K: Operator,
     noise: Array,  # (n, 1) or (n, m)
-) -> Diagonal:
-    """A (12): D̃_jj = Σ_i |K̃_ij|, one product for the intersection kernel, which is never negative.
+) -> RowSums:
+    """FA, A (12): one pass over K, which must not be negative, and n numbers.
 
     D̃ − K̃ is diagonally dominant, hence positive semi-definite, and D̃⁻¹ is below K̃⁻¹.
     """
-    sums = np.abs(K.K).sum(axis=1)[:, None] if isinstance(K, Dense) else K.matmul(np.ones((K.shape[0], 1)))
-    return Diagonal(1.0 / (sums + noise))
+    return RowSums(1.0 / (_row_sums(K) + noise))
+
+
+def parzen(n: int) -> Parzen:
+    """Parzen's estimator for n examples."""
+    return Parzen(np.full((n, 1), 1.0 / n))
+
+
+def _weighted_squares(
+    k_star: Array,  # (n, b)
+    weight: Array,  # (n,)
+) -> Array:  # (b, 1)
+    """Σ_j weight_j (k*_j)², every k* read once."""
+    from saccade.operators import loops
+
+    found = np.zeros(k_star.shape[1])
+    share(lambda _, a, b: loops.weighted_squares(k_star, weight, a, b, found), found.size, thread_count())
+    return found[:, None]
+
+
+def _row_sums(K: Operator) -> Array:  # (n, 1)
+    """Σ_j K_ij; an error where a kernel value is negative. Intersections never are."""
+    if isinstance(K, Intersection):
+        return K.matmul(np.ones((K.shape[0], 1)))
+    if isinstance(K, Streamed):
+        sums, smallest = K.row_sums()
+    else:
+        dense = written_out(K)
+        sums, smallest = dense.sum(axis=1), float(dense.min(initial=0.0))
+    if smallest < -ROUNDING * float(K.diag().max(initial=0.0)):
+        raise InvalidInput(
+            f"The diagonal approximation needs kernel values ≥ 0, got {smallest:.3g} between two training examples. "
+            'Use "lowrank" or "exact" in the place of "diagonal", or a kernel such as HIK or RBF.'
+        )
+    return sums[:, None]

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh_tridiagonal
 
+from saccade.inference.base import Explains
 from saccade.inference.low_rank import LowRank
 from saccade.operators.base import Dense, Operator
 from saccade.operators.intersection import Intersection, intersection
@@ -33,7 +34,7 @@ LUCK = 4.0  # to the power of PROBES: one over the probability that τ is too sm
 
 
 @dataclass(frozen=True)
-class Fine:
+class Fine(Explains):
     """A low rank, and the rest over the next eigenvalue."""
 
     low: LowRank
@@ -99,7 +100,7 @@ def largest_eigenvalue(
 
 
 @dataclass(frozen=True)
-class Rough:
+class Rough(Explains):
     """‖k*‖² over a bound of the largest eigenvalue, or what the vector of ones explains, whichever is more."""
 
     top: float  # ≥ λ₁(K̃)

@@ -11,20 +11,23 @@ from typing import Any
 import numpy as np
 
 from saccade._core.progress import report
+from saccade.inference.base import Approximation, own
 from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
+QUIET = 0.1  # share of the mean k(x, x) up to which differences of the noise do not matter
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 SINGLE_FROM = 4096  # examples from which float32 saves more time than its loops take to compile
 
 
 @dataclass(frozen=True)
-class LowRank:
+class LowRank(Approximation):
     """Directions W with WᵀK̃W = I, and their span."""
 
     W: Array  # (n, r)
     Q: Array  # (n, r), orthonormal
+    noise: Array  # (n, 1): N, the largest where there are several
 
     def explained(
         self,
@@ -32,6 +35,50 @@ class LowRank:
     ) -> Array:  # (b, 1)
         """‖Wᵀk*‖², a lower bound of k*ᵀK̃⁻¹k*."""
         return np.asarray(np.square(self.W.T @ k_star).sum(axis=0)[:, None])
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """W WᵀY."""
+        return np.asarray(self.W @ (self.W.T @ Y))
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
+        """With row i of W dropped: an upper bound of the variance that all the others leave."""
+        return self.left_out_by(self.W.T @ k_rows, own(k_rows, rows), rows, Y)
+
+    def left_out_by(
+        self,
+        products: Array,  # (r, b): Wᵀk of the rows, from KW where all are wanted
+        prior: Array,  # (b,): k(x, x) of the rows
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
+        """The same without columns of K.
+
+        A = W₋ᵀK̃₋W₋, for W₋ and K̃₋ without example i, differs from I by two directions only: w, row i of W, and
+        c = WᵀK̃e_i. With s = K̃_ii, t = wᵀc and ρ = s − ‖c‖² ≥ 0, eliminating w leaves S = (1 − t)² + ‖w‖²ρ, and
+
+            A⁻¹W₋ᵀk₋ = ((1 − t) c − ρ w) / S,   variance = ρ/S − N_i.
+
+        Where W spans everything, ρ = 0 and t = 1: rounding is added to ρ, which only adds to the variance, and the
+        limit is the exact 1/‖w‖² − N_i with ‖w‖² = [K̃⁻¹]_ii.
+        """
+        w, noise = self.W[rows].T, self.noise[rows, 0]
+        c = products + noise * w
+        s, t, squared = prior + noise, np.einsum("ij,ij->j", w, c), np.einsum("ij,ij->j", w, w)
+        rho = np.maximum(s - np.einsum("ij,ij->j", c, c), 0.0) + len(Y) * np.finfo(np.float64).eps * s
+        S = (1.0 - t) ** 2 + squared * rho
+        u, y = self.W.T @ Y, Y[rows]
+        along_c = c.T @ u - t[:, None] * y
+        along_w = w.T @ u - squared[:, None] * y
+        mean = ((1.0 - t)[:, None] * along_c - rho[:, None] * along_w) / S[:, None]
+        return mean, np.clip(rho / S - noise, 0.0, prior)[:, None]
 
 
 def low_rank(
@@ -44,17 +91,31 @@ def low_rank(
 
     Several columns of noise share the largest: more noise explains less, so the bound holds for each.
     """
-    n = K.shape[0]
-    rank = min(rank, n)
-    Q = rng.standard_normal((n, rank))
-    single = n >= SINGLE_FROM and K.diag().max(initial=0.0) < LARGEST_SINGLE
-    dtype = np.float32 if single else np.float64  # any space will do
-    for k in range(PASSES):
-        Q = np.linalg.qr(K.matmul(Q.astype(dtype)).astype(np.float64))[0]
-        report("variance", 0.5 * k / (PASSES + 1))
-    inner = Q.T @ (K.matmul(Q) + noise.max(axis=1, keepdims=True) * Q)
+    n, largest = K.shape[0], noise.max(axis=1, keepdims=True)
+    Q = _leading(K, largest, min(rank, n), rng)
+    inner = Q.T @ (K.matmul(Q) + largest * Q)
     theta, U = np.linalg.eigh((inner + inner.T) / 2)
     # rounding moves an eigenvalue by up to this; a larger one explains less, so the bound stands
     theta = np.maximum(theta, 0.0) + n * np.finfo(np.float64).eps * theta.max(initial=0.0) + np.finfo(np.float64).tiny
     report("variance", 0.5)
-    return LowRank(Q @ (U / np.sqrt(theta))[:, ::-1], Q)  # the leading one first
+    return LowRank(Q @ (U / np.sqrt(theta))[:, ::-1], Q, largest)  # the leading one first
+
+
+def _leading(K: Operator, noise: Array, rank: int, rng: np.random.Generator) -> Array:  # (n, r)
+    """An orthonormal basis of the leading directions of K; where the noise differs, of TKT, its columns times T.
+
+    T = (1 + N/c)^−½, c a tenth of the mean k(x, x), keeps examples with much noise out of every direction. Without, a
+    few of them spoil all: with noise over eight decades, rank 50 explained half of everything, now 85 %.
+    """
+    n, diag = K.shape[0], K.diag()
+    Q = rng.standard_normal((n, rank))
+    single = n >= SINGLE_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
+    dtype = np.float32 if single else np.float64  # any space will do
+    differs, T = float(np.ptp(noise)) > 0.0, np.ones((1, 1))
+    if differs:
+        c = QUIET * float(diag.mean())
+        T = np.sqrt(c / (c + noise))
+    for k in range(PASSES):
+        Q = np.linalg.qr(T * K.matmul((T * Q).astype(dtype)).astype(np.float64))[0]
+        report("variance", 0.5 * k / (PASSES + 1))
+    return np.asarray(np.linalg.qr(T * Q)[0] if differs else Q)

@@ -1,6 +1,7 @@
 """Covariance functions; each is a `Kernel`: called on data it gives a dense block."""
 
 from .base import Kernel
+from .centred import Centred
 from .combine import Scaled, Sum
 from .dot import Chi2, Linear
 from .generalized import GeneralizedRBF
@@ -12,6 +13,7 @@ from .transforms import Exponential, Power, Transform, Weights
 __all__ = [
     "HIK",
     "RBF",
+    "Centred",
     "Chi2",
     "Exponential",
     "GeneralizedRBF",

@@ -10,8 +10,9 @@ from sklearn.utils import gen_batches
 
 from .._core.checks import canonical, check_positive
 from .._core.errors import InvalidInput, InvalidParameter
-from .._core.threads import share, thread_count
+from ..operators.block import intersections
 from ..operators.codes import Codes, level_dims, split_signs
+from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from .base import Array, Kernel, Matrix, symmetric
 from .transforms import Transform
@@ -19,7 +20,6 @@ from .transforms import Transform
 __all__ = ["HIK"]
 
 BLOCK_ROWS = 16_384
-BLOCK_DIMS = 1024  # dimensions made dense at a time
 
 
 class HIK(Kernel):
@@ -124,7 +124,7 @@ class HIK(Kernel):
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
         if 2 * self._width() != X.shape[1]:  # decoded examples are rows of both parts
             self.check_width(X.shape[1])
-        S = split_signs(canonical(sp.csr_matrix(X)))
+        S = split_signs(canonical(compressed(X)))
         data = self._apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)
 
@@ -136,21 +136,9 @@ class HIK(Kernel):
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
         kernel = self._settled(X)
         A = kernel.features(X)
-        B = A if Z is None else kernel.features(Z)
-        K = np.zeros((A.shape[0], B.shape[0]))
-        width = min(A.shape[1], B.shape[1])  # parts that only one side has add nothing
-        columns_a, columns_b = A.tocsc(), B.tocsc()
-        for d in range(0, width, BLOCK_DIMS):
-            _add_intersections(columns_a[:, d : d + BLOCK_DIMS], columns_b[:, d : d + BLOCK_DIMS], K)
+        B = None if Z is None else kernel.features(Z)
+        K = intersections(A, B)
         return K if Z is not None else symmetric(K, np.asarray(A.sum(axis=1)).ravel())
 
     def _settled(self, X: Matrix) -> HIK:
         return self if self.scale != "auto" else self.fit(X)
-
-
-def _add_intersections(A: sp.csc_matrix, B: sp.csc_matrix, K: Array) -> None:
-    from ..operators import loops
-
-    width = min(A.shape[1], B.shape[1])
-    a, b = A[:, :width].toarray(order="C"), B[:, :width].toarray(order="C")
-    share(lambda _, first, last: loops.block_dense(a, b, first, last, K), a.shape[0], thread_count())

@@ -62,6 +62,18 @@ def encode_dense(X, borders, border_starts, first, last, start, codes):
 
 
 @njit(nogil=True, cache=True)
+def to_rows(X, indptr, first, last, indices, data):
+    """Dense rows first..last as CSR, where indptr is known. A zero is overwritten by what follows it."""
+    for i in range(first, last):
+        row, end = X[i], U(indptr[i + 1])
+        k, d = U(indptr[i]), U(0)
+        while k < end:  # no branch depends on the values: scipy's guesses, often wrong, took ten times as long
+            indices[k], data[k] = d, row[d]
+            k += U(row[d] != 0)
+            d += ONE
+
+
+@njit(nogil=True, cache=True)
 def to_columns(indptr, indices, data, bases, first, last, fill, rows, values):
     """The non-zeros of CSR row blocks first..last by dimension; fill[block, d] is where those of a block begin."""
     for block in range(first, last):

@@ -5,8 +5,8 @@ loop, LLVM must assume that the arrays overlap and moves the numbers one at a ti
 and stores a whole row at once; the number of lanes is the length of a tuple, hence known when the loop is compiled.
 Measured at n = 300,000 x 1,000: eight float32 columns cost 2.1 times one column, against 10 times without it.
 
-`add_up` and `step_down` are whole loops, because their running sum must stay in a register: through memory, each
-addition waits for the last one to be stored and loaded again, which took twice as long.
+`add_up`, `step_down` and `sum_minima` are whole loops, because their running sum must stay in registers: through
+memory, each addition waits for the last one to be stored and loaded again, which took twice as long.
 """
 
 from llvmlite import ir
@@ -126,6 +126,32 @@ def step_down(typingctx, out, rows, steps, C, lanes):
             builder.store(
                 builder.fadd(builder.load(out_at(row), align=align), builder.load(total)), out_at(row), align=align
             )
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@intrinsic
+def sum_minima(typingctx, dst, panel, base, dims, values, lanes):
+    """dst[0, :] = the sum over k of min(values[k], panel[dims[k] - base, :])."""
+    _check(dst, panel)
+    width = len(lanes)
+    signature = types.void(dst, panel, types.intp, dims, values, lanes)
+
+    def codegen(context, builder, sig, args):
+        dst_at, align = _rows(context, builder, sig.args[0], args[0], width)
+        panel_at, _ = _rows(context, builder, sig.args[1], args[1], width)
+        rows, numbers = (context.make_array(sig.args[n])(context, builder, args[n]) for n in (3, 4))
+        vector = ir.VectorType(context.get_data_type(sig.args[0].dtype), width)
+        total = cgutils.alloca_once_value(builder, ir.Constant(vector, None))
+        builder.store(ir.Constant(vector, None), total)
+        with cgutils.for_range(builder, rows.nitems) as loop:
+            row = builder.zext(builder.load(builder.gep(rows.data, [loop.index])), loop.index.type)
+            left = _splat(builder, builder.load(builder.gep(numbers.data, [loop.index])), width)
+            right = builder.load(panel_at(builder.sub(row, args[2])), align=align)
+            least = builder.select(builder.fcmp_ordered("<", left, right), left, right)  # one instruction on x86
+            builder.store(builder.fadd(builder.load(total), least), total)
+        builder.store(builder.load(total), dst_at(ir.Constant(args[2].type, 0)), align=align)
         return context.get_dummy_value()
 
     return signature, codegen

@@ -10,10 +10,10 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 import numpy as np
 from numba import njit
 
-from saccade.operators.lanes import add_between, add_up, fma_row, step_down
+from saccade.operators.lanes import add_between, add_up, fma_row, step_down, sum_minima
 
 U, SIGNED = np.uint64, np.int64
-ONE, TWO = U(1), U(2)
+ONE, TWO, THREE, FOUR = U(1), U(2), U(3), U(4)
 TOGETHER = 64  # values that search their places in step
 
 
@@ -261,6 +261,26 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
 
 
 @njit(nogil=True, cache=True)
+def weighted_squares(K, weight, first, last, out):
+    """out_j += sum_i weight_i K_ij^2, columns first..last: A (12) at the speed of reading K.
+
+    Some columns at a time, whose sums stay in the cache, and four rows at once, which add to a sum together. Rows
+    after the last are the last one with no weight: one loop compiles in half the time of two.
+    """
+    rows = U(weight.size)
+    for a in range(U(first), U(last), U(512)):
+        b = min(a + U(512), U(last))
+        for i in range(U(0), rows, FOUR):
+            p, q, r = min(i + ONE, rows - ONE), min(i + TWO, rows - ONE), min(i + THREE, rows - ONE)
+            v = weight[i]
+            w = weight[p] if i + ONE < rows else 0.0
+            x = weight[q] if i + TWO < rows else 0.0
+            y = weight[r] if i + THREE < rows else 0.0
+            for j in range(a, b):
+                out[j] += (v * K[i, j] ** 2 + w * K[p, j] ** 2) + (x * K[q, j] ** 2 + y * K[r, j] ** 2)
+
+
+@njit(nogil=True, cache=True)
 def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lanes):
     """out_i += sum_d T_d[nearest grid node to x_id]: constant time a value (H §4, quantisation)."""
     one = T.dtype.type(1)
@@ -273,12 +293,27 @@ def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lan
                 fma_row(out, i, out, i, one, T, d * bins + b, lanes)
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
-def block_dense(X, Z, first, last, out):
-    """out[i, j] += sum_d min(X[i, d], Z[j, d]), rows first..last of X."""
-    for i in range(first, last):
-        for j in range(Z.shape[0]):
-            total = out.dtype.type(0)
-            for d in range(X.shape[1]):
-                total += min(X[i, d], Z[j, d])
-            out[i, j] += total
+@njit(nogil=True, cache=True)
+def intersect(cuts, indices, data, z_cuts, z_indices, z_data, upper, first, last, out, panel, sums, lanes):
+    """out[i, j] += sum_d min(X[i, d], Z[j, d]) for two CSR matrices, panels first..last of `lanes` rows of Z.
+
+    The panel holds those rows side by side, some dimensions at a time, so that one entry of X meets all of them at once
+    and zeros of X cost nothing. Row i has entries cuts[b, i] .. cuts[b + 1, i] in the b-th block of dimensions.
+    `upper`: only what is on or above the diagonal, and perhaps a little below. Panels are taken from both ends in turn:
+    every run of them is then as much work. `panel` and `sums` are scratch.
+    """
+    n, m = out.shape
+    dims, count = len(panel), -(-m // len(lanes))
+    for turn in range(first, last):
+        j = (turn // 2 if turn % 2 == 0 else count - 1 - turn // 2) * len(lanes)
+        width = min(len(lanes), m - j)
+        for b in range(len(cuts) - 1):
+            panel.fill(0)
+            for lane in range(width):
+                for k in range(z_cuts[b, j + lane], z_cuts[b + 1, j + lane]):
+                    panel[z_indices[k] - b * dims, lane] = z_data[k]
+            for i in range(min(n, j + width) if upper else n):
+                start, end = cuts[b, i], cuts[b + 1, i]
+                sum_minima(sums, panel, b * dims, indices[start:end], data[start:end], lanes)
+                for lane in range(width):
+                    out[i, j + lane] += sums[0, lane]

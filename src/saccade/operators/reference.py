@@ -173,6 +173,20 @@ def encode_dense(
         codes[at : at + X.shape[0]] = np.searchsorted(borders[border_starts[d] : border_starts[d + 1]], X[:, d])
 
 
+def to_rows(
+    X: Array,  # (n, D)
+    indptr: Array,  # (n+1,)
+    first: int,
+    last: int,
+    indices: Array,  # (entries,)
+    data: Array,  # (entries,)
+) -> None:
+    """The places and values of the non-zeros of rows first..last."""
+    for i in range(first, last):
+        own = np.flatnonzero(X[i])
+        indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]] = own, X[i, own]
+
+
 def to_columns(
     indptr: Array,  # (n+1,)
     indices: Array,  # (nnz,)
@@ -269,6 +283,17 @@ def walk_squares(
                     out[i, 2:] += slack[level_starts[indices[k]] + below]
 
 
+def weighted_squares(
+    K: Array,  # (n, b)
+    weight: Array,  # (n,)
+    first: int,
+    last: int,
+    out: Array,  # (b,)
+) -> None:
+    """out_j += Σ_i weight_i K_ij², columns first..last."""
+    out[first:last] += weight @ np.square(K[:, first:last])
+
+
 def look_up_grid(
     indptr: Array,  # (n+1,)
     indices: Array,  # (nnz,)
@@ -288,15 +313,24 @@ def look_up_grid(
                 out[i] += T[indices[k] * bins + int(min(node, bins - 1))]
 
 
-def block_dense(
-    X: Array,  # (n, D)
-    Z: Array,  # (k, D)
+def intersect(
+    cuts: Array,  # (blocks+1, n)
+    indices: Array,  # (entries,)
+    data: Array,  # (entries,)
+    z_cuts: Array,  # (blocks+1, m)
+    z_indices: Array,
+    z_data: Array,
+    upper: bool,
     first: int,
     last: int,
-    out: Array,  # (n, k)
+    out: Array,  # (n, m)
 ) -> None:
-    """out_ij += Σ_d min(X_id, Z_jd), rows first..last of X."""
-    out[first:last] += np.minimum(X[first:last, None, :], Z[None, :, :]).sum(axis=2)
+    """out_ij += Σ_d min(X_id, Z_jd) for all i, j; the loop's panels first..last together are all of them."""
+    D = int(max(indices.max(initial=0), z_indices.max(initial=0))) + 1
+    X, Z = np.zeros((cuts.shape[1], D)), np.zeros((z_cuts.shape[1], D))
+    X[np.repeat(np.arange(len(X)), cuts[-1] - cuts[0]), indices] = data
+    Z[np.repeat(np.arange(len(Z)), z_cuts[-1] - z_cuts[0]), z_indices] = z_data
+    out += np.minimum(X[:, None, :], Z[None, :, :]).sum(axis=2)
 
 
 def sorted_moments(

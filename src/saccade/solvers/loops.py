@@ -7,6 +7,8 @@ Then coordinate descent on the tables. Row i of the data has the entries indptr[
 slots[k] = level_starts[d] + code. F has a row for each level of each dimension. With h_b = the sum of α over the
 examples of code b, its two columns are Fenwick trees of h_b and l_b h_b over the codes from 1 on; the row of code 0,
 which no tree needs, has the sum of all h.
+
+Last the steps of sequential minimal optimisation, on a kernel matrix that is there.
 """
 
 from numba import njit
@@ -133,3 +135,38 @@ def table_from(indptr, dims, slots, level_starts, levels, alpha, F):
     F[:] = 0
     for i in range(alpha.size):
         _row_change(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, alpha[i], F)
+
+
+@njit(nogil=True, cache=True)
+def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
+    """Steps on pairs for min αᵀKα − diagᵀα, Σα kept, 0 ≤ α ≤ bound, given g = 2Kα − diag. Returns steps and gap.
+
+    i is the steepest that may grow; j, which may shrink, makes the step gain most: (g_j − g_i)² / ‖Φ(x_i) − Φ(x_j)‖².
+    """
+    n, steps = g.size, 0
+    while True:
+        i, low = -1, 0.0
+        for k in range(n):
+            if alpha[k] < bound and (i < 0 or g[k] < low):
+                i, low = k, g[k]
+        if i < 0:
+            return steps, 0.0
+        j, gap, slope, length = -1, 0.0, 0.0, 1.0
+        for k in range(n):
+            rise = g[k] - low
+            if alpha[k] > 0.0 and rise > 0.0:
+                gap = max(gap, rise)
+                distance = max(diag[i] + diag[k] - 2.0 * K[i, k], 0.0)
+                if rise * rise * length > slope * slope * distance:
+                    j, slope, length = k, rise, distance
+        if gap <= enough or steps == max_steps:
+            return steps, gap
+        room, stock = bound - alpha[i], alpha[j]
+        step = min(room, stock)
+        if 2.0 * step * length > slope:
+            step = slope / (2.0 * length)
+        alpha[i] = bound if step == room else alpha[i] + step
+        alpha[j] = 0.0 if step == stock else alpha[j] - step
+        for k in range(n):
+            g[k] += 2.0 * step * (K[i, k] - K[j, k])
+        steps += 1

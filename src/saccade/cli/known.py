@@ -1,0 +1,143 @@
+"""What `saccade novelty` takes for known: a table, a folder of pictures, or a model file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saccade._core.errors import InvalidInput
+from saccade.cli import pictures as p
+from saccade.cli import say
+from saccade.cli.columns import Reading
+from saccade.cli.read import TABLES, Array, Examples, read, read_matching
+
+UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
+TELLING = 20  # known examples from which a p-value of 0.05 can occur
+
+
+class Seeing(NamedTuple):
+    """How pictures become vectors."""
+
+    recipe: str
+    cache: Path | None
+    max_pixels: int
+    seed: int
+    choose_levels: bool
+
+
+@dataclass(frozen=True)
+class Known:
+    """A detector, and what it learned from."""
+
+    model: Any  # a fitted OneClassGP
+    scores: Array  # (n,) of the known, each judged by the others; of a model file at most some thousand, ascending
+    said: str  # all this in one sentence
+    examples: Examples | None = None  # None: a model file
+    pictures: Any = None
+    chain: Any = None  # what makes vectors of pictures
+
+
+def kind_of(path: Path) -> str:
+    """ "pictures", "table" or "model"."""
+    if not path.exists():
+        raise InvalidInput(f"There is no file or folder {path}. Check the name.")
+    if p.are_pictures(path):
+        return "pictures"
+    return "table" if path.suffix.lower() in TABLES else "model"
+
+
+def learn_table(detector: Any, path: Path, how: Reading) -> Known:
+    examples = read(path, how, need_labels=False)
+    _check_several(path, examples.X.shape[0])
+    said = _learn(detector, examples.X, "example", "features")
+    if examples.names:
+        detector.feature_names_in_ = np.array(examples.names, object)
+    return Known(detector, detector.leave_one_out_scores_, said, examples)
+
+
+def learn_pictures(detector: Any, path: Path, how: Seeing) -> Known:
+    """The vocabulary too is that of the known. Folders in the folder are no classes here."""
+    from saccade.features import images
+
+    chain = images(how.recipe, cache=how.cache, random_state=how.seed)
+    pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
+    p.note_skipped(pictures)
+    _check_several(path, len(pictures))
+    X = chain.fit_transform(pictures)
+    levels = p.usual_levels(X.shape[1]) if how.choose_levels else detector.levels
+    detector.set_params(levels=levels, variance_rank=p.variance_rank(X.shape[1], levels))
+    said = _learn(detector, X, "picture", f"{how.recipe} features")
+    examples = Examples(X, ids=pictures.names, id_name="file")
+    return Known(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
+
+
+def recall(path: Path, how: Seeing, contamination: float | None) -> Known:
+    """A model file that `saccade novelty --save` wrote; the threshold may be another one."""
+    from saccade import OneClassGP, load
+    from saccade.scores.novelty import threshold
+
+    model = load(path)
+    if not isinstance(model, OneClassGP):
+        raise InvalidInput(
+            f"{path} holds a {type(model).__name__}, and novelty is told by a model that `saccade novelty --save` "
+            "wrote. `saccade predict` uses this one."
+        )
+    if contamination is not None:
+        model.contamination = contamination
+        model.offset_ = threshold(model.normal_scores_, contamination)
+    from saccade._core import model_file
+
+    chain = p.chain_of(path, how.cache, model.n_features_in_) if model_file.read(path)[0].get("pictures") else None
+    said = f"Learned earlier: {path}, {_settings(model, 'features')}."
+    return Known(model, model.normal_scores_, said, chain=chain)
+
+
+def save(known: Known, path: Path) -> None:
+    from saccade.features import describe
+
+    known.model.save(path, features=None if known.chain is None else describe(known.chain))
+    kept = known.model.measure == "mean" or known.model.variance_method_ == "lowrank"
+    if not kept:
+        say.note(
+            f"{path} keeps a low-rank variance instead of the {known.model.variance_method_} one: its scores differ a "
+            "little from those below. Leave --approximation out for the same in both."
+        )
+
+
+def read_new(known: Known, path: Path, how: Reading, seeing: Seeing) -> Examples:
+    """The examples to judge."""
+    if kind_of(path) != "pictures":
+        # What was said of the columns of the known holds for the new as far as they have them.
+        return read_matching(path, replace(how, lenient=known.examples is not None), known.model)
+    if known.chain is None:
+        raise InvalidInput(f"{path} has pictures, and what is known are tables of features. Give it a table.")
+    return p.seen(known.chain, path, seeing.cache, seeing.max_pixels)
+
+
+def _check_several(path: Path, n: int) -> None:
+    if n < 2:
+        raise InvalidInput(
+            f"{path} has only 1 example, and what is normal is learned from how several differ. "
+            f"Give at least 2; {TELLING} or more are better."
+        )
+
+
+def _learn(detector: Any, X: Any, one: str, what: str) -> str:
+    watch = say.Stopwatch()
+    detector.fit(X)
+    if detector.measure == "variance":
+        prior = detector.kernel_.diag(X)
+        if prior.std() > UNEQUAL * prior.mean():
+            say.warn(
+                "The sums of the rows differ, and --measure variance takes small ones for normal. Divide each row by "
+                "its sum, or leave --measure out."
+            )
+    return f"Learned from {say.count(X.shape[0], one)} in {watch}: {_settings(detector, what)}."
+
+
+def _settings(model: Any, what: str) -> str:
+    variance = "" if model.measure == "mean" else f", {model.variance_method_} variance"
+    return f"{model.n_features_in_:,} {what}, {model.measure} by {model.inference}{variance}, noise {model.noise_:g}"

@@ -1,0 +1,236 @@
+"""`saccade novelty`: how unlike the known each new example is, as CSV and as a page of ranked pictures."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
+
+import typer
+
+from saccade.cli import options as o
+from saccade.cli import say
+from saccade.cli.csv_out import writing
+
+if TYPE_CHECKING:
+    from saccade.cli.known import Known
+    from saccade.cli.read import Array, Examples
+
+BLOCK_ROWS = 16_384  # examples judged at a time
+NAMED = 3  # of the most novel
+
+
+def novelty(
+    fit: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FIT",
+            help="Examples of what is known, without labels: a table as for `saccade fit`, a folder of pictures, or a "
+            "model file that --save wrote.",
+        ),
+    ],
+    score: Annotated[
+        Path,
+        typer.Argument(metavar="SCORE", help="Examples to judge, of the same kind. FIT again: each by the others."),
+    ],
+    out: o.Out = "-",
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also an .html page: the pictures, the most novel first."),
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Keep what was learned, to use it as FIT.")
+    ] = None,
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Rows as in SCORE, instead of the most novel first.")
+    ] = False,
+    contamination: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Of FIT to be taken for novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
+            "Usually 0.05.",
+        ),
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(metavar="probability|variance|mean|ratio", help="What the score is. Usually probability."),
+    ] = None,
+    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Usually regression.")] = None,
+    approximation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|lowrank|diagonal|…",
+            help="Of mean and variance; also optimized, fitc, sor, dtc, sod, parzen. Usually exact for up to 2,048 "
+            "examples, else lowrank, as in files.",
+        ),
+    ] = None,
+    noise: o.Noise = None,
+    power: o.Eta = None,
+    exponential: o.Bend = None,
+    levels: o.Levels = None,
+    seed: o.Seed = 0,
+    features: Annotated[str | None, o.FEATURES] = None,
+    cache: o.Cache = None,
+    max_pixels: o.MaxPixels = o.PIXELS,
+    force: o.Force = False,
+    label: o.Label = None,
+    x: o.XName = None,
+    id_: o.Id = None,
+    drop: o.Drop = None,
+    header: o.Header = None,
+    zero_based: o.ZeroBased = False,
+) -> None:
+    """Learn what is normal from FIT and judge SCORE: for each example its score, how normal it is, and a verdict.
+
+    `normal` is how often a normal example would score as low; `novel` is True below the threshold. Labels are not used.
+    """
+    wanted = {"--out": None if out == "-" else Path(out), "--report": report, "--save": save}
+    o.check_targets({name: path for name, path in wanted.items() if path is not None}, force, (fit, score))
+    with say.progress():
+        from saccade.cli import known as k
+        from saccade.cli.columns import Reading
+
+        how = Reading(label, None, x, None, id_, tuple(drop or ()), header, zero_based)
+        seeing = k.Seeing(features or "classic", cache, max_pixels, seed, levels is None)
+        options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
+        options["contamination"] = contamination
+        _check(options)
+        kind = _check_kinds(fit, score)
+        if kind == "model":
+            shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
+            known = _recalled(fit, seeing, options | shape)
+        else:
+            if save is not None and approximation is None:
+                options["approximation"] = "lowrank"  # as in the file, so that it says the same tomorrow
+            detector = _detector(o.kernel(power, exponential), o.level_count(levels), seed, options)
+            known = k.learn_pictures(detector, fit, seeing) if kind == "pictures" else k.learn_table(detector, fit, how)
+            if save is not None:
+                k.save(known, save)
+        itself = known.examples is not None and fit.samefile(score)
+        examples = known.examples if itself else k.read_new(known, score, how, seeing)
+        assert examples is not None
+        judged = _judge_known(known) if itself else _judge(known, examples)
+    with writing(out) as file:
+        _write(file, examples, judged, in_order)
+    _summarise(known, examples, judged, out)
+    if report is not None:
+        from saccade.cli.novelty_report import write_report
+
+        with say.progress():
+            write_report(report, fit, score, known, examples, judged)
+        say.note(f"Report in {report}.")
+    if save is not None:
+        say.note(f"Model in {save}, {say.size(save.stat().st_size)}.")
+
+
+class Judged(NamedTuple):
+    """A verdict an example."""
+
+    score: Array  # (n,) higher is more normal
+    normal: Array  # (n,) how often a normal example would score no higher
+    novel: Array  # (n,) bool
+
+
+def _check(options: dict[str, Any]) -> None:
+    """Before the work and not after it; None is what nobody asked for."""
+    from saccade._core.checks import check_choice, check_noise, check_share
+    from saccade.inference.approximation import APPROXIMATIONS
+    from saccade.inference.sites import METHODS
+    from saccade.scores.novelty import MEASURES
+
+    choices = {"measure": MEASURES, "inference": METHODS, "approximation": ("auto", *APPROXIMATIONS)}
+    for name, allowed in choices.items():
+        if options[name] is not None:
+            check_choice(name, options[name], allowed)
+    if options["noise"] is not None:
+        check_noise(options["noise"])
+    if options["contamination"] is not None:
+        check_share("contamination", options["contamination"], 0.5, "0 trusts every training example.")
+
+
+def _check_kinds(fit: Path, score: Path) -> str:
+    """The kind of FIT, if SCORE is of the same one or FIT can tell later."""
+    from saccade._core.errors import InvalidInput
+    from saccade.cli.known import kind_of
+
+    kind, other = kind_of(fit), kind_of(score)
+    if kind != "model" and (kind == "pictures") != (other == "pictures"):
+        names = {"pictures": "pictures", "table": "a table of features", "model": "no pictures"}
+        raise InvalidInput(f"{fit} has {names[kind]} and {score} {names[other]}. Give two of the same kind.")
+    return kind
+
+
+def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Known:
+    from saccade._core.errors import InvalidInput
+    from saccade.cli.known import recall
+
+    contamination = options.pop("contamination")
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InvalidInput(
+            f"--{given[0]} is about learning, and {model} has learned already. Leave it out, or give the examples "
+            "themselves as FIT."
+        )
+    return recall(model, seeing, contamination)
+
+
+def _detector(kernel: Any, levels: int | None, seed: int, options: dict[str, Any]) -> Any:
+    from saccade import OneClassGP
+
+    given = {name: value for name, value in options.items() if value is not None}
+    return OneClassGP(kernel, **{"levels": levels, "random_state": seed, **given})
+
+
+def _judge(known: Known, examples: Examples) -> Judged:
+    import numpy as np
+    from sklearn.utils import gen_batches
+
+    from saccade._core.progress import report
+    from saccade.scores.novelty import p_values
+
+    n, parts = examples.X.shape[0], []
+    for rows in gen_batches(n, getattr(examples.X, "block_rows", BLOCK_ROWS)):
+        parts.append(known.model.score_samples(examples.X[rows]))
+        report("judging", rows.stop / n)
+    score = np.concatenate(parts)
+    return Judged(score, p_values(score, np.sort(known.scores), known.model.n_known_), score < known.model.offset_)
+
+
+def _judge_known(known: Known) -> Judged:
+    """The training examples, each by all the others: as if it had not been there."""
+    import numpy as np
+
+    score = known.scores
+    normal = np.searchsorted(np.sort(score), score, side="right") / score.size  # itself counts, as in p_values
+    return Judged(score, normal, score < known.model.offset_)
+
+
+def _write(file: TextIO, examples: Examples, judged: Judged, in_order: bool) -> None:
+    import numpy as np
+
+    n = len(judged.score)
+    order = np.arange(n) if in_order else np.argsort(judged.score, kind="stable")
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([examples.id_name, "score", "normal", "novel"])
+    columns = (column[order].tolist() for column in judged)
+    for i, score, normal, novel in zip(order.tolist(), *columns, strict=True):
+        writer.writerow([name_of(examples, i), f"{score:.6g}", f"{normal:.6g}", novel])
+
+
+def name_of(examples: Examples, i: int) -> str:
+    return str(i + 1) if examples.ids is None else examples.ids[i]
+
+
+def _summarise(known: Known, examples: Examples, judged: Judged, out: str) -> None:
+    from saccade.cli.pictures import printable
+
+    what = "picture" if examples.id_name == "file" else "example"
+    first = judged.score.argsort(kind="stable")[:NAMED]
+    prefix = "row " if examples.ids is None else ""
+    names = ", ".join(prefix + printable(name_of(examples, int(i))) for i in first)
+    where = "" if out == "-" else f" All in {out}."
+    say.note(known.said)
+    are = "is" if len(judged.novel) == 1 else "are"
+    say.note(f"{int(judged.novel.sum()):,} of {say.count(len(judged.novel), what)} {are} novel.{where}")
+    say.note(f"Most novel: {names}.")

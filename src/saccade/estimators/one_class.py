@@ -1,0 +1,236 @@
+"""One-class classification and novelty detection with a Gaussian process (O, A)."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.checks import check_choice, check_rows, check_share
+from saccade.estimators import doubt
+from saccade.estimators.base import Array, GaussianProcess
+from saccade.estimators.model_file import save
+from saccade.estimators.outliers import Outliers
+from saccade.estimators.tuning import Losses
+from saccade.inference.approximation import APPROXIMATIONS, approximate
+from saccade.inference.base import Trained
+from saccade.inference.regression import DIRECT_BELOW
+from saccade.inference.sites import Sites
+from saccade.kernels import HIK, Kernel
+from saccade.operators.base import Operator
+from saccade.operators.streamed import Streamed
+from saccade.scores.novelty import MEASURES, membership, p_values, quantiles, threshold
+
+
+class OneClassGP(Outliers, GaussianProcess):
+    """A Gaussian process that knows one class, and notices what is not of it.
+
+    Every training example has the label 1 and the prior mean is 0: near the examples the mean is high and the variance
+    low, far from them the process returns to its prior (O §3). `score_samples` is higher for more normal examples.
+
+    Thresholds come from leave-one-out scores, in closed form: what the training examples would score had they been new.
+
+    Parameters
+    ----------
+    kernel : Kernel, default HIK()
+        HIK scores from tables in constant time, for any number of examples. `GeneralizedRBF(HIK(), "auto")` takes dense
+        algebra and is more local.
+    noise : float
+        σ², in units of the mean self-similarity when the kernel's scale is "auto".
+    inference : "regression", "laplace" or "ep"
+        The label as f plus noise, or as the sign of f plus noise (O §2.2).
+    measure : "probability", "variance", "mean" or "ratio"
+        What the score is, O Table 1: log p(y = 1), −σ², μ or μ/σ. "variance" is as good where k(x, x) is constant, as
+        for histograms of equal sums; elsewhere it takes a small k(x, x) for little doubt.
+    approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank" or "parzen"
+        Of mean and variance alike. "diagonal" (FA) and "optimized" (OA) are those of A, "fitc", "sor", "dtc" and "sod"
+        use some of the examples, "lowrank" the leading directions, "parzen" is the kernel density estimate that the
+        mean becomes for a diagonal kernel matrix (O §3.1). "auto" is "exact" for few examples and for kernels without
+        tables, else "lowrank"; `variance_method_` says which. "diagonal" and "parzen" never hold the kernel matrix.
+        The variance of "sor" vanishes far from its examples: with it, only "mean" makes sense.
+    inducing : float or array of int
+        The share of the training examples, drawn at random, that "fitc", "sor", "dtc" and "sod" use; or their numbers.
+    variance_rank : int
+        Directions that "lowrank" looks at.
+    contamination : float from 0 to 0.5
+        The share of the training examples to be taken for novelties; 0 trusts them all.
+    levels, binning, solver, tol, max_iter, random_state
+        As for `GPClassifier`.
+
+    Attributes
+    ----------
+    offset_ : float
+        `decision_function` is `score_samples` less this.
+    leave_one_out_scores_ : array of shape (n,)
+        The scores of the training examples, each predicted by all the others: those below `offset_` are outliers.
+    normal_scores_ : array
+        The same scores in ascending order; in a loaded model 501 quantiles of them. `predict_proba` compares with them.
+    n_known_ : int
+        The number of training examples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = OneClassGP().fit(X[y == 0][:100])
+    >>> model.predict(X[y == 0][100:]).mean() > 0.5 > -0.9 > model.predict(X[y == 1]).mean()
+    True
+    """
+
+    tune = None
+    novelty = True  # scikit-learn's word for thresholds that are not about the training examples
+
+    def __init__(
+        self,
+        kernel: Kernel | None = None,
+        *,
+        noise: float = 0.1,
+        inference: str = "regression",
+        measure: str = "probability",
+        approximation: str = "auto",
+        inducing: Any = 0.25,
+        variance_rank: int = 128,
+        contamination: float = 0.05,
+        levels: int | None = None,
+        binning: str = "quantile",
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.noise = noise
+        self.inference = inference
+        self.measure = measure
+        self.approximation = approximation
+        self.inducing = inducing
+        self.variance_rank = variance_rank
+        self.contamination = contamination
+        self.levels = levels
+        self.binning = binning
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _variance_wanted(self) -> str:
+        check_choice("approximation", self.approximation, ("auto", *APPROXIMATIONS))
+        return self.approximation
+
+    def _check_parameters(self) -> Kernel:
+        check_choice("measure", self.measure, MEASURES)
+        check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
+        return super()._check_parameters()
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train on X (n, d), examples of the one class; y is ignored."""
+        with self._replacing() as new:
+            X = check_rows(new, X, reset=True)
+            for name in ("_codes", "_X", "_tops"):
+                new.__dict__.pop(name, None)
+            new._weight = None
+            new._train(X, np.ones((X.shape[0], 1)), None)
+            new._judge()
+        return self
+
+    @property
+    def fit_predict(self) -> Any:
+        """Not here, as for LocalOutlierFactor(novelty=True): thresholds are for examples that training has not seen."""
+        raise AttributeError(
+            "OneClassGP judges new examples. For those it was fitted on, ask `leave_one_out_scores_ < offset_`."
+        )
+
+    def _losses(self, Y: Array) -> Losses:
+        raise NotImplementedError("labels that are all 1 cannot be tuned on")
+
+    def _operator(self) -> Operator:
+        if not isinstance(self.kernel_, HIK) and self._method(self._X.shape[0]) in ("diagonal", "parzen"):
+            return Streamed(self.kernel_, self._X)
+        return super()._operator()
+
+    def _method(self, n: int) -> str:
+        """What "auto" stands for."""
+        if self.approximation != "auto":
+            return self.approximation
+        tables = isinstance(self.kernel_, HIK)
+        return "lowrank" if tables and (n > DIRECT_BELOW or self.solver == "cg") else "exact"
+
+    def _solve(self, Y: Array, weight: Array | None, start: Array | None = None) -> Any:
+        """The posterior where it is exact or the likelihood is not Gaussian; else what stands for it."""
+        method = self._method(len(Y))
+        if method == "exact" or self.inference != "regression":
+            super()._solve(Y, weight, start)
+            sites, factors = self._sites, self._factors
+        else:
+            sites, factors = Sites(Y, self._noise_diagonal(Y, weight)), ()
+            self.n_iter_, self.residual_, self.converged_, self.rank_ = 1, 0.0, True, 0
+        doubt.forget(self)
+        K = self._operator()
+        trained = Trained(K, sites.noise, factors, self.tol, self.max_iter)
+        self._explainer = approximate(method, trained, rank=self.variance_rank, inducing=self.inducing, rng=self._rng())
+        self.variance_method_ = method
+        self._keep(K, sites, self._alpha if method == "exact" else self._explainer.weights(sites.targets), factors)
+        if self.measure != "mean":
+            doubt.prepare(self)
+
+    def _judge(self) -> None:
+        """The threshold, from the training examples as if each had not been there."""
+        _, mean, variance = doubt.left_out(self)
+        scores = self._scored(mean[:, 0], variance[:, 0])
+        self.leave_one_out_scores_ = scores
+        self.offset_ = threshold(scores, self.contamination)
+        self.normal_scores_, self.n_known_ = np.sort(scores), scores.size
+
+    def _scored(self, mean: Array, variance: Array | None) -> Array:
+        sign = self.inference != "regression"
+        return membership(self.measure, mean, variance, self.noise_, sign=sign)
+
+    def score_samples(self, X: Any) -> Array:  # (n,)
+        """The measure: higher is more normal."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        mean = self._mean(X)[:, 0]
+        return self._scored(mean, None if self.measure == "mean" else doubt.variance(self, X)[:, 0])
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
+        """Mean and variance of the latent f (no noise added), both by `approximation`."""
+        check_is_fitted(self)
+        X = check_rows(self, X, reset=False)
+        return self._mean(X)[:, 0], doubt.variance(self, X)[:, 0]
+
+    def predict_proba(self, X: Any) -> Array:  # (n, 2)
+        """Columns for −1 and 1. The second is how often a normal example would score no higher than this one.
+
+        It is the share of the training examples that do, each left out in turn (a conformal p-value): taking what is
+        below 0.05 for novel raises a false alarm in about a twentieth of all normal examples, whatever the data.
+        """
+        normal = p_values(self.score_samples(X), self.normal_scores_, self.n_known_)
+        return np.column_stack([1.0 - normal, normal])
+
+    def save(self, path: Any, *, features: Any = None) -> None:
+        """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it.
+
+        The variance in tables is that of "lowrank": another approximation is fitted again with it, threshold included.
+        """
+        check_is_fitted(self)
+        model = self._tabled()
+        extra = {"offset": model.offset_, "known": model.n_known_}
+        save(model, path, extra, features=features, arrays={"normal": quantiles(model.normal_scores_)})
+
+    def _tabled(self) -> OneClassGP:
+        """This model with a variance that fits into tables."""
+        if self.tables_ is None or self.measure == "mean" or self.variance_method_ == "lowrank":
+            return self
+        model = copy(self)
+        model.approximation = "lowrank"
+        model._solve(np.ones((self._codes.shape[0], 1)), None)
+        model._judge()
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # two columns of predict_proba
+        return tags

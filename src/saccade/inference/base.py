@@ -1,0 +1,87 @@
+"""What every approximation of a trained Gaussian process offers: mean, variance and leaving one out, from k* alone."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade.operators.base import Operator
+from saccade.solvers.cg import CGResult, solve_cg
+from saccade.solvers.cholesky import Factor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """K̃ = K + N, and its factors where there are some."""
+
+    K: Operator
+    noise: Array  # (n, 1) or (n, m)
+    factors: tuple[Factor, ...]  # one a column of the noise, or none
+    tol: float
+    max_iter: int
+
+    def iterated(
+        self,
+        B: Array,  # (n, b)
+    ) -> list[CGResult]:  # one a column of the noise
+        """K̃⁻¹B by conjugate gradients."""
+        return [solve_cg(self.K, noise[:, None], B, tol=self.tol, max_iter=self.max_iter) for noise in self.noise.T]
+
+
+class Explains(ABC):
+    """Something simpler in the place of K̃⁻¹, for the variance. The noise of a new label is never part of it."""
+
+    @abstractmethod
+    def explained(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (b, 1) or (b, m): one column when all outputs share it
+        """What the training examples explain of the variance, in the place of k*ᵀK̃⁻¹k*."""
+
+    def variance(
+        self,
+        k_star: Array,  # (n, b)
+        prior: Array,  # (b,): k**
+    ) -> Array:  # (b, 1) or (b, m)
+        """k** less what is explained, from 0 to k**."""
+        return np.asarray(np.clip(prior[:, None] - self.explained(k_star), 0.0, prior[:, None]))
+
+
+class Approximation(Explains):
+    """For the mean too, and for examples as if they had not been there."""
+
+    @abstractmethod
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """α̃ in the place of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃."""
+
+    @abstractmethod
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b): K[:, rows]
+        rows: Array,  # (b,): numbers of training examples
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
+
+
+def own(
+    k_rows: Array,  # (n, b)
+    rows: Array,  # (b,)
+) -> Array:  # (b,)
+    """k(x_i, x_i) of the rows, off the columns K[:, rows]."""
+    return np.asarray(k_rows[rows, np.arange(rows.size)])
+
+
+def outputs(
+    Y: Array,  # (n, m)
+    noise: Array,  # (n, 1) or (n, m)
+    j: int,
+) -> Array:  # (n, m) or (n, 1)
+    """The columns of Y that belong to column j of the noise: all where it is shared."""
+    return Y if noise.shape[1] == 1 else Y[:, [j]]

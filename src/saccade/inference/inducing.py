@@ -1,0 +1,233 @@
+"""Few inducing points u in the place of n examples: FITC, DTC, SoR, and the mere subset of the data (A §2.2).
+
+With K_uu = LLᵀ, V = L⁻¹K_un and Q = VᵀV the first three put Q + Λ in the place of K + N (Quiñonero-Candela and
+Rasmussen 2005), Λ = diag(K − Q) + N for FITC and N for the others. With A = I + VΛ⁻¹Vᵀ = RRᵀ and v* = L⁻¹k_u*
+
+    mean = v*ᵀA⁻¹VΛ⁻¹y,   variance = k** − ‖v*‖² + ‖R⁻¹v*‖²,   SoR: ‖R⁻¹v*‖² alone.
+
+No jitter: an inducing point that the others determine to fourteen digits adds nothing to Q and is left away.
+
+Against the exact variance: the subset is above, as fewer examples explain less. SoR is below, as Q ⪯ K, new example
+included, and the Schur complement that the variance is grows with the matrix. FITC and DTC are on neither side: at an
+inducing point they take what Q leaves of the examples for independent or for nothing, and are too sure; at an example
+that is no inducing point they do not use what it tells of itself, and are not sure enough.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from saccade._core.checks import is_number
+from saccade._core.errors import InvalidParameter
+from saccade.inference.base import Approximation, Trained, outputs, own
+from saccade.inference.exact import Exact
+from saccade.operators.base import Dense, Operator
+from saccade.operators.streamed import Streamed
+from saccade.solvers.cholesky import factorise
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
+UNIT_COLUMNS = 64  # columns that one product finds
+MOST = 500_000_000  # kernel values between all and the inducing examples that we are willing to hold: 4 GB
+
+
+@dataclass(frozen=True)
+class Inducing(Approximation):
+    """FITC, DTC or SoR. A training example that is left out stays an inducing point where it is one."""
+
+    points: Array  # (r,) example numbers
+    L: Array  # (r, r)
+    V: Array  # (r, n)
+    scale: Array  # (n, 1) or (n, m): Λ
+    roots: tuple[Array, ...]  # (r, r) lower, R for each column of the noise
+    own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
+
+    def explained(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (b, 1) or (b, m)
+        """‖v*‖² − ‖R⁻¹v*‖²."""
+        v = self._project(k_star)
+        return np.asarray(np.maximum(_squares(v)[:, None] - self._remaining(v), 0.0))
+
+    def variance(
+        self,
+        k_star: Array,  # (n, b)
+        prior: Array,  # (b,)
+    ) -> Array:  # (b, 1) or (b, m)
+        v = self._project(k_star)
+        return self._with_prior(self._remaining(v), v, prior)
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """L⁻ᵀA⁻¹VΛ⁻¹Y on the inducing rows, 0 elsewhere."""
+        found = np.zeros_like(Y, np.float64)
+        solved = [_solve(R, p) for R, p in zip(self.roots, self._targets(Y), strict=True)]
+        found[self.points] = solve_triangular(self.L, np.hstack(solved), lower=True, trans=1)
+        return found
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """A loses v_i v_iᵀ/Λ_i: with h = v_iᵀA⁻¹v_i, v_iᵀA₋⁻¹ is v_iᵀA⁻¹/(1 − h/Λ_i)."""
+        v, means, remains = self.V[:, rows], [], []
+        for j, (R, p) in enumerate(zip(self.roots, self._targets(Y), strict=True)):
+            half, scale = solve_triangular(R, v, lower=True), self.scale[rows, j]
+            leverage = _squares(half) / scale
+            left = np.maximum(1.0 - leverage, np.finfo(np.float64).eps)
+            whole = half.T @ solve_triangular(R, p, lower=True)
+            means.append((whole - leverage[:, None] * outputs(Y, self.scale, j)[rows]) / left[:, None])
+            remains.append(leverage * scale / left)
+        return np.hstack(means), self._with_prior(np.column_stack(remains), v, own(k_rows, rows))
+
+    def _project(self, k_star: Array) -> Array:  # (r, b)
+        """v* = L⁻¹k_u*."""
+        return np.asarray(solve_triangular(self.L, k_star[self.points], lower=True))
+
+    def _remaining(self, v: Array) -> Array:  # (b, 1) or (b, m)
+        """‖R⁻¹v*‖²."""
+        return np.column_stack([_squares(solve_triangular(R, v, lower=True)) for R in self.roots])
+
+    def _with_prior(self, remaining: Array, v: Array, prior: Array) -> Array:
+        top = prior[:, None]
+        beside = np.maximum(top - _squares(v)[:, None], 0.0) if self.own_prior else 0.0
+        return np.asarray(np.clip(beside + remaining, 0.0, top))
+
+    def _targets(self, Y: Array) -> list[Array]:  # (r, m) or (r, 1) each
+        """VΛ⁻¹Y for every column of the noise."""
+        return [self.V @ (outputs(Y, self.scale, j) / scale[:, None]) for j, scale in enumerate(self.scale.T)]
+
+
+@dataclass(frozen=True)
+class Subset(Approximation):
+    """The exact process of some examples (SoD)."""
+
+    points: Array  # (r,) example numbers
+    n: int
+    exact: Exact
+
+    def explained(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (b, 1) or (b, m)
+        """k_u*ᵀK̃_uu⁻¹k_u*, a lower bound of k*ᵀK̃⁻¹k*."""
+        return self.exact.explained(k_star[self.points])
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """K̃_uu⁻¹Y_u on the subset, 0 elsewhere."""
+        found = np.zeros((self.n, Y.shape[1]))
+        found[self.points] = self.exact.weights(Y[self.points])
+        return found
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """Of the subset as of the exact process; the others are new to it anyway."""
+        mean, variance = k_rows.T @ self.weights(Y), self.variance(k_rows, own(k_rows, rows))
+        place = np.full(self.n, -1)
+        place[self.points] = np.arange(self.points.size)
+        inside = np.flatnonzero(place[rows] >= 0)
+        if inside.size:
+            some = k_rows[np.ix_(self.points, inside)]
+            mean[inside], variance[inside] = self.exact.left_out(some, place[rows[inside]], Y[self.points])
+        return mean, variance
+
+
+def inducing_points(
+    method: str,
+    trained: Trained,
+    inducing: float | Array,
+    rng: np.random.Generator,
+) -> Inducing | Subset:
+    """ "fitc", "dtc", "sor" or "sod" on a random share of the examples, or on those of the given numbers."""
+    K, noise, n = trained.K, trained.noise, trained.K.shape[0]
+    points = choose_points(inducing, n, rng)
+    if method == "sod":
+        inner = columns(K, points)[points]
+        factors = tuple(factorise(inner, column) for column in noise[points].T)
+        return Subset(points, n, Exact(Trained(Dense(inner), noise[points], factors, trained.tol, trained.max_iter)))
+    K_nu = columns(K, points)
+    kept, L = _factor(K_nu[points])
+    points, K_nu = points[kept], K_nu[:, kept]
+    V = solve_triangular(L, K_nu.T, lower=True)
+    left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
+    scale = noise + left if method == "fitc" else noise
+    roots = tuple(cholesky(np.eye(points.size) + (V / column) @ V.T, lower=True) for column in scale.T)
+    return Inducing(points, L, V, scale, roots, own_prior=method != "sor")
+
+
+def choose_points(
+    inducing: Any,  # a share, or example numbers
+    n: int,
+    rng: np.random.Generator,
+) -> Array:  # (r,) in ascending order
+    """Different examples, at least one."""
+    if is_number(inducing):
+        if 0.0 < inducing <= 1.0:
+            return np.sort(rng.permutation(n)[: max(1, round(inducing * n))])
+    else:
+        points = np.asarray(inducing)
+        if points.ndim == 1 and points.size and points.dtype.kind in "iu" and 0 <= points.min() <= points.max() < n:
+            return np.unique(points)
+    raise InvalidParameter(
+        "`inducing` must be a share above 0 and up to 1, or a non-empty array of example numbers "
+        f"from 0 to {n - 1}, got {inducing!r}. The default is 0.25."
+    )
+
+
+def columns(
+    K: Operator,
+    some: Array,  # (r,) example numbers
+) -> Array:  # (n, r)
+    """K[:, some]."""
+    n = K.shape[0]
+    if n * some.size > MOST:
+        raise InvalidParameter(
+            f"{some.size} inducing points of {n} examples need {n * some.size / 1e9:.1f} G kernel values, too many. "
+            f"Pass fewer, such as inducing={MOST / n**2:.1g}."
+        )
+    if isinstance(K, Dense):
+        return K.K[:, some]
+    if isinstance(K, Streamed):
+        return K.columns(some)
+    found = np.empty((n, some.size))
+    for first in range(0, some.size, UNIT_COLUMNS):
+        part = some[first : first + UNIT_COLUMNS]
+        unit = np.zeros((n, part.size))
+        unit[part, np.arange(part.size)] = 1.0
+        found[:, first : first + part.size] = K.matmul(unit)
+    return found
+
+
+def _factor(
+    K_uu: Array,  # (m, m)
+) -> tuple[Array, Array]:  # (r,), (r, r)
+    """The points that the ones before do not determine, each time the least determined one, and the factor of those."""
+    A = (K_uu + K_uu.T) / 2
+    L, order, rank, _ = dpstrf(A, tol=max(DETERMINED * float(A.diagonal().max()), np.finfo(np.float64).tiny), lower=1)
+    return order[:rank] - 1, np.tril(L[:rank, :rank])
+
+
+def _squares(V: Array) -> Array:
+    """The squared length of every column."""
+    return np.asarray(np.einsum("ij,ij->j", V, V))
+
+
+def _solve(R: Array, B: Array) -> Array:
+    """(RRᵀ)⁻¹B."""
+    half = solve_triangular(R, B, lower=True)
+    return np.asarray(solve_triangular(R, half, lower=True, trans=1))

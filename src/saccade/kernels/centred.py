@@ -1,0 +1,103 @@
+"""Any kernel with the mean of the training examples as its origin (O §3.2)."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from ..operators.codes import encode, split_signs
+from ..operators.intersection import intersection
+from ..operators.tables import PiecewiseTables
+from .base import Array, Kernel, Matrix, check_kernel, symmetric
+from .intersection import HIK
+
+__all__ = ["Centred"]
+
+AT_ONCE = 4_000_000  # kernel values held at a time
+
+
+class Centred(Kernel):
+    """k̃(x, z) = k(x, z) − mean_j k(x, x_j) − mean_j k(x_j, z) + mean_jl k(x_j, x_l), x_j the training examples.
+
+    It is the product of Φ̃(x) = Φ(x) − mean_j Φ(x_j). With it, the variance of Gaussian process regression is a
+    Mahalanobis distance from the mean, by the covariance of the training examples plus σ² (O (8)).
+
+    A fitted one holds the training examples, or for HIK the table of their mean. One that is not fitted takes the rows
+    it is called with for the training examples.
+
+    Parameters
+    ----------
+    base : Kernel
+        k.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saccade.kernels.dot import Linear
+    >>> X = np.array([[1.0], [3.0]])
+    >>> Centred(Linear()).fit(X)(X, np.array([[2.0], [5.0]]))
+    array([[ 0., -3.],
+           [ 0.,  3.]])
+    """
+
+    _mean: PiecewiseTables | Matrix | None = None
+    _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
+
+    def __init__(self, base: Kernel) -> None:
+        self.base = base
+
+    def fit(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Kernel:
+        """The same kernel over the fitted base, centred on X."""
+        fitted = Centred(check_kernel("base", self.base).fit(X))
+        n = X.shape[0]
+        if isinstance(fitted.base, HIK):
+            K = intersection(encode(split_signs(X)), fitted.base.levels)
+            fitted._mean = K.tables(np.full((n, 1), 1.0 / n))
+        else:
+            fitted._mean = X.copy()
+        fitted._mean_norm2 = float(fitted._to_mean(X).mean())
+        return fitted
+
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense block (n, m)."""
+        kernel = self._settled(X)
+        left = kernel._to_mean(X)
+        right = left if Z is None else kernel._to_mean(Z)
+        K = kernel.base(X, Z)
+        K -= left[:, None]
+        K -= right[None, :]
+        K += kernel._mean_norm2
+        return symmetric(K, kernel._own(X, left)) if Z is None else K
+
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        """‖Φ̃(x)‖², (n,)."""
+        kernel = self._settled(X)
+        return kernel._own(X, kernel._to_mean(X))
+
+    def _own(self, X: Matrix, to_mean: Array) -> Array:
+        own: Array = np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0)
+        return own
+
+    def _to_mean(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:  # (n,)
+        """mean_j k(x, x_j) for every row."""
+        if isinstance(self._mean, PiecewiseTables):
+            return self._mean.walk(self.base.features(X))[:, 0]
+        assert self._mean is not None
+        batches = gen_batches(X.shape[0], max(1, AT_ONCE // self._mean.shape[0]))
+        return np.concatenate([self.base(X[rows], self._mean).mean(axis=1) for rows in batches])
+
+    def _settled(self, X: Matrix) -> Centred:
+        return self if self._mean is not None else self.fit(X)

@@ -1,0 +1,125 @@
+"""The centred kernel against centred features, and the Mahalanobis distance that the variance becomes with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from saccade import GPRegressor
+from saccade._core.errors import InvalidParameter
+from saccade.kernels import HIK, RBF, Centred, Kernel, Linear, Power, centred
+from tests.operators.histograms import histograms
+from tests.tolerances import assert_close, assert_positive_semidefinite
+
+Array = np.ndarray[Any, np.dtype[Any]]
+BASES = [Linear(), RBF(0.7), HIK(), HIK(Power(0.5), scale=2.0), HIK(scale=1.0) + Linear()]
+every_base = pytest.mark.parametrize("base", BASES, ids=str)
+
+
+@pytest.fixture
+def X() -> Array:
+    rng = np.random.default_rng(0)
+    return np.asarray(rng.random((20, 4)) * (rng.random((20, 4)) < 0.7))
+
+
+@pytest.fixture
+def Z() -> Array:
+    return np.random.default_rng(1).random((7, 4)) - 0.2
+
+
+def written_out(base: Kernel, X: Array, A: Array, B: Array) -> Array:
+    """The formula, term by term."""
+    k = base.fit(X)
+    return np.asarray(k(A, B) - k(A, X).mean(axis=1)[:, None] - k(X, B).mean(axis=0)[None, :] + k(X, X).mean())
+
+
+def test_centred_linear_is_linear_on_centred_features(X: Array, Z: Array) -> None:
+    kernel = Centred(Linear()).fit(X)
+    mean = X.mean(axis=0)
+    assert_close(kernel(X), Linear()(X - mean))
+    assert_close(kernel(Z, X), Linear()(Z - mean, X - mean))
+    assert_close(kernel.diag(Z), Linear().diag(Z - mean))
+
+
+@every_base
+def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None:
+    kernel = Centred(base).fit(X)
+    assert_close(kernel(Z, X), written_out(base, X, Z, X))
+    K = kernel(X)
+    assert_close(K, written_out(base, X, X, X))
+    np.testing.assert_array_equal(K, K.T)
+    assert_close(kernel.diag(X), K.diagonal())
+    assert_positive_semidefinite(kernel(Z))
+    np.testing.assert_allclose(K.sum(axis=0), 0.0, atol=1e-12 * len(X))  # the mean is the origin
+    for sparse in (sp.csr_matrix, sp.csr_array):
+        assert_close(Centred(base).fit(sparse(X))(sparse(Z), sparse(X)), kernel(Z, X))
+        assert_close(kernel.diag(sparse(Z)), kernel.diag(Z))
+
+
+@settings(max_examples=50)
+@given(X=histograms(), signed=st.booleans())
+def test_awkward_histograms(X: Array, signed: bool) -> None:
+    X = X - 0.25 * (X > 0) if signed else X
+    for base in (HIK(), HIK(scale=1.0), RBF()):
+        kernel = Centred(base).fit(X)
+        np.testing.assert_allclose(kernel(X), written_out(base, X, X, X), atol=1e-12 * max(1.0, base.diag(X).max()))
+        assert (kernel.diag(X) >= 0).all()
+
+
+def test_distances_are_those_of_the_base(X: Array, Z: Array) -> None:
+    plain, moved = HIK(scale=1.0), Centred(HIK(scale=1.0)).fit(X)
+
+    def distance(kernel: Kernel) -> Array:
+        return np.asarray(kernel.diag(X)[:, None] + kernel.diag(Z)[None, :] - 2.0 * kernel(X, Z))
+
+    assert_close(distance(moved), distance(plain))
+
+
+@pytest.mark.parametrize("noise", [0.03, 1.0])
+def test_variance_is_a_mahalanobis_distance(X: Array, Z: Array, noise: float) -> None:
+    """O (8): σ² φᵀ(Φ Φᵀ + σ²I)⁻¹φ = k̃** − k̃*ᵀ(K̃ + σ²I)⁻¹k̃*, with φ and Φ less the mean; the factor is σ²."""
+    mean = X.mean(axis=0)
+    scatter = (X - mean).T @ (X - mean) + noise * np.eye(X.shape[1])
+    mahalanobis = np.einsum("ij,jk,ik->i", Z - mean, np.linalg.inv(scatter), Z - mean)
+    y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)  # of mean 0 and variance 1, so that nothing is scaled
+    model = GPRegressor(Centred(Linear()), noise=noise, variance="exact").fit(X, y)
+    np.testing.assert_allclose(model.latent_mean_and_variance(Z)[1], noise * mahalanobis, rtol=1e-9)
+
+
+@every_base
+def test_clone_parameters_and_state(base: Kernel, X: Array, Z: Array) -> None:
+    kernel = Centred(base)
+    before = repr(vars(kernel))
+    fitted = kernel.fit(X)
+    assert repr(vars(kernel)) == before
+    assert isinstance(fitted, Centred)
+    assert_close(fitted.fit(X)(Z, X), fitted(Z, X))
+    assert repr(clone(kernel)) == repr(kernel)
+    assert_close(clone(fitted).fit(X)(Z, X), fitted(Z, X))
+    assert_close(kernel(X), fitted(X))  # not fitted: centred on what it is called with
+    moved = X.copy()
+    held = kernel.fit(moved)
+    moved[:] = 7.0
+    assert_close(held(Z), fitted(Z))
+
+
+def test_nested_parameters_and_bad_ones(X: Array) -> None:
+    kernel = Centred(RBF(0.5)).set_params(base__length_scale=2.0)
+    assert kernel.base.length_scale == 2.0
+    for bad, message in ((Centred("rbf"), "`base` must be a kernel, got 'rbf'"), (Centred(RBF(-1.0)), "length_scale")):  # type: ignore[arg-type]
+        for use in (bad.fit, bad, bad.diag):
+            with pytest.raises(InvalidParameter, match=message):
+                use(X)
+
+
+def test_batches_of_rows(X: Array, Z: Array, monkeypatch: Any) -> None:
+    kernel = Centred(RBF()).fit(X)
+    before = kernel(Z)
+    monkeypatch.setattr(centred, "AT_ONCE", 3 * len(X))
+    assert_close(kernel(Z), before)
