@@ -76,7 +76,7 @@ class OneClassGP(Outliers, GaussianProcess):
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = OneClassGP().fit(X[y == 0][:100])
-    >>> model.predict(X[y == 0][100:]).mean() > 0.5 > -0.9 > model.predict(X[y == 1]).mean()
+    >>> bool(model.predict(X[y == 0][100:]).mean() > 0.5 > -0.9 > model.predict(X[y == 1]).mean())
     True
     """
 
