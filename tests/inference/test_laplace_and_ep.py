@@ -251,3 +251,16 @@ def test_what_does_not_go_together_is_told() -> None:
         GPClassifier(inference="laplace", variance=None).fit(X, y)
     with pytest.raises(InvalidParameter, match="`inference` must be one of"):
         GPClassifier(inference="vb").fit(X, y)
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+def test_many_classes_without_a_factor(inference: str) -> None:
+    """Conjugate gradients with a noise for every example and class decide as factors do."""
+    X, y = load_digits(return_X_y=True)
+    fast, slow = (GPClassifier(inference=inference, solver=solver, random_state=0) for solver in ("cg", "cholesky"))
+    fast.set_params(variance_rank=400).fit(X[:400], y[:400])
+    slow.fit(X[:400], y[:400])
+    assert fast.converged_
+    mean, expected = (model.latent_mean_and_variance(X[400:600])[0] for model in (fast, slow))
+    np.testing.assert_allclose(mean, expected, atol=0.01 if inference == "laplace" else 0.3)
+    assert (fast.predict(X[400:]) == slow.predict(X[400:])).mean() > 0.97

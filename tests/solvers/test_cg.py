@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.solvers.cg import CGResult, solve_cg
 from tests.solvers.problems import Array, Problem, coded_problems, correlated, random_problem
@@ -186,3 +187,16 @@ def test_the_inputs_stay_as_they_are() -> None:
     solve_cg(problem.operator, noise, B, tol=1e-9)
     np.testing.assert_array_equal(B, before[0])
     np.testing.assert_array_equal(noise, before[1])
+
+
+def test_noise_over_many_decades_is_no_obstacle() -> None:
+    """Sites of Laplace and EP that say next to nothing stand beside sure ones, and differ from column to column."""
+    rng = np.random.default_rng(0)
+    X = rng.gamma(0.5, size=(300, 20))
+    K = HIK(scale=1.0).fit(X)(X)
+    noise, B = 10.0 ** rng.uniform(-1, 7, (300, 3)), rng.standard_normal((300, 3))
+    result = solve_cg(Dense(K), noise, B, tol=1e-8, max_iter=300)
+    assert result.converged
+    for j in range(3):
+        expected = np.linalg.solve(K + np.diag(noise[:, j]), B[:, j])
+        np.testing.assert_allclose(K @ result.x[:, j], K @ expected, atol=1e-6)

@@ -21,6 +21,7 @@ from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 Array = np.ndarray[Any, np.dtype[Any]]
 SWEEPS = 200
 ENOUGH = 1e-5  # change of a latent mean, in prior standard deviations, at which the sites are found
+ESTIMATED = 0.05  # the same without factors: cavities are estimates then, and jump when examples change their group
 SLOWER = 0.7  # the step shrinks by this whenever a sweep does not bring the sites nearer to each other
 SHORTEST = 0.05
 
@@ -35,7 +36,7 @@ def ep(
 ) -> tuple[Sites, Posterior]:
     """Sites whose cavities agree with them, for every column."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
-    most, enough = flattest(prior), ENOUGH * max(1.0, float(np.sqrt(prior.max(initial=0.0))))
+    most, unit = flattest(prior), max(1.0, float(np.sqrt(prior.max(initial=0.0))))
     cavity = np.zeros_like(Y), np.repeat(prior[:, None], Y.shape[1], axis=1)
     mean, alpha, precision, pull = np.zeros_like(Y), None, np.zeros_like(Y), np.zeros_like(Y)
     share, changes, converged = 1.0, list[float](), False
@@ -53,6 +54,7 @@ def ep(
         report("ep", len(changes) / sweeps)
         if changes[-1] <= min(changes):
             best = targets, width, cavity, posterior
+        enough = unit * (ENOUGH if posterior.factors else ESTIMATED)
         converged = changes[-1] <= max(enough, 3.0 * float(posterior.residual.max(initial=0.0)))
         if len(changes) > 1 and changes[-1] > 0.9 * changes[-2]:
             share = max(SHORTEST, SLOWER * share)

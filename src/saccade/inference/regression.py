@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.errors import InvalidParameter
 from saccade.operators.base import Dense, Operator, written_out
-from saccade.solvers.cg import CGResult, solve_cg
+from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.leading import Leading, leading
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
@@ -81,10 +81,11 @@ def _iterate(
     start: Array | None,
 ) -> Posterior:
     n, m = Y.shape
-    shared = noise.mean(axis=1, keepdims=True)
+    shared = 1.0 / (1.0 / noise).mean(axis=1, keepdims=True)  # where some columns know nothing, the others count
     probes = 1 if m == 1 else 1 + (-m - 1) % 4  # as many as fill the lanes of the product
     Z = rng.choice([-1.0, 1.0], (n, probes))
-    M = precondition(K, shared[:, 0], m, submatrix, rng)
+    alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
+    M = precondition(K, shared[:, 0], m, submatrix, rng) if alike else None
     wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, probes, axis=1)])
     result = solve_cg(
         K,
@@ -112,16 +113,22 @@ def precondition(
     submatrix: Callable[[Array], Array],
     rng: np.random.Generator,
 ) -> Nystrom | Leading | None:
-    """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one."""
+    """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one.
+
+    None where the noise is uneven and a low rank does not pay: conjugate gradients then divide by the noise.
+    """
     n = K.shape[0]
     order = rng.permutation(n)
     rank = 0
     for probe in PROBES:  # a larger probe only where the smaller one promises enough
         some = np.sort(order[:probe])
-        rank = choose_rank(submatrix(some), n, float(noise.mean()), K.work, columns)
+        root = np.sqrt(noise[some])
+        rank = choose_rank(submatrix(some) / np.outer(root, root), n, 1.0, K.work, columns)
         if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
             break
-    return build(K, noise, order[:rank]) if rank else leading(K, noise)
+    if rank:
+        return build(K, noise, order[:rank])
+    return leading(K, noise) if noise.max() <= UNEVEN * noise.min() else None
 
 
 def _inverse_diagonal(

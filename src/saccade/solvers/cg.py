@@ -25,6 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
 ALONE_BELOW = 100_000  # numbers in a vector that one thread is done with before a second has woken up
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
+UNEVEN = 10.0  # times that the noise of one example may be that of another before it is divided by
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def solve_cg(
     tol: float | Array = 1e-3,  # or (m,): one a column
     energy_tol: Array | None = None,  # (m,)
     max_iter: int = 1000,
-    precondition: Callable[[Array], Array] | None = None,  # R ↦ M⁻¹R
+    precondition: Callable[[Array], Array] | None = None,  # R ↦ M⁻¹R; without, M is I, or N and a little for uneven N
     x0: Array | None = None,  # (n, m)
     callback: Callable[[int, float], None] | None = None,  # (iteration, largest residual)
 ) -> CGResult:
@@ -59,7 +60,9 @@ def solve_cg(
     x = np.zeros_like(B) if x0 is None else x0.copy()
     r = B - _apply(K, noise, x) if x0 is not None else B.copy()
     tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
-    single = tol.min(initial=1.0) >= SINGLE_FROM and K.diag().max(initial=0.0) < LARGEST_SINGLE
+    diag = K.diag()
+    single = tol.min(initial=1.0) >= SINGLE_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
+    typical = float(diag.mean()) if noise.max(initial=0.0) > UNEVEN * noise.min(initial=np.inf) else None
     dtype = np.float32 if single else np.float64
     energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
     iterations, seen = 0, nothing_seen(B.shape[1])
@@ -70,7 +73,7 @@ def solve_cg(
             return CGResult(x, iterations, worst, open_.size == 0, r, seen)
         N = noise[:, open_] if noise.shape[1] > 1 else noise
         watch = _Watch(iterations, max_iter, float(worst.max()), float(tol.min()), callback)
-        cycle = _Cycle(N, r[:, open_], tol[open_], energy_tol[open_], dtype, precondition)
+        cycle = _Cycle(N, r[:, open_], tol[open_], energy_tol[open_], dtype, precondition, typical)
         step, done = cycle.run(K, watch)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         x[:, open_] += step
@@ -106,12 +109,20 @@ class _Cycle:
     """One run of smoothed CG on (K + N) X = B from zero; a column leaves at its `tol`, or where rounding stops it."""
 
     def __init__(
-        self, noise: Array, B: Array, tol: Array, energy_tol: Array, dtype: Any, M: Callable[[Array], Array] | None
+        self,
+        noise: Array,
+        B: Array,
+        tol: Array,
+        energy_tol: Array,
+        dtype: Any,
+        M: Callable[[Array], Array] | None,
+        typical: float | None,  # k(x, x), where the noise is uneven
     ) -> None:
         self.noise, self.tol, self.dtype = noise, tol, dtype
+        self.typical = typical
         self.energy_tol, self.energy, self.recent = energy_tol, np.zeros_like(tol), np.zeros_like(tol)
         self.done = 0
-        self.M = M or (lambda R: R)
+        self.M = M or self._by_noise
         self.columns = np.arange(B.shape[1])  # those still running
         self.answer = np.zeros_like(B)
         self.r = np.array(B, order="C")  # residual of the iterate x, and its smoothed twins s and y
@@ -122,6 +133,10 @@ class _Cycle:
         self.steps: list[Array] = []
         self.turns: list[Array] = []
         self.copy = self.p.astype(dtype)
+
+    def _by_noise(self, R: Array) -> Array:
+        """Each entry by its own diagonal, where they differ: an example with much noise is solved at once."""
+        return R if self.typical is None else R / (self.noise + self.typical)
 
     def run(self, K: Operator, watch: _Watch) -> tuple[Array, int]:
         """The solution, and the number of iterations made."""
