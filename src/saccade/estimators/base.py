@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ from saccade.solvers.cholesky import Factor
 
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
+DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -226,16 +228,23 @@ class GaussianProcess(BaseEstimator, ABC):
         """The likelihood as Gaussians, and the posterior under them."""
         seed = check_random_state(self.random_state).randint(2**31)
 
-        def solved(noise: Array, targets: Array, guess: Array | None) -> Posterior:
+        def solved(
+            noise: Array, targets: Array, guess: Array | None, solver: str = self.solver, tol: float = self.tol
+        ) -> Posterior:
             rng = np.random.default_rng(seed)
-            options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter}
+            options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": self.max_iter}
             return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
 
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
             return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), solved(noise, Y, start)
-        find = laplace if self.inference == "laplace" else ep
-        return find(K.diag(), Y, self._noise_diagonal(Y, None), solved, weight)
+        labels = K.diag(), Y, self._noise_diagonal(Y, None)
+        if self.inference == "ep":
+            return ep(*labels, solved, weight)
+        iterate = self.solver == "auto" and isinstance(K, Intersection) and len(Y) > DRAFT_FROM
+        return laplace(
+            *labels, solved, weight, draft=partial(solved, solver="cg", tol=0.1 * self.tol) if iterate else None
+        )
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""

@@ -28,6 +28,7 @@ def laplace(
     solve: Solve,
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
     steps: int = STEPS,
+    draft: Solve | None = None,  # something quicker to climb with; the last step is always by `solve`
 ) -> tuple[Sites, Posterior]:
     """The mode of p(f | Y) for every column, and the sites there."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
@@ -36,7 +37,7 @@ def laplace(
     changes: list[float] = []
     while True:
         targets, width = _newton(Y, f, noise, copies, flattest(prior))
-        posterior = solve(width, targets, alpha)
+        posterior = (draft or solve)(width, targets, alpha)
         step = targets - width * posterior.alpha - f, posterior.alpha - alpha
         moved, alpha, height = _climb(Y, f, alpha, step, height, noise, copies)
         changes.append(float(np.abs(moved - f).max(initial=0.0)))
@@ -47,6 +48,10 @@ def laplace(
             break
     if not converged:
         _warn(changes)
+    if draft is not None:
+        targets, width = _newton(Y, f, noise, copies, flattest(prior))
+        posterior = solve(width, targets, alpha)
+        f = targets - width * posterior.alpha
     log_z = copies * log_average(Y, f, noise)[0] - log_gaussian(f, targets, width)
     return Sites(targets, width, float(log_z.sum()), tuple(changes), converged), posterior
 
