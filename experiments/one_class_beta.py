@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from common import arguments, plots, save_figure, write
-from one_class_kernels import LAZEBNIK, SIDES, Blocks, Caltech, Task, grown, pyramids, tasks
+from one_class_kernels import LAZEBNIK, LEAVES, SIDES, TREES, Blocks, Caltech, Task, grown, pyramids, tasks
 from one_class_methods import MEASURES, NOISE, auc, local, measures
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -104,7 +104,7 @@ def permuted(data: Caltech, representation: str, task: Task) -> Array:
     from saccade.kernels import HIK
 
     if representation == "colour":
-        forest = grown(data.sifts, task, data.trees, data.leaves)
+        forest = grown(data.sifts, task, TREES, LEAVES)
         weights = np.repeat(LAZEBNIK, [forest.n_words_ * side**2 for side in SIDES])
         X = (pyramids(data.sifts, task.train, forest) * weights[:, None]).T
     else:

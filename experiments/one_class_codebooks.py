@@ -1,6 +1,6 @@
 """What the colour kernel of one_class_kernels.py depends on: descriptors, size of the forest, weights of the pyramid.
 
-    python experiments/one_class_codebooks.py --cache FOLDER [--splits 2]
+    python experiments/one_class_codebooks.py --cache FOLDER [--splits 5]
 
 Needs the pictures in SACCADE_DATA. Setting of O Table 2: 101 classes, 15 training pictures, regression with noise 0.1.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from common import arguments, plots, save_figure, write
-from one_class_kernels import LAZEBNIK, LEAVES, TREES, Blocks, Caltech, Sifts, Task, colour_blocks, tasks, weighted
+from one_class_kernels import LAZEBNIK, Blocks, Caltech, Task, tasks, weighted, word_blocks
 from one_class_methods import NOISE, auc, measures, svdd
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -33,14 +33,6 @@ BOTH = "mean of that and PHOG"
 PLAIN = "as in Table 2"
 
 
-class Grey(Sifts):
-    """SIFT of the intensity alone."""
-
-    def of(self, i: int) -> tuple[Array, Array]:
-        values, positions = super().of(i)
-        return np.ascontiguousarray(values[:, 256:]), positions
-
-
 def aucs(blocks: Blocks) -> Array:  # (styles,)
     scores = [measures(blocks, "regression", NOISE), *(svdd(blocks, nu)[:, None] for nu in (0.1, 0.9))]
     return auc(blocks.normal, np.hstack(scores))
@@ -48,19 +40,13 @@ def aucs(blocks: Blocks) -> Array:  # (styles,)
 
 def variants(data: Caltech, task: Task) -> dict[str, Array]:
     """The AUC of one task in every variant."""
-    plain = data.colour(task)
+    plain = data.words("colour", task)
     found = {PLAIN: aucs(weighted(plain, LAZEBNIK, task))}
     found |= {name: aucs(weighted(plain, weights, task)) for name, weights in GRIDS.items()}
-
-    def levels(sifts: Sifts, trees: int, leaves: int) -> tuple[Array, Array]:
-        made = colour_blocks(sifts, task, trees, leaves)
-        return made["K"], made["cross"]
-
     for name, forest in FORESTS.items():
-        found[name] = aucs(weighted(levels(data.sifts, *forest), LAZEBNIK, task))
-    sifts = data.sifts
-    grey = weighted(levels(Grey(sifts.values, sifts.positions, sifts.first), TREES, LEAVES), LAZEBNIK, task)
-    phog = data.blocks("phog", task)
+        made = word_blocks(data.sifts, task, *forest)
+        found[name] = aucs(weighted((made["K"], made["cross"]), LAZEBNIK, task))
+    grey, phog = data.blocks("sift", task), data.blocks("phog", task)
     found[GREY] = aucs(grey)
     found[BOTH] = aucs(Blocks((grey.K + phog.K) / 2, (grey.cross + phog.cross) / 2, task.normal))
     return found
@@ -81,7 +67,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--splits", type=int, default=2)
+    parser.add_argument("--splits", type=int, default=5)
     options = parser.parse_args()
     data = Caltech(options.cache)
     found = []

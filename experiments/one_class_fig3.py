@@ -1,6 +1,6 @@
 """O Fig. 3: AUC over the number of training pictures, Faces and Leopards against the background, colour features.
 
-    python experiments/one_class_fig3.py --cache FOLDER [--splits 20]
+    python experiments/one_class_fig3.py --cache FOLDER [--splits 50]
 
 Needs the pictures in SACCADE_DATA. The training sets of a split contain one another; each has a vocabulary of its own.
 """
@@ -54,7 +54,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--splits", type=int, default=50)
     options = parser.parse_args()
     data = Caltech(options.cache)
     found = {label: np.zeros((options.splits, len(SIZES), len(STYLES))) for label in LABELS}

@@ -1,6 +1,6 @@
 """O Fig. 4: AUC over β of the generalised RBF of the image kernel, 100 training pictures of Faces and of Leopards.
 
-    python experiments/one_class_fig4.py --cache FOLDER [--splits 20]
+    python experiments/one_class_fig4.py --cache FOLDER [--splits 50]
 
 Needs the pictures in SACCADE_DATA; colour features. Variances are ranked by what is explained, k*ᵀ(K + σ²I)⁻¹k*, and
 densities by what they gain: both keep their digits where the variance itself rounds to 1, which ended the curves of the
@@ -37,7 +37,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--splits", type=int, default=50)
     options = parser.parse_args()
     data = Caltech(options.cache)
     record: dict[str, Any] = {"data": "Caltech-101 against its background class, colour features", "train": SIZE}

@@ -19,6 +19,7 @@ from one_class_methods import GP, MEASURES, METHODS, NOISE, PROBIT_NOISE, SVDD, 
 Array = np.ndarray[Any, np.dtype[Any]]
 NOISES = (1.0, 0.1, 0.01, 0.001)
 SIGNIFICANT = 0.025
+KEPT = ("Reg-P", "Reg-M", "Reg-V", "SVDD 0.1", "SVDD 0.9")  # whose means of every class are recorded
 PAPER = {
     "phog": {"Reg-P": 0.696, "Reg-M": 0.693, "Reg-V": 0.692, "Reg-H": 0.696, "LA-P": 0.684, "EP-P": 0.683}
     | {"LA-M": 0.684, "EP-M": 0.683, "LA-V": 0.686, "EP-V": 0.685, "SVDD 0.5": 0.690, "SVDD 0.9": 0.685},
@@ -27,8 +28,9 @@ PAPER = {
 }
 TITLES = {
     "phog": "PHOG",
-    "colour": "colour (forest, pyramid)",
-    "both": "both kernels, mean",
+    "colour": "words of Opponent-SIFT",
+    "sift": "words of grey SIFT",
+    "both": "PHOG + colour",
     "deep": "EfficientNet-Lite0",
 }
 
@@ -74,24 +76,30 @@ def tests(aucs: Array) -> dict[str, Any]:  # (classes, methods)
 
 
 def draw(record: dict[str, Any], out: Path) -> None:
-    figure, panels = plots().subplots(1, len(TITLES), figsize=(13, 6), sharey=True, constrained_layout=True)
+    """How far each method is from the best SVDD of its own table: levels differ, the order is what is compared."""
+    figure, panels = plots().subplots(1, len(TITLES), figsize=(14, 6), sharey=True, constrained_layout=True)
     rows = [*GP, "SVDD 0.1", "SVDD 0.5", "SVDD 0.9"]
     places = np.arange(len(rows))[::-1]
     for axes, (name, title) in zip(panels, TITLES.items(), strict=True):
-        ours = record["mean"][name]
-        winners = record["tests"][name]["beat_every_svdd"]
-        colours = ["#0b6e4f" if row in winners else "#64748b" for row in rows]
-        axes.scatter([ours[row] for row in rows], places, c=colours, s=45, zorder=3)
+        tested, ours = record["tests"][name], record["mean"][name]
+        ball = ours[tested["best_svdd"]]
+        colours = ["#0b6e4f" if row in tested["beat_every_svdd"] else "#64748b" for row in rows]
+        axes.scatter([ours[row] - ball for row in rows], places, c=colours, s=45, zorder=3)
+        title += f"\nbest SVDD: {ball:.3f}"
         if name in PAPER:
-            known = [(PAPER[name][row], at) for row, at in zip(rows, places, strict=True) if row in PAPER[name]]
-            axes.scatter(*zip(*known, strict=True), facecolors="none", edgecolors="#b45309", s=45)
-        axes.axvline(ours[record["tests"][name]["best_svdd"]], color="black", lw=0.8, ls=":")
-        axes.set(yticks=places, yticklabels=rows, title=title, xlabel="mean AUC")
+            theirs = max(value for row, value in PAPER[name].items() if row.startswith("SVDD"))
+            known = [
+                (PAPER[name][row] - theirs, at) for row, at in zip(rows, places, strict=True) if row in PAPER[name]
+            ]
+            axes.scatter(*zip(*known, strict=True), facecolors="none", edgecolors="#b45309", s=60)
+            title += f", paper {theirs:.3f}"
+        axes.axvline(0, color="black", lw=0.8, ls=":")
+        axes.set(yticks=places, yticklabels=rows, title=title, xlabel="mean AUC less the best SVDD's")
         axes.locator_params(axis="x", nbins=4)
         axes.grid(alpha=0.3)
     figure.suptitle(
         f"Caltech-101, 15 training pictures, {record['splits']} splits: ours (filled; green where it beats SVDD for "
-        "every ν, p ≤ 0.025) and O Table 2 (circles); dotted: our best SVDD"
+        "every ν, p ≤ 0.025) and O Table 2 (circles)"
     )
     save_figure(figure, out, "one_class_table2")
 
@@ -103,7 +111,8 @@ def main() -> None:
     data = Caltech(options.cache)
     record: dict[str, Any] = {"data": "Caltech-101, 101 classes against the background class", "train": TRAIN}
     record |= {"splits": options.splits, "noise": NOISE, "probit_noise": PROBIT_NOISE, "methods": METHODS}
-    record |= {"mean": {}, "tests": {}, "regression_by_noise": {}, "warnings": {}, "paper": PAPER, "classes": {}}
+    record |= {"mean": {}, "tests": {}, "regression_by_noise": {}, "warnings": {}, "paper": PAPER}
+    record |= {"columns_of_classes": KEPT, "classes": {}}
     for name in REPRESENTATIONS:
         aucs, noises, record["warnings"][name] = measure(data, name, options.splits)
         record["mean"][name] = dict(zip(METHODS, aucs.mean(axis=0).round(5).tolist(), strict=True))
@@ -112,7 +121,8 @@ def main() -> None:
             str(noise): dict(zip(MEASURES, row.round(4).tolist(), strict=True))
             for noise, row in zip(NOISES, noises, strict=True)
         }
-        record["classes"][name] = dict(zip(data.classes, aucs.round(4).tolist(), strict=True))
+        kept = [METHODS.index(method) for method in KEPT]
+        record["classes"][name] = dict(zip(data.classes, aucs[:, kept].round(4).tolist(), strict=True))
     write(options.out, "one_class_table2", record, quiet=True)
     for name in REPRESENTATIONS:
         print(name, record["mean"][name], record["tests"][name], record["regression_by_noise"][name], sep="\n  ")
