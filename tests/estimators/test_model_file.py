@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from saccade import GPClassifier, GPRegressor, load
+from saccade import GPClassifier, GPRegressor, OneClassGP, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.kernels import HIK, RBF, Exponential, Power, Weights
@@ -212,6 +212,8 @@ HEADER_CHANGES: dict[str, Change] = {
     "names are numbers": put("feature_names", value=[1, 2, 3, 4, 5]),
     "solved is none": put("solved", value=None),
     "residual is text": put("solved", "residual_", value="small"),
+    "noise is negative": put("solved", "noise_", value=-1.0),
+    "noise is nan": put("solved", "noise_", value=float("nan")),
     "no extra": drop("extra"),
 }
 CLASSIFIER_CHANGES: dict[str, Change] = {
@@ -233,6 +235,9 @@ CLASSIFIER_CHANGES: dict[str, Change] = {
     "sharpness is negative": put("extra", "sharpness", value=-1.0),
     "sharpness is text": put("extra", "sharpness", value="1"),
     "sharpness is huge": put("extra", "sharpness", value=10**400),
+    "known are huge": put("extra", "known", value=10**400),
+    "known are none": put("extra", "known", value=0),
+    "known are out of order": tensor("scores_both", lambda a: -a),
     "a regressor with classes": put("estimator", value="GPRegressor"),
 }
 REGRESSOR_CHANGES: dict[str, Change] = {
@@ -332,8 +337,25 @@ ROUGH_CHANGES: dict[str, Change] = {
 }
 
 
+ONE_CLASS_CHANGES: dict[str, Change] = {
+    "unknown measure": put("parameters", "measure", value="odd"),
+    "unknown inference": put("parameters", "inference", value="odd"),
+    "threshold is nan": put("extra", "offset", value=float("nan")),
+    "threshold is text": put("extra", "offset", value="high"),
+    "no threshold": drop("extra", "offset"),
+    "known are huge": put("extra", "known", value=10**400),
+    "known are half": put("extra", "known", value=0.5),
+    "scores fall": tensor("scores_normal", lambda a: a[::-1]),
+    "scores are none": tensor("scores_normal", lambda a: a[:0]),
+    "scores in two dimensions": tensor("scores_normal", lambda a: a[None]),
+    "scores of another type": tensor("scores_normal", as_type(np.float32)),
+    "no scores": without("scores_normal"),
+}
+
+
 def changes() -> list[Any]:
     groups = {
+        "one class": HEADER_CHANGES | ONE_CLASS_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES | VARIANCE_CHANGES,
         "rough": ROUGH_CHANGES,
         "classifier": HEADER_CHANGES | CLASSIFIER_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES | VARIANCE_CHANGES,
         "regressor": HEADER_CHANGES | REGRESSOR_CHANGES | TABLE_CHANGES | PIECEWISE_CHANGES,
@@ -350,6 +372,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     classifier = GPClassifier(random_state=0).fit(X, NUMBER)
     rough = GPClassifier(variance="rough").fit(X, NUMBER)
     models = {
+        "one class": OneClassGP(random_state=0).fit(X),
         "rough": rough,
         "classifier": classifier,
         "regressor": GPRegressor().fit(X, X.sum(1)),

@@ -19,6 +19,7 @@ from saccade import OneClassGP, load
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.inference.approximation import APPROXIMATIONS
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Linear
+from saccade.operators.tables import GridTables
 from saccade.scores.novelty import MEASURES
 from tests.operators.histograms import histograms
 
@@ -107,6 +108,7 @@ def test_probabilities_are_false_alarm_rates() -> None:
     normal /= normal.sum(axis=1, keepdims=True)
     p = OneClassGP().fit(normal[:500]).predict_proba(normal[500:])
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(OneClassGP().fit(normal[:500]).novelty(normal[500:]), p[:, 0])
     assert kstest(p[:, 1], "uniform").statistic < 0.08
     novel = np.eye(20)
     assert OneClassGP().fit(normal[:500]).predict_proba(novel)[:, 1].max() < 0.2
@@ -140,6 +142,38 @@ def test_a_file_scores_without_the_examples(measure: str, approximation: str, tm
     np.testing.assert_array_equal(load(tmp_path / "again.saccade").predict(test), back.predict(test))
 
 
+def test_a_file_of_a_quantised_model_is_quantised(tmp_path: Path) -> None:
+    """Its tables are what keeps the values of the training examples private."""
+    model = OneClassGP(random_state=0).fit(train).quantized(16)
+    model.save(tmp_path / "model.saccade")
+    back = load(tmp_path / "model.saccade")
+    assert isinstance(back.tables_, GridTables)
+    assert back.tables_.bins == 16
+    np.testing.assert_allclose(back.score_samples(test), model.score_samples(test), atol=0.05)
+
+
+@pytest.mark.parametrize("inference", ["regression", "laplace", "ep"])
+@pytest.mark.parametrize("kernel", [HIK(), RBF(0.2)], ids=lambda k: type(k).__name__)
+def test_the_evidence_is_not_that_of_the_approximation(kernel: Any, inference: str) -> None:
+    exact = OneClassGP(kernel, inference=inference, approximation="exact").fit(train).log_marginal_likelihood().value
+    for approximation in ("diagonal", "fitc", "lowrank", "parzen"):
+        model = OneClassGP(kernel, inference=inference, approximation=approximation, random_state=0).fit(train)
+        assert model.log_marginal_likelihood().value == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize("approximation", ["exact", "diagonal", "lowrank", "fitc"])
+def test_single_precision_is_taken_as_double(approximation: str) -> None:
+    single = test.astype(np.float32)
+    model = OneClassGP(RBF(0.2), approximation=approximation, random_state=0).fit(train)
+    np.testing.assert_allclose(model.score_samples(single), model.score_samples(single.astype(np.float64)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("approximation", ["fitc", "lowrank"])
+def test_numbers_beyond_what_floats_can_tell_are_refused(approximation: str) -> None:
+    with pytest.raises(InvalidInput, match=r"Raise `noise`|scale the features"):
+        OneClassGP(HIK(scale=1.0), approximation=approximation, random_state=0).fit(1e90 * train)
+
+
 def test_other_kernels_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="predicts from its training examples"):
         OneClassGP(RBF(0.2)).fit(train).save(tmp_path / "model.saccade")
@@ -167,6 +201,15 @@ def test_one_example_and_equal_examples() -> None:
     assert same.predict(train[:1]) == [1]
     assert same.predict(other[:1]) == [-1]
     assert (same.leave_one_out_scores_ >= same.offset_).all()
+
+
+@pytest.mark.parametrize("approximation", ["sod", "optimized"])
+def test_equal_scores_are_equal_whatever_rounding_says(approximation: str) -> None:
+    """Some examples do not count in these: left out or not, their score is the same, also when asked for alone."""
+    some = train[:30]
+    model = OneClassGP(GeneralizedRBF(HIK(), "auto"), approximation=approximation, random_state=0).fit(some)
+    alone = np.vstack([model.predict_proba(row[None]) for row in some])
+    np.testing.assert_array_equal(model.predict_proba(some), alone)
 
 
 def test_training_examples_are_judged_by_the_others() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from scipy.special import log_ndtr, ndtr
 from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
 
-from saccade import GPClassifier
+from saccade import GPClassifier, load
 from saccade._core.errors import InvalidParameter
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
@@ -195,6 +197,16 @@ def test_awkward_histograms_of_one_class(X: Array, find: Any, scale: float) -> N
     assert sites.converged
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e3, 1e4])
+@pytest.mark.parametrize("n", [1, 8, 30, 100])
+def test_ep_agrees_with_itself_on_equal_examples(n: int, scale: float) -> None:
+    """All sites move at once, and here each of them wants what all need together: long steps never end."""
+    sites, posterior = infer(ep, np.full((n, n), scale), np.ones((n, 1)), 0.1)
+    assert sites.converged
+    assert len(sites.changes) <= 100
+    assert np.ptp(posterior.alpha) < 1e-6 * posterior.alpha.max()
+
+
 def test_conjugate_gradients_find_the_same_mode() -> None:
     X, y = load_digits(return_X_y=True)
     X, Y = X[:400] / 16.0, np.where(y[:400] % 2, 1.0, -1.0)[:, None]
@@ -264,3 +276,31 @@ def test_many_classes_without_a_factor(inference: str) -> None:
     mean, expected = (model.latent_mean_and_variance(X[400:600])[0] for model in (fast, slow))
     np.testing.assert_allclose(mean, expected, atol=0.01 if inference == "laplace" else 0.3)
     assert (fast.predict(X[400:]) == slow.predict(X[400:])).mean() > 0.97
+
+
+@pytest.mark.parametrize(
+    ("variance", "inference"), [*((v, "laplace") for v in ("lowrank", "diagonal", "fine", "rough")), ("rough", "ep")]
+)
+def test_probabilities_are_calibrated_with_the_variance_that_decides(
+    variance: str, inference: str, tmp_path: Path
+) -> None:
+    """A bound of the variance is larger than it, so decisions shrink and the sharpness has to make up for it."""
+    X, y = load_digits(return_X_y=True)
+    model = GPClassifier(inference=inference, variance=variance, random_state=0).fit(X[:400], y[:400])
+    model.save(tmp_path / "model.saccade")
+    exact = GPClassifier(inference=inference, variance="exact").fit(X[:400], y[:400])
+    exact.save(tmp_path / "exact.saccade")
+    models = (exact, model, load(tmp_path / "model.saccade"), load(tmp_path / "exact.saccade"))
+    best, *others = (log_loss(y[400:], some.predict_proba(X[400:])) for some in models)
+    assert max(others) < 1.04 * best
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+def test_balanced_classes_count_copies(inference: str) -> None:
+    X, y = load_digits(n_class=3, return_X_y=True)
+    weight = np.random.default_rng(0).integers(1, 4, 40)
+    weighted = GPClassifier(inference=inference, balanced=True).fit(X[:40], y[:40], sample_weight=weight)
+    copied = GPClassifier(inference=inference, balanced=True).fit(
+        np.repeat(X[:40], weight, 0), np.repeat(y[:40], weight)
+    )
+    np.testing.assert_allclose(weighted.predict_proba(X[40:]), copied.predict_proba(X[40:]), atol=1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -205,8 +205,10 @@ class GaussianProcess(BaseEstimator, ABC):
         some = decode(self._codes, rows) if isinstance(self.kernel_, HIK) else self._X[rows]
         return np.asarray(self.kernel_(some))
 
-    def _solve(self, Y: Array, weight: Array | None, start: Array | None = None) -> Posterior:
-        operator = self._operator()
+    def _solve(
+        self, Y: Array, weight: Array | None, start: Array | None = None, operator: Operator | None = None
+    ) -> Posterior:
+        operator = self._operator() if operator is None else operator
         sites, posterior = self._infer(operator, Y, weight, start)
         doubt.forget(self)
         self._keep(operator, sites, posterior.alpha, posterior.factors)
@@ -224,8 +226,12 @@ class GaussianProcess(BaseEstimator, ABC):
         self.changes_ = sites.changes
         self.tables_ = operator.tables(alpha) if isinstance(operator, Intersection) else None
 
-    def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
-        """The likelihood as Gaussians, and the posterior under them."""
+    def _exact_weights(self, K: Operator) -> Array:  # (n, m)
+        """α of the sites without approximation."""
+        return self._alpha
+
+    def _solver(self, K: Operator) -> Callable[..., Posterior]:
+        """The posterior of any sites, with the same random numbers every time."""
         seed = check_random_state(self.random_state).randint(2**31)
 
         def solved(
@@ -235,10 +241,16 @@ class GaussianProcess(BaseEstimator, ABC):
             options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": self.max_iter}
             return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
 
+        return solved
+
+    def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
+        """The likelihood as Gaussians, and the posterior under them."""
+        solved = self._solver(K)
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
             return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), solved(noise, Y, start)
-        labels = K.diag(), Y, self._noise_diagonal(Y, None)
+        one = 1.0 if weight is None else weight[:, None]
+        labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
         if self.inference == "ep":
             return ep(*labels, solved, weight)
         iterate = self.solver == "auto" and isinstance(K, Intersection) and len(Y) > DRAFT_FROM
@@ -273,10 +285,9 @@ class GaussianProcess(BaseEstimator, ABC):
         check_is_fitted(self)
         if not hasattr(self, "_sites"):
             raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
-        sites, alpha = self._sites, self._alpha
-        found = log_marginal_likelihood(
-            self._operator(), sites.noise, sites.targets, alpha, method=method, rng=self._rng()
-        )
+        sites, K = self._sites, self._operator()
+        alpha = self._exact_weights(K)
+        found = log_marginal_likelihood(K, sites.noise, sites.targets, alpha, method=method, rng=self._rng())
         return replace(found, value=found.value + sites.log_norm)
 
     @property

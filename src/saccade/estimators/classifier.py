@@ -200,15 +200,29 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _calibrate(self, posterior: Posterior) -> None:
         sites = self._sites
-        if self.inference != "regression":  # decisions take the variance
-            doubt.prepare(self)
         mean, variance = leave_one_out(
             sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
         )
         self._left_out_mean = mean
         decision = self._weighed_with_doubt(mean, variance)
-        self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
+        if self.inference == "regression":
+            self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
+        else:  # decisions take the variance
+            rows, found = self._sharpen(variance)
+            decision[rows] = found
+            doubt.prepare(self)
         self.leave_one_out_decision_ = decision[:, 0] if decision.shape[1] == 1 else decision
+
+    def _sharpen(self, exact: Array | None) -> tuple[Array, Array]:  # (b,), (b, m)
+        """Settle the sharpness where decisions take the variance: on the kind of variance that new examples will have.
+
+        Returns numbers of training examples and their decisions, each as if it had not been there.
+        """
+        rows, variance = doubt.left_out_variance(self, exact, MOST_LEFT_OUT)
+        decision = self._weighed_with_doubt(self._left_out_mean[rows], variance)
+        weight = None if self._weight is None else self._weight[rows]
+        self.sharpness_ = fit_sharpness(decision, self._label[rows], weight)
+        return rows, decision
 
     def _weighed_with_doubt(self, mean: Array, variance: Array) -> Array:
         return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
@@ -232,8 +246,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self._decision_of(check_rows(self, X, reset=False))
 
     def _decision_of(self, X: Any) -> Array:
-        mean = self._mean(X)
-        return mean if self.inference == "regression" else surety(mean, doubt.variance(self, X), self.noise_)
+        if self.inference == "regression":
+            return self._mean(X)
+        return surety(*doubt.mean_and_variance(self, X), self.noise_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
@@ -243,7 +258,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        mean, variance = self._mean(X), doubt.variance(self, X)
+        mean, variance = doubt.mean_and_variance(self, X)
         return mean[:, 0] if mean.shape[1] == 1 else mean, variance[:, 0] if variance.shape[1] == 1 else variance
 
     def novelty(self, X: Any) -> Array:  # (n,)
@@ -255,9 +270,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        confidence = probabilities(self._decision_of(X), self.sharpness_).max(axis=1)
-        left = unexplained(doubt.variance(self, X).mean(axis=1), self.kernel_.diag(X))
-        known, n = self._known(), self._n_known
+        doubt.check_wanted(self)
+        known, n = self._known(), self._n_known  # first: its directions serve the tables of the variance too
+        mean, variance = doubt.mean_and_variance(self, X)
+        confidence = probabilities(self._weighed_with_doubt(mean, variance), self.sharpness_).max(axis=1)
+        left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
         rare = p_values(-left, known["explained"], n) * p_values(confidence, known["confidence"], n)
         return np.asarray(1.0 - p_values(rare, known["both"], n))
 
@@ -270,7 +287,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             confidence = probabilities(decision, self.sharpness_).max(axis=1)
             both = p_values(-left, np.sort(-left)) * p_values(confidence, np.sort(confidence))
             signs = {"explained": -left, "confidence": confidence, "both": both}
-            self._known_scores, self._n_known = {k: quantiles(scores) for k, scores in signs.items()}, rows.size
+            self._n_known = rows.size  # before the scores, which tell other threads that both are there
+            self._known_scores = {k: quantiles(scores) for k, scores in signs.items()}
         return self._known_scores
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
@@ -286,6 +304,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """Write the model to one file of tables; `saccade.load` reads it.
 
         The variance goes along as tables: "rough" ones as they are, "lowrank" ones for every other method but None.
+        With "laplace" and "ep", decisions take it, and the probabilities in the file are calibrated again with it.
 
         `features`: what `saccade.features.describe` says of the transformer that made X, to keep beside the model.
 
@@ -294,7 +313,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         model = self._tabled()
-        extra, known = {"sharpness": self.sharpness_}, {}
+        extra, known = {"sharpness": model.sharpness_}, {}
         if model.variance_method_ == "lowrank" and model.tables_ is not None:
             known = model._known()
             extra["known"] = model._n_known
@@ -307,4 +326,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         model = copy(self)
         doubt.forget(model)
         model.variance_method_ = "lowrank"
+        if self.inference != "regression":
+            model._sharpen(None)
         return model

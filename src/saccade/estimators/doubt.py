@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,37 @@ def variance(
     X: Any,  # (b, d), checked
 ) -> Array:  # (b, 1) or (b, m)
     """k** − k*ᵀK̃⁻¹k* or an upper bound of it, from 0 to k**; one column when all outputs share it."""
-    _check_wanted(model)
+    check_wanted(model)
     if isinstance(model.kernel_, HIK) and model.variance_method_ in IN_TABLES:
         features, tables = model.kernel_.features(X), variance_tables(model)
         prior = np.asarray(features.sum(axis=1))
         known = tables.squared_norms(features) if isinstance(tables, NormTables) else tables.explained(features)
         return np.asarray(np.clip(prior - known[:, None], 0.0, prior))
-    prior, method, train, parts = model.kernel_.diag(X), _explainer(model), train_rows(model), []
+    method = _explainer(model)
+    return np.concatenate([method.variance(k_star, prior) for k_star, prior in _columns(model, X)])
+
+
+def mean_and_variance(
+    model: Any,
+    X: Any,  # (b, d), checked
+) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+    """Both, of kernel values that are found once where there are no tables of the mean."""
+    if model.tables_ is not None:
+        return model._mean(X), variance(model, X)
+    check_wanted(model)
+    method = _explainer(model)
+    found = [(k_star.T @ model._alpha, method.variance(k_star, prior)) for k_star, prior in _columns(model, X)]
+    mean, doubt = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return mean, doubt
+
+
+def _columns(model: Any, X: Any) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
+    """k* and k** of the rows of X, some at a time."""
+    train = train_rows(model)
     for rows in gen_batches(X.shape[0], _rows_at_once(train)):
-        parts.append(method.variance(model.kernel_(train, X[rows]), prior[rows]))
+        new = X[rows].astype(np.float64)
+        yield model.kernel_(train, new), model.kernel_.diag(new)
         report("variance", rows.stop / X.shape[0])
-    return np.concatenate(parts)
 
 
 def prepare(model: Any) -> None:
@@ -60,8 +81,8 @@ def left_out(
     method, targets = _explainer(model), model._sites.targets
     n = len(targets)
     if isinstance(method, LowRank):
-        K, rows = _examples(model).K, np.arange(n)
-        return rows, *method.left_out_by(K.matmul(method.W).T, K.diag(), rows, targets)
+        rows = np.arange(n)
+        return rows, *method.left_out_by(method.KW.T, _examples(model).K.diag(), rows, targets)
     if not isinstance(method, Approximation):
         raise InvalidInput(
             f'variance="{model.variance_method_}" cannot leave examples out. Use "auto", "exact" or "lowrank".'
@@ -73,6 +94,23 @@ def left_out(
         report("leaving one out", some.stop / rows.size)
     mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return rows, mean, variance
+
+
+def left_out_variance(
+    model: Any,
+    exact: Array | None,  # (n, 1) or (n, m); None where the method has its own way of leaving one out
+    most: int,
+) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
+    """Numbers of training examples and their variance by the model's method, each as if it had not been there."""
+    if exact is None or model.variance_method_ in ("lowrank", "diagonal"):
+        rows, _, found = left_out(model, most)
+        return rows, found
+    rows = np.arange(len(exact))
+    if model.variance_method_ == "exact":
+        return rows, exact
+    # "fine" and "rough" cannot leave an example out: they are at least what they are with it, and what is true
+    rows = rows if rows.size <= most else np.sort(model._rng().choice(rows.size, most, replace=False))
+    return rows, np.maximum(exact[rows], variance(model, train_rows(model)[rows]))
 
 
 def variance_tables(model: Any) -> NormTables | RoughTables:
@@ -138,7 +176,8 @@ def _explainer(model: Any) -> Explains:
     return method
 
 
-def _check_wanted(model: Any) -> None:
+def check_wanted(model: Any) -> None:
+    """Complain where there is no variance."""
     if model.variance_method_ is None:
         raise InvalidInput(
             f'This {type(model).__name__} was fitted with variance=None, so it has none. Fit it with variance="auto".'

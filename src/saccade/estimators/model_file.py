@@ -22,6 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
 LONGEST_LABEL = 1 << 20  # bytes
+MOST_KNOWN = 1 << 53  # beyond, float64 cannot count
 
 
 def save(
@@ -99,6 +100,8 @@ def load(path: Any) -> Any:
         _read_names(model, header["feature_names"])
         for name, as_ in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
             setattr(model, name, as_(header["solved"][name]))
+        if not 0.0 <= model.noise_ < np.inf:
+            raise ValueError(f"a noise of {model.noise_}")
         model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
         model.variance_method_ = None
         if "variance" in header:
@@ -144,7 +147,7 @@ def _read_classes(model: Any, header: dict[str, Any], tensors: dict[str, Array])
     check_choice("inference", model.inference, INFERENCES)
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
     if "known" in header["extra"]:
-        model._n_known = check_count("known", header["extra"]["known"], "Save the model again.")
+        model._n_known = _read_count(header["extra"]["known"])
         model._known_scores = {name: _ascending(tensors, name) for name in ("explained", "confidence", "both")}
     return 1 if M == 2 else int(M)
 
@@ -167,7 +170,7 @@ def _read_scores(model: Any, header: dict[str, Any], tensors: dict[str, Array]) 
     check_choice("measure", model.measure, MEASURES)
     model.offset_ = float(header["extra"]["offset"])
     model.normal_scores_ = _ascending(tensors, "normal")
-    model.n_known_ = check_count("known", header["extra"]["known"], "Save the model again.")
+    model.n_known_ = _read_count(header["extra"]["known"])
     if not np.isfinite(model.offset_):
         raise ValueError("the threshold is not finite")
     return 1
@@ -177,6 +180,13 @@ def _read_ball(model: Any, header: dict[str, Any], tensors: dict[str, Array]) ->
     """Sets what SVDD needs; returns the number of outputs."""
     model._restore(header["extra"])
     return 1
+
+
+def _read_count(written: Any) -> int:
+    count = check_count("known", written, "Save the model again.")
+    if count > MOST_KNOWN:
+        raise ValueError("more known examples than there can be")
+    return count
 
 
 def _ascending(tensors: dict[str, Array], name: str) -> Array:

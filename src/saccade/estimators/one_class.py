@@ -22,6 +22,7 @@ from saccade.inference.sites import Sites
 from saccade.kernels import HIK, Kernel
 from saccade.operators.base import Operator
 from saccade.operators.streamed import Streamed
+from saccade.operators.tables import GridTables
 from saccade.scores.novelty import MEASURES, membership, p_values, quantiles, threshold
 
 
@@ -81,7 +82,6 @@ class OneClassGP(Outliers, GaussianProcess):
     """
 
     tune = None
-    novelty = True  # scikit-learn's word for thresholds that are not about the training examples
 
     def __init__(
         self,
@@ -158,23 +158,31 @@ class OneClassGP(Outliers, GaussianProcess):
         tables = isinstance(self.kernel_, HIK)
         return "lowrank" if tables and (n > DIRECT_BELOW or self.solver == "cg") else "exact"
 
-    def _solve(self, Y: Array, weight: Array | None, start: Array | None = None) -> Any:
+    def _solve(
+        self, Y: Array, weight: Array | None, start: Array | None = None, operator: Operator | None = None
+    ) -> Any:
         """The posterior where it is exact or the likelihood is not Gaussian; else what stands for it."""
         method = self._method(len(Y))
+        K = self._operator() if operator is None else operator
         if method == "exact" or self.inference != "regression":
-            super()._solve(Y, weight, start)
+            super()._solve(Y, weight, start, K)
             sites, factors = self._sites, self._factors
         else:
             sites, factors = Sites(Y, self._noise_diagonal(Y, weight)), ()
             self.n_iter_, self.residual_, self.converged_, self.rank_ = 1, 0.0, True, 0
         doubt.forget(self)
-        K = self._operator()
         trained = Trained(K, sites.noise, factors, self.tol, self.max_iter)
         self._explainer = approximate(method, trained, rank=self.variance_rank, inducing=self.inducing, rng=self._rng())
         self.variance_method_ = method
         self._keep(K, sites, self._alpha if method == "exact" else self._explainer.weights(sites.targets), factors)
         if self.measure != "mean":
             doubt.prepare(self)
+
+    def _exact_weights(self, K: Operator) -> Array:  # (n, 1)
+        """The evidence is that of kernel and noise, whatever stands for the posterior."""
+        if self.variance_method_ == "exact":
+            return self._alpha
+        return self._solver(K)(self._sites.noise, self._sites.targets, None).alpha
 
     def _judge(self) -> None:
         """The threshold, from the training examples as if each had not been there."""
@@ -184,7 +192,7 @@ class OneClassGP(Outliers, GaussianProcess):
         self.offset_ = threshold(scores, self.contamination)
         self.normal_scores_, self.n_known_ = np.sort(scores), scores.size
 
-    def _scored(self, mean: Array, variance: Array | None) -> Array:
+    def _scored(self, mean: Array | None, variance: Array | None) -> Array:
         sign = self.inference != "regression"
         return membership(self.measure, mean, variance, self.noise_, sign=sign)
 
@@ -192,14 +200,19 @@ class OneClassGP(Outliers, GaussianProcess):
         """The measure: higher is more normal."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        mean = self._mean(X)[:, 0]
-        return self._scored(mean, None if self.measure == "mean" else doubt.variance(self, X)[:, 0])
+        if self.measure == "mean":
+            return self._scored(self._mean(X)[:, 0], None)
+        if self.measure == "variance":
+            return self._scored(None, doubt.variance(self, X)[:, 0])
+        mean, variance = doubt.mean_and_variance(self, X)
+        return self._scored(mean[:, 0], variance[:, 0])
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        return self._mean(X)[:, 0], doubt.variance(self, X)[:, 0]
+        mean, variance = doubt.mean_and_variance(self, X)
+        return mean[:, 0], variance[:, 0]
 
     def predict_proba(self, X: Any) -> Array:  # (n, 2)
         """Columns for −1 and 1. The second is how often a normal example would score no higher than this one.
@@ -209,6 +222,13 @@ class OneClassGP(Outliers, GaussianProcess):
         """
         normal = p_values(self.score_samples(X), self.normal_scores_, self.n_known_)
         return np.column_stack([1.0 - normal, normal])
+
+    def novelty(self, X: Any) -> Array:  # (n,)
+        """How new each example is, as `GPClassifier.novelty`: the first column of `predict_proba`.
+
+        scikit-learn's checks take the name for a detector whose thresholds are not about its training examples.
+        """
+        return np.asarray(self.predict_proba(X)[:, 0])
 
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it.
@@ -228,7 +248,7 @@ class OneClassGP(Outliers, GaussianProcess):
         model.approximation = "lowrank"
         model._solve(np.ones((self._codes.shape[0], 1)), None)
         model._judge()
-        return model
+        return model.quantized(self.tables_.bins) if isinstance(self.tables_, GridTables) else model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

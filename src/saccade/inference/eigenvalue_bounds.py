@@ -58,16 +58,16 @@ def fine(
     rng: np.random.Generator,
 ) -> Fine:
     """The fine bound on top of a low rank."""
-    largest = noise.max(axis=1, keepdims=True)
+    largest, Q = noise.max(axis=1, keepdims=True), low.Q
 
     def beside(V: Array) -> Array:  # PK̃P V
-        V = V - low.Q @ (low.Q.T @ V)
+        V = V - Q @ (Q.T @ V)
         V = K.matmul(V) + largest * V
-        return np.asarray(V - low.Q @ (low.Q.T @ V))
+        return np.asarray(V - Q @ (Q.T @ V))
 
-    KW = K.matmul(low.W) + largest * low.W
+    KW = low.KW + largest * low.W
     # the same up to rounding, but for k* − K̃WWᵀk* without any part in the span of Q
-    KW += low.Q @ (np.linalg.inv((low.Q.T @ low.W).T) - low.Q.T @ KW)
+    KW += Q @ (np.linalg.inv((Q.T @ low.W).T) - Q.T @ KW)
     # where Q spans nearly everything, what is left is rounding and must not be divided by next to nothing
     floor = max(float(noise.min()), 1e-10 * float(K.diag().sum()))
     return Fine(low, KW, max(floor, largest_eigenvalue(beside, K.shape[0], rng)))

@@ -22,7 +22,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SWEEPS = 200
 ENOUGH = 1e-5  # change of a latent mean, in prior standard deviations, at which the sites are found
 ESTIMATED = 0.05  # the same without factors: cavities are estimates then, and jump when examples change their group
-SLOWER = 0.7  # the step shrinks by this whenever a sweep does not bring the sites nearer to each other
+SLOWER, FASTER = 0.7, 1.1  # the step shrinks when a sweep does not bring the sites nearer to each other, else it grows
+NEARER = 0.1  # share of the best that a step can do which counts as nearer
 SHORTEST = 0.05
 
 
@@ -56,8 +57,9 @@ def ep(
             best = targets, width, cavity, posterior
         enough = unit * (ENOUGH if posterior.factors else ESTIMATED)
         converged = changes[-1] <= max(enough, 3.0 * float(posterior.residual.max(initial=0.0)))
-        if len(changes) > 1 and changes[-1] > 0.9 * changes[-2]:
-            share = max(SHORTEST, SLOWER * share)
+        if len(changes) > 1:  # a step of this share leaves 1 − share of the change at best
+            nearer = changes[-1] <= (1.0 - NEARER * share) * changes[-2]
+            share = min(1.0, FASTER * share) if nearer else max(SHORTEST, SLOWER * share)
     if not converged:
         _warn(changes)
     targets, width, cavity, posterior = best

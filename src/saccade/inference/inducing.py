@@ -21,7 +21,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from saccade._core.checks import is_number
-from saccade._core.errors import InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.inference.exact import Exact
 from saccade.operators.base import Dense, Operator
@@ -166,7 +166,7 @@ def inducing_points(
     V = solve_triangular(L, K_nu.T, lower=True)
     left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
     scale = noise + left if method == "fitc" else noise
-    roots = tuple(cholesky(np.eye(points.size) + (V / column) @ V.T, lower=True) for column in scale.T)
+    roots = tuple(_root(V, column) for column in scale.T)
     return Inducing(points, L, V, scale, roots, own_prior=method != "sor")
 
 
@@ -220,6 +220,21 @@ def _factor(
     A = (K_uu + K_uu.T) / 2
     L, order, rank, _ = dpstrf(A, tol=max(DETERMINED * float(A.diagonal().max()), np.finfo(np.float64).tiny), lower=1)
     return order[:rank] - 1, np.tril(L[:rank, :rank])
+
+
+def _root(
+    V: Array,  # (r, n)
+    scale: Array,  # (n,): Λ
+) -> Array:  # (r, r)
+    """R with RRᵀ = I + VΛ⁻¹Vᵀ."""
+    try:
+        return np.asarray(cholesky(np.eye(len(V)) + (V / scale) @ V.T, lower=True))
+    except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        raise InvalidInput(
+            f"With a noise of {scale.min():.3g} next to kernel values of {_squares(V).max():.3g}, float64 cannot tell "
+            f"the inducing points apart. Raise `noise` to {1e-12 * _squares(V).max():.1g} or more, or pass fewer "
+            "`inducing` points."
+        ) from None
 
 
 def _squares(V: Array) -> Array:

@@ -23,11 +23,16 @@ SINGLE_FROM = 4096  # examples from which float32 saves more time than its loops
 
 @dataclass(frozen=True)
 class LowRank(Approximation):
-    """Directions W with WᵀK̃W = I, and their span."""
+    """Directions W with WᵀK̃W = I, orthogonal to each other."""
 
     W: Array  # (n, r)
-    Q: Array  # (n, r), orthonormal
+    KW: Array  # (n, r), without the noise
     noise: Array  # (n, 1): N, the largest where there are several
+
+    @property
+    def Q(self) -> Array:  # (n, r)
+        """Orthonormal columns with the span of W."""
+        return np.asarray(self.W / np.sqrt(np.einsum("ij,ij->j", self.W, self.W)))
 
     def explained(
         self,
@@ -54,7 +59,7 @@ class LowRank(Approximation):
 
     def left_out_by(
         self,
-        products: Array,  # (r, b): Wᵀk of the rows, from KW where all are wanted
+        products: Array,  # (r, b): Wᵀk of the rows, KWᵀ where all are wanted
         prior: Array,  # (b,): k(x, x) of the rows
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
@@ -93,12 +98,14 @@ def low_rank(
     """
     n, largest = K.shape[0], noise.max(axis=1, keepdims=True)
     Q = _leading(K, largest, min(rank, n), rng)
-    inner = Q.T @ (K.matmul(Q) + largest * Q)
+    KQ = K.matmul(Q)
+    inner = Q.T @ (KQ + largest * Q)
     theta, U = np.linalg.eigh((inner + inner.T) / 2)
     # rounding moves an eigenvalue by up to this; a larger one explains less, so the bound stands
     theta = np.maximum(theta, 0.0) + n * np.finfo(np.float64).eps * theta.max(initial=0.0) + np.finfo(np.float64).tiny
     report("variance", 0.5)
-    return LowRank(Q @ (U / np.sqrt(theta))[:, ::-1], Q, largest)  # the leading one first
+    scaled = (U / np.sqrt(theta))[:, ::-1]  # the leading one first
+    return LowRank(Q @ scaled, KQ @ scaled, largest)
 
 
 def _leading(K: Operator, noise: Array, rank: int, rng: np.random.Generator) -> Array:  # (n, r)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import share, thread_count
 from saccade.operators.codes import level_dims
@@ -74,6 +75,7 @@ def norm_tables(
 ) -> NormTables:
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes a dimension; exact tables are made a few columns at a time."""
     r = W.shape[1]
+    _check_single(K, W)
     exact = K.tables(W[:, :1] if W[:, 0].sum() >= 0 else -W[:, :1])
     kept, starts = kept_nodes(exact.levels, exact.level_starts, nodes)
     between = _Between(exact.levels, kept)
@@ -94,6 +96,16 @@ def norm_tables(
     slack += ROUNDING * np.maximum(size, np.roll(size, -1, axis=0)) + np.finfo(np.float32).tiny
     slack[starts[1:] - 1] = 0.0  # no piece begins at the last node
     return NormTables(starts, exact.levels[kept], T, slack.astype(np.float32))
+
+
+def _check_single(K: Intersection, W: Array) -> None:
+    """|T_d| ≤ Σ_i |w_i| k_d(x_i, x_i): complain where that is beyond float32, before it becomes infinity."""
+    largest = float((np.abs(W) * K.diag()[:, None]).sum(axis=0).max(initial=0.0))
+    if not largest < float(np.finfo(np.float32).max):
+        raise InvalidInput(
+            f"Kernel values up to {K.diag().max():.3g} do not fit into the float32 tables of a low-rank variance. "
+            'Use HIK(scale="auto"), or scale the features to about [0, 1] first.'
+        )
 
 
 def kept_nodes(

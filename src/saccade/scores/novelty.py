@@ -8,11 +8,12 @@ from scipy.special import log_ndtr
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
 LEAST = 1e-12  # variance below which "ratio" sees rounding
+ROUNDING = 1e-12  # share of the largest score below which differences mean nothing
 
 
 def membership(
     measure: str,
-    mean: Array,  # (n,)
+    mean: Array | None,  # (n,); None for "variance"
     variance: Array | None,  # (n,) of the latent function; None for "mean"
     noise: float,
     *,
@@ -26,11 +27,12 @@ def membership(
     >>> membership("ratio", np.array([0.5]), np.array([0.25]), 0.1)
     array([1.])
     """
+    if measure == "variance" and variance is not None:
+        return -variance
+    assert mean is not None
     if measure == "mean":
         return mean
     assert variance is not None
-    if measure == "variance":
-        return -variance
     if measure == "ratio":
         return np.asarray(mean / np.sqrt(np.maximum(variance, LEAST)))
     spread = variance + noise
@@ -62,8 +64,12 @@ def threshold(
 
     >>> threshold(np.array([3.0, 1.0, 2.0, 4.0]), 0.25), threshold(np.array([3.0, 1.0, 2.0, 4.0]), 0.0)
     (2.0, 1.0)
+    >>> threshold(np.arange(100.0), 0.29)
+    29.0
     """
-    return float(np.sort(scores)[int(contamination * scores.size)])
+    below = contamination * scores.size
+    below = round(below) if abs(below - round(below)) < 1e-9 else int(below)  # 0.29 · 100 is 28.999999999999996
+    return float(np.sort(scores)[below])
 
 
 def p_values(
@@ -77,7 +83,8 @@ def p_values(
     array([0.25, 0.75, 1.  ])
     """
     n = normal.size if n is None else n
-    no_higher = np.searchsorted(normal, scores, side="right") * (n / normal.size)
+    equal = ROUNDING * float(np.abs(normal).max())  # where leaving out changes nothing, scores are equal but for this
+    no_higher = np.searchsorted(normal, scores + equal, side="right") * (n / normal.size)
     return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
 
 
