@@ -218,7 +218,8 @@ class OneClassGP(Outliers, GaussianProcess):
         """Columns for −1 and 1. The second is how often a normal example would score no higher than this one.
 
         It is the share of the training examples that do, each left out in turn (a conformal p-value): taking what is
-        below 0.05 for novel raises a false alarm in about a twentieth of all normal examples, whatever the data.
+        below 0.05 for novel raises a false alarm in about a twentieth of the normal examples that come from the source
+        of the training examples, whatever that is.
         """
         normal = p_values(self.score_samples(X), self.normal_scores_, self.n_known_)
         return np.column_stack([1.0 - normal, normal])
