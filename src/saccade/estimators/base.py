@@ -24,7 +24,7 @@ from saccade.estimators.tuning import Losses, check_tune, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
 from saccade.inference.laplace import laplace
-from saccade.inference.regression import Posterior, solve
+from saccade.inference.regression import DIRECT_BELOW, Posterior, solve
 from saccade.inference.search import Tuning
 from saccade.inference.sites import METHODS as INFERENCES
 from saccade.inference.sites import Sites
@@ -253,7 +253,7 @@ class GaussianProcess(BaseEstimator, ABC):
         labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
         if self.inference == "ep":
             return ep(*labels, solved, weight)
-        iterate = self.solver == "auto" and isinstance(K, Intersection) and len(Y) > DRAFT_FROM
+        iterate = self.solver == "auto" and isinstance(K, Intersection) and DRAFT_FROM < len(Y) <= DIRECT_BELOW
         return laplace(
             *labels, solved, weight, draft=partial(solved, solver="cg", tol=0.1 * self.tol) if iterate else None
         )

@@ -19,7 +19,7 @@ from saccade.inference.regression import Posterior
 from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SWEEPS = 200
+SWEEPS, SWEEPS_ESTIMATED = 200, 60  # with factors, and with estimates, which may never agree
 ENOUGH = 1e-5  # change of a latent mean, in prior standard deviations, at which the sites are found
 ESTIMATED = 0.01  # the same on average, without factors: cavities are estimates then, and a few jump at every sweep
 SLOWER, FASTER = 0.7, 1.1  # the step shrinks when a sweep does not bring the sites nearer to each other, else it grows
@@ -41,7 +41,8 @@ def ep(
     cavity = np.zeros_like(Y), np.repeat(prior[:, None], Y.shape[1], axis=1)
     mean, alpha, precision, pull = np.zeros_like(Y), None, np.zeros_like(Y), np.zeros_like(Y)
     share, changes, converged = 1.0, list[float](), False
-    while not converged and len(changes) < sweeps:
+    most_sweeps = sweeps
+    while not converged and len(changes) < most_sweeps:
         wanted, at = _matched(Y, noise, *cavity, most)
         precision = (1.0 - share) * precision + share * copies / wanted
         pull = (1.0 - share) * pull + share * copies * at / wanted
@@ -55,6 +56,7 @@ def ep(
         report("ep", len(changes) / sweeps)
         if changes[-1] <= min(changes):
             best = targets, width, cavity, posterior
+        most_sweeps = sweeps if posterior.factors else min(sweeps, SWEEPS_ESTIMATED)
         enough = unit * (ENOUGH if posterior.factors else ESTIMATED)
         converged = changes[-1] <= max(enough, 3.0 * float(posterior.residual.max(initial=0.0)))
         if len(changes) > 1:  # a step of this share leaves 1 − share of the change at best
