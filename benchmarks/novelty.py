@@ -1,6 +1,6 @@
 """How fast novelty is told: approximations against exact, and scores from tables after 60,000 examples.
 
-    python benchmarks/novelty.py [--data FOLDER --cache FOLDER]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/novelty.py [--data FOLDER --cache FOLDER]
 
 1. A Table 2's question: 50,000 new examples, kernel values given, one thread, the variance by a factor (blocked
    triangular solves), by the factor's inverse written out, and by FA, over the number of training examples.
@@ -11,6 +11,7 @@ Writes benchmarks/results/novelty.json.
 """
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -100,7 +101,9 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=None)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "novelty.json")
     options = parser.parse_args()
+    os.environ["SACCADE_NUM_THREADS"] = "1"
     record: dict[str, Any] = {"goal, ratio at n = 100": GOAL_RATIO, "goal, µs": GOAL_US, "testing": ratios()}
+    del os.environ["SACCADE_NUM_THREADS"]
     X, _ = histograms(N + TIMED, rng=np.random.default_rng(0))
     record["tables"] = [scores("synthetic, 200 non-zeros", X[:N], X[N:])]
     if options.cache is not None:

@@ -191,24 +191,29 @@ def summary(rows: dict[str, dict[str, Any]], ours: dict[str, dict[str, Any]]) ->
 
 
 def draw(record: dict[str, Any], out: Path) -> None:
-    """Filled: pixels; hollow: rows with sum 1."""
-    lines = {k: v for k, v in record["detectors"].items() if "mean AUC, held-out classes" in v}
+    """The held-out classes that every detector got through; filled: pixels, hollow: rows with sum 1."""
+    done = {key: {t for t in rows if "AUC" in rows[t] and t != "cifar10"} for key, rows in record["runs"].items()}
+    common = sorted(set.intersection(*(tasks for tasks in done.values() if tasks)))
+    lines = {
+        key: summary({task: record["runs"][key][task] for task in common}, {}) for key, tasks in done.items() if tasks
+    }
     names = [name for name in DETECTORS if any(key.startswith(f"{name}; ") for key in lines)]
     keys = ("mean AUC, held-out classes", "median fit, s", "median score, µs an example")
     keys += ("median peak memory, GB beyond the data",)
+    short = ("AUC", "fit, s", "score, µs an example", "peak memory, GB beyond the data")
     figure, panels = plots().subplots(1, 4, figsize=(14, 0.36 * len(names) + 1.6), sharey=True, constrained_layout=True)
-    for axes, key in zip(panels, keys, strict=True):
+    for axes, key, label_of_axis in zip(panels, keys, short, strict=True):
         for label, line in lines.items():
             name, rows = label.split("; ")
             colour = COLOURS[DETECTORS[name].family]
             face = colour if rows == ROWS[0] else "white"
             axes.plot(line[key], names.index(name), "o", color=colour, mfc=face)
-        axes.set(xlabel=key, xscale="linear" if "AUC" in key else "log")
+        axes.set(xlabel=label_of_axis, xscale="linear" if "AUC" in key else "log")
         axes.grid(True, axis="x", color="0.92")
-    tasks = {name: max(lines[key]["tasks"] for key in lines if key.startswith(f"{name}; ")) for name in names}
-    panels[0].set_yticks(range(len(names)), [f"{name} ({tasks[name]})" for name in names])
+    panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
-    panels[0].set_title("Fashion-MNIST, one class held out; filled: pixels, hollow: sum 1; (tasks)", loc="left")
+    title = f"Fashion-MNIST without class {', '.join(common)}; filled: pixels, hollow: rows of sum 1"
+    panels[0].set_title(title, loc="left")
     save_figure(figure, out, "novelty_scale")
 
 
