@@ -112,7 +112,10 @@ def test_clone_parameters_and_state(base: Kernel, X: Array, Z: Array) -> None:
 def test_nested_parameters_and_bad_ones(X: Array) -> None:
     kernel = Centred(RBF(0.5)).set_params(base__length_scale=2.0)
     assert kernel.base.length_scale == 2.0
-    for bad, message in ((Centred("rbf"), "`base` must be a kernel, got 'rbf'"), (Centred(RBF(-1.0)), "length_scale")):  # type: ignore[arg-type]
+    for bad, message in (
+        (Centred("rbf"), r"`base` must be a kernel such as HIK\(\), got 'rbf'"),
+        (Centred(RBF(-1.0)), "length_scale"),
+    ):  # type: ignore[arg-type]
         for use in (bad.fit, bad, bad.diag):
             with pytest.raises(InvalidParameter, match=message):
                 use(X)

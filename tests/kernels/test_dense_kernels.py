@@ -274,10 +274,10 @@ BAD: list[tuple[Kernel, str]] = [
     (Chi2(gamma=np.inf), "`gamma` must be positive, got inf. "),
     (Chi2(gamma="a"), "`gamma` must be positive, got 'a'. "),  # type: ignore[arg-type]
     (GeneralizedRBF(Linear(), beta=0), "`beta` must be positive, got 0. "),
-    (GeneralizedRBF("rbf"), "`base` must be a kernel, got 'rbf'. "),  # type: ignore[arg-type]
+    (GeneralizedRBF("rbf"), r"`base` must be a kernel such as HIK\(\), got 'rbf'. "),  # type: ignore[arg-type]
     (GeneralizedRBF(Laplacian(-1.0)), "`gamma` must be positive, got -1.0. "),
     (-2.0 * Linear(), "`factor` must be positive, got -2.0. "),
-    (Sum(Linear(), None), "`right` must be a kernel, got None. "),  # type: ignore[arg-type]
+    (Sum(Linear(), None), r"`right` must be a kernel such as HIK\(\), got None. "),  # type: ignore[arg-type]
 ]
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 16_384  # examples judged at a time
 NAMED = 3  # of the most novel
+ESTIMATOR = ("measure", "inference", "approximation", "noise", "contamination")  # options that are its parameters
 
 
 def novelty(
@@ -97,16 +98,11 @@ def novelty(
         options["contamination"] = contamination
         _check(options)
         kind = _check_kinds(fit, score)
+        shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
         if kind == "model":
-            shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
             known = _recalled(fit, seeing, options | shape)
         else:
-            if save is not None and approximation is None:
-                options["approximation"] = "lowrank"  # as in the file, so that it says the same tomorrow
-            detector = _detector(o.kernel(power, exponential), o.level_count(levels), seed, options)
-            known = k.learn_pictures(detector, fit, seeing) if kind == "pictures" else k.learn_table(detector, fit, how)
-            if save is not None:
-                k.save(known, save)
+            known = _learned(kind, fit, how, seeing, options | shape)
         itself = known.examples is not None and fit.samefile(score)
         examples = known.examples if itself else k.read_new(known, score, how, seeing)
         assert examples is not None
@@ -175,11 +171,21 @@ def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Known:
     return recall(model, seeing, contamination)
 
 
-def _detector(kernel: Any, levels: int | None, seed: int, options: dict[str, Any]) -> Any:
+def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any]) -> Known:
+    """What FIT teaches, kept at once where --save says so."""
     from saccade import OneClassGP
+    from saccade.cli import known as k
 
-    given = {name: value for name, value in options.items() if value is not None}
-    return OneClassGP(kernel, **{"levels": levels, "random_state": seed, **given})
+    save = options["save"]
+    if save is not None and options["approximation"] is None:
+        options["approximation"] = "lowrank"  # as in the file, so that it says the same tomorrow
+    given = {name: options[name] for name in ESTIMATOR if options[name] is not None}
+    levels, kernel = o.level_count(options["levels"]), o.kernel(options["power"], options["exponential"])
+    detector = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)
+    known = k.learn_pictures(detector, fit, seeing) if kind == "pictures" else k.learn_table(detector, fit, how)
+    if save is not None:
+        k.save(known, save)
+    return known
 
 
 def _judge(known: Known, examples: Examples) -> Judged:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -20,7 +19,7 @@ from saccade._core.checks import check_choice, check_count, check_levels, check_
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
-from saccade.estimators.tuning import Losses, check_tune, task
+from saccade.estimators.tuning import Losses, check_tune, density_losses, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
 from saccade.inference.laplace import laplace
@@ -31,6 +30,7 @@ from saccade.inference.sites import Sites
 from saccade.inference.tune import tune
 from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.base import check_kernel
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
 from saccade.operators.intersection import Intersection, intersection
@@ -43,7 +43,7 @@ DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a 
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
-class GaussianProcess(BaseEstimator, ABC):
+class GaussianProcess(BaseEstimator):
     """Fitting and predicting for any number of outputs; subclasses say what the outputs mean."""
 
     kernel: Kernel | None
@@ -86,10 +86,7 @@ class GaussianProcess(BaseEstimator, ABC):
                 f'`tune` learns from label regression, and `inference` is "{self.inference}". Tune a model with '
                 'inference="regression" first, and pass its `kernel_` here.'
             )
-        kernel = HIK() if self.kernel is None else self.kernel
-        if not isinstance(kernel, Kernel):
-            raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
-        fresh: Kernel = clone(kernel)
+        fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
         return fresh
 
     def _variance_wanted(self) -> str | None:
@@ -165,9 +162,9 @@ class GaussianProcess(BaseEstimator, ABC):
     def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
         self.kernel_ = kernel.fit_codes(self._codes, weight) if isinstance(kernel, HIK) else kernel.fit(self._X)
 
-    @abstractmethod
     def _losses(self, Y: Array) -> Losses:
-        """How leave-one-out and held-out predictions are judged."""
+        """How leave-one-out and held-out predictions are judged: by the density of the targets."""
+        return density_losses(Y, self._weight)
 
     def _extend(self, X: Any, Y: Array, weight: Array | None, start: Array) -> Posterior:
         """The posterior with the rows of X appended; α starts where it was."""
@@ -217,7 +214,7 @@ class GaussianProcess(BaseEstimator, ABC):
         self.converged_ = posterior.converged and sites.converged
         self.rank_ = posterior.rank
         hik = isinstance(operator, Intersection)
-        self.variance_method_ = choose(self._variance_wanted(), hik, len(Y), len(posterior.factors))
+        self.variance_method_ = choose(self._variance_wanted(), hik, len(Y), bool(posterior.factors))
         return posterior
 
     def _keep(self, operator: Operator, sites: Sites, alpha: Array, factors: tuple[Factor, ...]) -> None:

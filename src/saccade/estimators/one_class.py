@@ -14,11 +14,10 @@ from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Outliers
-from saccade.estimators.tuning import Losses
 from saccade.inference.approximation import APPROXIMATIONS, approximate
 from saccade.inference.base import Trained
-from saccade.inference.regression import DIRECT_BELOW
 from saccade.inference.sites import Sites
+from saccade.inference.variance import choose
 from saccade.kernels import HIK, Kernel
 from saccade.operators.base import Operator
 from saccade.operators.streamed import Streamed
@@ -143,9 +142,6 @@ class OneClassGP(Outliers, GaussianProcess):
             "OneClassGP judges new examples. For those it was fitted on, ask `leave_one_out_scores_ < offset_`."
         )
 
-    def _losses(self, Y: Array) -> Losses:
-        raise NotImplementedError("labels that are all 1 cannot be tuned on")
-
     def _operator(self) -> Operator:
         if not isinstance(self.kernel_, HIK) and self._method(self._X.shape[0]) in ("diagonal", "parzen"):
             return Streamed(self.kernel_, self._X)
@@ -153,10 +149,9 @@ class OneClassGP(Outliers, GaussianProcess):
 
     def _method(self, n: int) -> str:
         """What "auto" stands for."""
-        if self.approximation != "auto":
-            return self.approximation
-        tables = isinstance(self.kernel_, HIK)
-        return "lowrank" if tables and (n > DIRECT_BELOW or self.solver == "cg") else "exact"
+        wanted = choose(self.approximation, isinstance(self.kernel_, HIK), n, self.solver != "cg")
+        assert wanted is not None
+        return wanted
 
     def _solve(
         self, Y: Array, weight: Array | None, start: Array | None = None, operator: Operator | None = None

@@ -13,7 +13,6 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
-from saccade.estimators.tuning import Losses, density_losses
 from saccade.kernels import Kernel
 
 
@@ -103,9 +102,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self._scale = np.where(spread > 0, spread, 1.0)
         self._flat = self._y.ndim == 1
         return np.asarray((Y - self._offset) / self._scale)
-
-    def _losses(self, Y: Array) -> Losses:
-        return density_losses(Y, self._weight)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.

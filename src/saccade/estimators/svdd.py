@@ -13,11 +13,11 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
-from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Array, Outliers
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.base import check_kernel
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import MAX_LEVELS, column_max, decode, encode, split_signs
 from saccade.operators.intersection import intersection
@@ -94,10 +94,7 @@ class SVDD(Outliers, BaseEstimator):
         check_levels(self.levels, MAX_LEVELS)
         check_positive("tol", self.tol, "The default is 1e-6.")
         check_count("max_iter", self.max_iter, "The default is 10000000.")
-        kernel = HIK() if self.kernel is None else self.kernel
-        if not isinstance(kernel, Kernel):
-            raise InvalidParameter(f"`kernel` must be a kernel such as HIK(), got {kernel!r}.")
-        fresh: Kernel = clone(kernel)
+        fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
         return fresh
 
     def fit(self, X: Any, y: Any = None) -> Self:

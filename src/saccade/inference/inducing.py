@@ -24,13 +24,12 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.inference.exact import Exact
-from saccade.operators.base import Dense, Operator
-from saccade.operators.streamed import Streamed
+from saccade.operators.base import Dense
+from saccade.operators.streamed import columns
 from saccade.solvers.cholesky import factorise
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
-UNIT_COLUMNS = 64  # columns that one product finds
 MOST = 500_000_000  # kernel values between all and the inducing examples that we are willing to hold: 4 GB
 
 
@@ -156,6 +155,7 @@ def inducing_points(
     """ "fitc", "dtc", "sor" or "sod" on a random share of the examples, or on those of the given numbers."""
     K, noise, n = trained.K, trained.noise, trained.K.shape[0]
     points = choose_points(inducing, n, rng)
+    _check_count(n, points.size)
     if method == "sod":
         inner = columns(K, points)[points]
         factors = tuple(factorise(inner, column) for column in noise[points].T)
@@ -189,28 +189,12 @@ def choose_points(
     )
 
 
-def columns(
-    K: Operator,
-    some: Array,  # (r,) example numbers
-) -> Array:  # (n, r)
-    """K[:, some]."""
-    n = K.shape[0]
-    if n * some.size > MOST:
+def _check_count(n: int, points: int) -> None:
+    if n * points > MOST:
         raise InvalidParameter(
-            f"{some.size} inducing points of {n} examples need {n * some.size / 1e9:.1f} G kernel values, too many. "
+            f"{points} inducing points of {n} examples need {n * points / 1e9:.1f} G kernel values, too many. "
             f"Pass fewer, such as inducing={MOST / n**2:.1g}."
         )
-    if isinstance(K, Dense):
-        return K.K[:, some]
-    if isinstance(K, Streamed):
-        return K.columns(some)
-    found = np.empty((n, some.size))
-    for first in range(0, some.size, UNIT_COLUMNS):
-        part = some[first : first + UNIT_COLUMNS]
-        unit = np.zeros((n, part.size))
-        unit[part, np.arange(part.size)] = 1.0
-        found[:, first : first + part.size] = K.matmul(unit)
-    return found
 
 
 def _factor(

@@ -27,8 +27,8 @@ METHODS = (None, "auto", "exact", "lowrank", "diagonal", "fine", "rough")
 EXACT_UP_TO = 2048  # examples: exact takes a third of a millisecond there, and tables two seconds to make
 
 
-def choose(method: str | None, tables: bool, n: int, factors: int) -> str | None:
-    """The method that "auto" stands for; `tables` says whether the kernel has them."""
+def choose(method: str | None, tables: bool, n: int, factors: bool) -> str | None:
+    """The method that "auto" stands for; `tables` and `factors` say what there is of them."""
     if method != "auto":
         return method
     return "exact" if not tables or (factors and n <= EXACT_UP_TO) else "lowrank"

@@ -78,7 +78,7 @@ def check_kernel(name: str, value: object) -> Kernel:
     """The value, or an error when it is not a kernel."""
     if isinstance(value, Kernel):
         return value
-    raise InvalidParameter(f"`{name}` must be a kernel, got {value!r}. Pass an instance such as RBF(length_scale=1.0).")
+    raise InvalidParameter(f"`{name}` must be a kernel such as HIK(), got {value!r}. Pass an instance, not a name.")
 
 
 def decay(

@@ -6,8 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade.operators.base import Dense, Operator
+
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 4_000_000  # kernel values held at a time: 32 MB
+UNIT_COLUMNS = 64  # unit vectors in one product
 
 
 class Covariance(Protocol):
@@ -73,3 +76,20 @@ class Streamed:
         n = self.shape[0]
         for rows in gen_batches(n, max(1, AT_ONCE // max(n, 1))):
             yield rows, self.kernel(self.X[rows], self.X)
+
+
+def columns(
+    K: Operator,
+    some: Array,  # (b,) example numbers
+) -> Array:  # (n, b)
+    """K[:, some] of any operator; where it cannot give them, by products with unit vectors."""
+    if isinstance(K, Dense):
+        return np.asarray(K.K[:, some])
+    if isinstance(K, Streamed):
+        return K.columns(some)
+    found = np.empty((K.shape[0], some.size))
+    for part in gen_batches(some.size, UNIT_COLUMNS):
+        unit = np.zeros((K.shape[0], some[part].size))
+        unit[some[part], np.arange(some[part].size)] = 1.0
+        found[:, part] = K.matmul(unit)
+    return found

@@ -22,7 +22,7 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
-from saccade.operators.streamed import Streamed
+from saccade.operators.streamed import columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WORKING = 512  # examples among which steps go on when K is known by its products
@@ -136,17 +136,22 @@ def _improve(
         matrix = np.ascontiguousarray(K.K, np.float64)
         return int(loops.smo_steps(matrix, diag, bound, enough, max_steps, g, alpha)[0])
     some = _steepest(g, alpha, bound)
-    columns, part = (None, submatrix(some)) if submatrix else _columns(K, some)
-    part, slopes, new = np.ascontiguousarray(part), g[some], alpha[some]
+    if submatrix is not None:
+        beside, part = None, submatrix(some)
+    else:
+        beside = columns(K, some)
+        part = beside[some]
+    part = np.ascontiguousarray(part)
+    slopes, new = g[some], alpha[some]
     steps, _ = loops.smo_steps(part, part.diagonal().copy(), bound, enough / 2, max_steps, slopes, new)
     change = new - alpha[some]
     alpha[some] = new
-    if columns is None:
+    if beside is None:
         sparse = np.zeros((alpha.size, 1))
         sparse[some, 0] = change
         g += 2.0 * K.matmul(sparse)[:, 0]
     else:
-        g += 2.0 * (columns @ change)
+        g += 2.0 * (beside @ change)
     return int(steps)
 
 
@@ -161,17 +166,6 @@ def _steepest(g: Array, alpha: Array, bound: float) -> Array:
     if losing.size > half:
         losing = losing[np.argpartition(-g[losing], half)[:half]]
     return np.union1d(gaining, losing)
-
-
-def _columns(K: Operator, some: Array) -> tuple[Array, Array]:  # (n, b), (b, b)
-    """Columns of K, and of these the rows `some`; where K cannot give them, by products with unit vectors."""
-    if isinstance(K, Streamed):
-        columns = K.columns(some)
-    else:
-        unit = np.zeros((K.shape[0], some.size))
-        unit[some, np.arange(some.size)] = 1.0
-        columns = K.matmul(unit)
-    return columns, columns[some]
 
 
 def _radius2(
