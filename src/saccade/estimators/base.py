@@ -19,6 +19,7 @@ from saccade._core.checks import check_choice, check_count, check_levels, check_
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
+from saccade.estimators.raw_rows import RawRows, raw_rows
 from saccade.estimators.tuning import Losses, check_tune, density_losses, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
@@ -58,6 +59,7 @@ class GaussianProcess(BaseEstimator):
     variance: str | None
     variance_rank: int
     random_state: Any
+    compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
     tables_: PiecewiseTables | GridTables | None
     variance_method_: str | None
     kernel_: Any
@@ -69,6 +71,7 @@ class GaussianProcess(BaseEstimator):
     _factors: tuple[Factor, ...]
     _codes: Codes
     _tops: Array
+    _raw: RawRows | None
     _weight: Array | None
 
     def _check_parameters(self) -> Kernel:
@@ -126,6 +129,7 @@ class GaussianProcess(BaseEstimator):
             split = split_signs(X)
             self._tops = column_max(split)
             self._codes = encode(split, self.levels, self.binning)
+            self._raw = raw_rows(X, self._rng()) if self.compares_novelty and self.levels is not None else None
         else:
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
             self._X = X
@@ -174,6 +178,8 @@ class GaussianProcess(BaseEstimator):
         if isinstance(kernel, HIK):
             split = split_signs(X)
             self._tops = _larger(self._tops, column_max(split))
+            if self._raw is not None:
+                self._raw = raw_rows(X, self._rng(), self._raw, self._codes.shape[0])
             self._codes = append(self._codes, split, self.levels, self.binning)
         else:
             self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])

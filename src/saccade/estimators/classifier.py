@@ -19,7 +19,7 @@ from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
-from saccade.scores.novelty import p_values, quantiles, unexplained
+from saccade.scores.novelty import ROUNDING, p_values, quantiles, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
 
 MOST_LEFT_OUT = 2048  # training examples that new ones are compared with, where each takes a column of K
@@ -281,12 +281,16 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _known(self) -> dict[str, Array]:
         """The signs of novelty at training examples, each as if it had not been there; ascending."""
         if not hasattr(self, "_known_scores"):
-            rows, _, variance = doubt.left_out(self, MOST_LEFT_OUT)
-            left = unexplained(variance.mean(axis=1), self.kernel_.diag(doubt.train_rows(self)[rows]))
-            decision = self._weighed_with_doubt(self._left_out_mean[rows], variance)
+            rows = doubt.comparable(self, MOST_LEFT_OUT)
+            known = doubt.as_they_came(self, rows)
+            _, variance = doubt.left_out(self, rows, known)
+            left = unexplained(variance.mean(axis=1), self.kernel_.diag(known))
+            mean = self._left_out_mean[rows] + doubt.mean_shift(self, rows, known)
+            decision = self._weighed_with_doubt(mean, variance)
             confidence = probabilities(decision, self.sharpness_).max(axis=1)
-            both = p_values(-left, np.sort(-left)) * p_values(confidence, np.sort(confidence))
-            signs = {"explained": -left, "confidence": confidence, "both": both}
+            signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
+            both = p_values(-left, np.sort(signs["explained"])) * p_values(confidence, np.sort(signs["confidence"]))
+            signs["both"] = both
             self._n_known = rows.size  # before the scores, which tell other threads that both are there
             self._known_scores = {k: quantiles(scores) for k, scores in signs.items()}
         return self._known_scores

@@ -31,6 +31,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     True
     """
 
+    compares_novelty = False
+
     def __init__(
         self,
         kernel: Kernel | None = None,

@@ -36,6 +36,7 @@ def approximate(
     trained: Trained,
     *,
     rank: int = 128,  # of "lowrank"
+    held_out: Array | None = None,  # examples that stay new to "lowrank", for others to be compared with
     inducing: float | Array = 0.25,  # of "fitc", "sor", "dtc" and "sod": a share, or example numbers
     rng: np.random.Generator,
 ) -> Approximation:
@@ -50,5 +51,5 @@ def approximate(
     if method == "optimized":
         return optimized(trained)
     if method == "lowrank":
-        return low_rank(trained.K, trained.noise, rank, rng)
+        return low_rank(trained.K, trained.noise, rank, rng, held_out)
     return inducing_points(method, trained, inducing, rng)

@@ -8,7 +8,7 @@ from scipy.special import log_ndtr
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
 LEAST = 1e-12  # variance below which "ratio" sees rounding
-ROUNDING = 1e-12  # share of the largest score below which differences mean nothing
+ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
 def membership(
@@ -39,6 +39,32 @@ def membership(
     if sign:
         return np.asarray(log_ndtr(mean / np.sqrt(spread)))
     return np.asarray(-0.5 * (np.square(1.0 - mean) / spread + np.log(2.0 * np.pi * spread)))
+
+
+def lowest_membership(
+    measure: str,
+    mean: Array,  # (n,)
+    variance: Array,  # (n,)
+    prior: Array,  # (n,) k(x, x)
+    noise: float,
+    *,
+    sign: bool = False,
+) -> Array:  # (n,)
+    """The least that `membership` can be when rounding moves mean and variance.
+
+    Equal examples have means and variances that are equal but for rounding, which may make them differ by any factor
+    where the variance itself is next to nothing. A score is compared with this one, so that equal examples are equal.
+
+    >>> lowest_membership("variance", np.zeros(1), np.array([0.25]), np.ones(1), 0.1) < -0.25
+    array([ True])
+    """
+    off, wide = ROUNDING * np.maximum(1.0, np.abs(mean)), ROUNDING * prior
+    found = [
+        membership(measure, mean + a * off, np.maximum(variance + b * wide, 0.0), noise, sign=sign)
+        for a in (-1.0, 1.0)
+        for b in (-1.0, 1.0)
+    ]
+    return np.asarray(np.minimum.reduce(found))
 
 
 def unexplained(
@@ -83,8 +109,7 @@ def p_values(
     array([0.25, 0.75, 1.  ])
     """
     n = normal.size if n is None else n
-    equal = ROUNDING * float(np.abs(normal).max())  # where leaving out changes nothing, scores are equal but for this
-    no_higher = np.searchsorted(normal, scores + equal, side="right") * (n / normal.size)
+    no_higher = np.searchsorted(normal, scores + ROUNDING * np.abs(scores), side="right") * (n / normal.size)
     return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
 
 
