@@ -40,6 +40,7 @@ from saccade.solvers.cholesky import Factor
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
 DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
+DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -109,9 +110,13 @@ class GaussianProcess(BaseEstimator):
             before = np.ones(old) if self._weight is None else self._weight
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
+    def _seed(self) -> int:
+        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
+        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
     def _rng(self) -> np.random.Generator:
-        """The same numbers at every call while `random_state` is a number."""
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        """The same numbers at every call, unless `random_state` is a RandomState."""
+        return np.random.default_rng(self._seed())
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), self.noise_)
@@ -154,7 +159,7 @@ class GaussianProcess(BaseEstimator):
                 weight,
                 self._losses(Y),
                 max_iter=self.max_iter,
-                seed=int(check_random_state(self.random_state).randint(2**31)),
+                seed=self._seed(),
             ),
             options,
         )
@@ -229,7 +234,7 @@ class GaussianProcess(BaseEstimator):
 
     def _solver(self, K: Operator) -> Callable[..., Posterior]:
         """The posterior of any sites, with the same random numbers every time."""
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = self._seed()
 
         def solved(
             noise: Array, targets: Array, guess: Array | None, solver: str = self.solver, tol: float = self.tol

@@ -64,6 +64,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Directions that "lowrank" and "fine" look at: more are tighter and take longer.
     random_state : int, RandomState or None
         For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
+        None means the same random numbers at every fit: two equal fits give equal answers.
 
     Examples
     --------
