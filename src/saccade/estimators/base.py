@@ -130,7 +130,7 @@ class GaussianProcess(BaseEstimator):
             kernel.check_width(X.shape[1])
             split = split_signs(X)
             self._tops = column_max(split)
-            self._codes = encode(split, self.levels, self.binning)
+            self._codes = encode(split, self.levels, self.binning, weight)
         else:
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
             self._X = X
@@ -165,7 +165,8 @@ class GaussianProcess(BaseEstimator):
         )
 
     def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
-        self.kernel_ = kernel.fit_codes(self._codes, weight) if isinstance(kernel, HIK) else kernel.fit(self._X)
+        hik = isinstance(kernel, HIK)
+        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.fit(self._X, weight)
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""
@@ -179,7 +180,7 @@ class GaussianProcess(BaseEstimator):
         if isinstance(kernel, HIK):
             split = split_signs(X)
             self._tops = _larger(self._tops, column_max(split))
-            self._codes = append(self._codes, split, self.levels, self.binning)
+            self._codes = append(self._codes, split, self.levels, self.binning, weight)
         else:
             self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
         if not hasattr(self, "tuning_"):  # what was tuned stays

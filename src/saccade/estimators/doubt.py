@@ -77,12 +77,17 @@ def left_out(
     model: Any,
     most: int | None = None,  # examples looked at where each takes a column of K, None for all
 ) -> tuple[Array, Array, Array]:  # (b,), (b, m), (b, 1) or (b, m)
-    """Numbers of training examples, and mean and variance of f at each as if it had not been there."""
+    """Numbers of training examples, and mean and variance of f at each as if it had not been there.
+
+    Of an example with a weight, one copy is left out.
+    """
     method, targets = _explainer(model), model._sites.targets
     n = len(targets)
     if isinstance(method, LowRank):
         rows = np.arange(n)
-        return rows, *method.left_out_by(method.KW.T, _examples(model).K.diag(), rows, targets)
+        return rows, *_with_other_copies(
+            model, rows, *method.left_out_by(method.KW.T, _examples(model).K.diag(), rows, targets)
+        )
     if not isinstance(method, Approximation):
         raise InvalidInput(
             f'variance="{model.variance_method_}" cannot leave examples out. Use "auto", "exact" or "lowrank".'
@@ -93,7 +98,20 @@ def left_out(
         found.append(method.left_out(model.kernel_(train, train[rows[some]]), rows[some], targets))
         report("leaving one out", some.stop / rows.size)
     mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return rows, mean, variance
+    return rows, *_with_other_copies(model, rows, mean, variance)
+
+
+def _with_other_copies(model: Any, rows: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance at examples left out with all their copies, once all copies but one are back.
+
+    An example of weight w has the noise N; w − 1 of its copies are an observation there with the noise N w/(w − 1).
+    """
+    if model._weight is None:
+        return mean, variance
+    targets, noise = model._sites.targets[rows], model._sites.noise[rows]
+    noise = noise.max(axis=1, keepdims=True) if variance.shape[1] == 1 else noise  # a variance for all has the largest
+    kept = 1.0 / (1.0 + variance * np.maximum(0.0, 1.0 - 1.0 / model._weight[rows])[:, None] / noise)
+    return targets + kept * (mean - targets), variance * kept
 
 
 def left_out_variance(

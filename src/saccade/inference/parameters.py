@@ -191,8 +191,8 @@ class DenseSpace:
     dK is a difference of two matrices: dense algebra on the rest costs far more.
     """
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
-        self._kernel, self._X = kernel, X
+    def __init__(self, kernel: Kernel, X: Any, weight: Array | None = None) -> None:
+        self._kernel, self._X, self._weight = kernel, X, weight
         found = {k: np.asarray(v, float) for k, v in kernel.get_params().items() if _learned(kernel, k, v)}
         self._shapes = {name: value.shape for name, value in found.items()}
         start = np.concatenate([np.zeros(0), *[np.log(v).ravel() for v in found.values()]])
@@ -207,7 +207,7 @@ class DenseSpace:
             value = np.exp(theta[at : at + size]).reshape(shape)
             kernel.set_params(**{name: value if shape else float(value)})
             at += size
-        fitted: Kernel = kernel.fit(self._X)
+        fitted: Kernel = kernel.fit(self._X, self._weight)
         return fitted
 
     def operator(self, kernel: Kernel) -> Operator:

@@ -37,8 +37,12 @@ class Kernel(BaseEstimator, abc.ABC):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """A kernel with every data-dependent part settled on X; self is never changed."""
+        """A kernel with every data-dependent part settled on X; self is never changed.
+
+        `weight` says how many copies of itself each row stands for, a fraction perhaps; None means one.
+        """
         return self
 
     @abc.abstractmethod

@@ -29,10 +29,11 @@ class Sum(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The sum of the two fitted kernels."""
         left, right = self._check()
-        return Sum(left.fit(X), right.fit(X))
+        return Sum(left.fit(X, weight), right.fit(X, weight))
 
     def __call__(
         self,
@@ -75,10 +76,11 @@ class Scaled(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same multiple of the fitted base."""
         base, factor = self._check()
-        return Scaled(base.fit(X), factor=factor)
+        return Scaled(base.fit(X, weight), factor=factor)
 
     def __call__(
         self,

@@ -72,6 +72,7 @@ class Chi2(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameter and the data are known to be good."""
         self._check()
