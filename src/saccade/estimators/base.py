@@ -19,6 +19,7 @@ from saccade._core.checks import check_choice, check_count, check_levels, check_
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
+from saccade.estimators.relevance import spread
 from saccade.estimators.tuning import Losses, check_tune, density_losses, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
@@ -32,7 +33,7 @@ from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
+from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cholesky import Factor
@@ -295,17 +296,24 @@ class GaussianProcess(BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)
-        """The share that each feature has in the mean self-similarity of the training examples; they sum to 1.
+        """How much each feature moves the answer, as shares that sum to 1; for HIK models with their training examples.
 
-        It is how far the kernel lets the feature move the answer. `tune` with `Weights` or `Monotone` in the kernel
-        learns it; without, it says how much of each feature there is.
+        The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a
+        feature is the standard deviation of f_d over the training examples, over all outputs the root of the sum of
+        squares: 0 for a feature that is the same for all, or that the model makes nothing of. Two features that
+        contradict each other are both relevant, though their sum may move little.
+
+        Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.
         """
         if not hasattr(self, "_codes"):
-            raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")
+            raise AttributeError(
+                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
+                "over features. sklearn.inspection.permutation_importance serves any model."
+            )
         operator = intersection(self._codes, self.kernel_.levels)
+        tables = self.tables_ if isinstance(self.tables_, PiecewiseTables) else operator.tables(self._alpha)
         weight = np.ones(operator.shape[0]) if self._weight is None else self._weight
-        dims = level_dims(operator.starts) % self.n_features_in_
-        found = np.bincount(dims, operator.level_sums(weight) * operator.levels, self.n_features_in_)
+        found = spread(operator, tables, weight, self.n_features_in_)
         return np.asarray(found / (found.sum() or 1.0))
 
     def quantized(self, bins: int = 256) -> Self:
