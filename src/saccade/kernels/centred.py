@@ -86,6 +86,14 @@ class Centred(Kernel):
         kernel = self._settled(X)
         return kernel._own(X, kernel._to_mean(X))
 
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """Those of the base: another origin changes no distance."""
+        return self._settled(X).base.squared_distances(X, Z)
+
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         own: Array = np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0)
         return own

@@ -54,6 +54,15 @@ class Sum(Kernel):
         total: Array = left.diag(X) + right.diag(X)
         return total
 
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """The sums of those of the two."""
+        (left, off), (right, also) = (kernel.squared_distances(X, Z) for kernel in self._check())
+        return left + right, off + also
+
     def _check(self) -> tuple[Kernel, Kernel]:
         return check_kernel("left", self.left), check_kernel("right", self.right)
 
@@ -98,6 +107,16 @@ class Scaled(Kernel):
         """The diagonal of the base, multiplied, (n,)."""
         base, factor = self._check()
         return factor * base.diag(X)
+
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """Those of the base, multiplied."""
+        base, factor = self._check()
+        distance, off = base.squared_distances(X, Z)
+        return factor * distance, factor * off
 
     def _check(self) -> tuple[Kernel, float]:
         remedy = "A kernel times a number of zero or less is no kernel; leave it out instead."

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+from scipy.linalg import LinAlgWarning
 
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
 
 __all__ = ["GeneralizedRBF"]
 
+BLURRED = 1e-3  # by which rounding may change a kernel value of 1 without a warning; it mostly changes far less
 SOME = 2048  # examples that the mean distance is taken over
 
 
@@ -62,11 +66,9 @@ class GeneralizedRBF(Kernel):
         if self.beta == "auto":
             return self.fit(X)(X, Z)
         base, beta = self._check()
-        kappa_x = base.diag(X)
-        kappa_z = kappa_x if Z is None else base.diag(Z)
-        distance = -2.0 * base(X, Z)
-        distance += kappa_x[:, None]
-        distance += kappa_z[None, :]
+        distance, off = base.squared_distances(X, Z)
+        if beta * off > BLURRED:
+            _warn_of_rounding(base, beta * off)
         K = decay(distance, beta)
         return symmetric(K, 1.0) if Z is None else K
 
@@ -92,10 +94,18 @@ def typical_beta(
     Two copies of a row are different examples. The mean distance is that of at most `SOME` examples, spread evenly.
     """
     rows, w = _some(np.ones(X.shape[0]) if weight is None else weight)
-    kappa, n = base(X[rows]), float(w.sum())
-    own = float(w @ kappa.diagonal()) / n
-    distance = 2.0 * (own - float(w @ kappa @ w) / n**2) * (n / (n - 1.0) if n > 2.0 else 2.0)
-    return 0.5 / distance if distance > 1e-12 * own else 1.0
+    (between, off), n = base.squared_distances(X[rows]), float(w.sum())
+    distance = float(w @ np.maximum(between, 0.0) @ w) / n**2 * (n / (n - 1.0) if n > 2.0 else 2.0)
+    return 0.5 / distance if distance > 2.0 * off else 1.0
+
+
+def _warn_of_rounding(base: Kernel, off: float) -> None:
+    warnings.warn(
+        f"Distances by {base!r} are differences of much larger numbers: rounding changes kernel values by up to "
+        f"{min(off, 1.0):.1g}. Subtract the mean of each column from the data, or divide the data and adapt `beta`.",
+        LinAlgWarning,
+        stacklevel=3,
+    )
 
 
 def _some(
