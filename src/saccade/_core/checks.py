@@ -43,6 +43,13 @@ def check_noise(value: Any) -> float:
     return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a word such as "no" would count as true."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)

@@ -63,8 +63,8 @@ def novelty(
         str | None,
         typer.Option(
             metavar="exact|lowrank|diagonal|…",
-            help="Of mean and variance; also optimized, fitc, sor, dtc, sod, parzen. Usually exact for up to 2,048 "
-            "examples, else lowrank, as in files.",
+            help="Of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
+            "Usually exact for up to 2,048 examples, else lowrank, as in files.",
         ),
     ] = None,
     noise: o.Noise = None,

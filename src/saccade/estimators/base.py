@@ -20,6 +20,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
 from saccade.estimators.raw_rows import RawRows, raw_rows
+from saccade.estimators.relevance import spread
 from saccade.estimators.tuning import Losses, check_tune, density_losses, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
@@ -33,7 +34,7 @@ from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
+from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cholesky import Factor
@@ -41,6 +42,7 @@ from saccade.solvers.cholesky import Factor
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
 DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
+DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -112,9 +114,13 @@ class GaussianProcess(BaseEstimator):
             before = np.ones(old) if self._weight is None else self._weight
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
+    def _seed(self) -> int:
+        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
+        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
     def _rng(self) -> np.random.Generator:
-        """The same numbers at every call while `random_state` is a number."""
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        """The same numbers at every call, unless `random_state` is a RandomState."""
+        return np.random.default_rng(self._seed())
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), self.noise_)
@@ -128,7 +134,7 @@ class GaussianProcess(BaseEstimator):
             kernel.check_width(X.shape[1])
             split = split_signs(X)
             self._tops = column_max(split)
-            self._codes = encode(split, self.levels, self.binning)
+            self._codes = encode(split, self.levels, self.binning, weight)
             self._raw = raw_rows(X, self._rng()) if self.compares_novelty and self.levels is not None else None
         else:
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
@@ -158,13 +164,14 @@ class GaussianProcess(BaseEstimator):
                 weight,
                 self._losses(Y),
                 max_iter=self.max_iter,
-                seed=int(check_random_state(self.random_state).randint(2**31)),
+                seed=self._seed(),
             ),
             options,
         )
 
     def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
-        self.kernel_ = kernel.fit_codes(self._codes, weight) if isinstance(kernel, HIK) else kernel.fit(self._X)
+        hik = isinstance(kernel, HIK)
+        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.fit(self._X, weight)
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""
@@ -180,7 +187,7 @@ class GaussianProcess(BaseEstimator):
             self._tops = _larger(self._tops, column_max(split))
             if self._raw is not None:
                 self._raw = raw_rows(X, self._rng(), self._raw, self._codes.shape[0])
-            self._codes = append(self._codes, split, self.levels, self.binning)
+            self._codes = append(self._codes, split, self.levels, self.binning, weight)
         else:
             self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
         if not hasattr(self, "tuning_"):  # what was tuned stays
@@ -235,7 +242,7 @@ class GaussianProcess(BaseEstimator):
 
     def _solver(self, K: Operator) -> Callable[..., Posterior]:
         """The posterior of any sites, with the same random numbers every time."""
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = self._seed()
 
         def solved(
             noise: Array, targets: Array, guess: Array | None, solver: str = self.solver, tol: float = self.tol
@@ -295,17 +302,24 @@ class GaussianProcess(BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)
-        """The share that each feature has in the mean self-similarity of the training examples; they sum to 1.
+        """How much each feature moves the answer, as shares that sum to 1; for HIK models with their training examples.
 
-        It is how far the kernel lets the feature move the answer. `tune` with `Weights` or `Monotone` in the kernel
-        learns it; without, it says how much of each feature there is.
+        The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a
+        feature is the standard deviation of f_d over the training examples, over all outputs the root of the sum of
+        squares: 0 for a feature that is the same for all, or that the model makes nothing of. Two features that
+        contradict each other are both relevant, though their sum may move little.
+
+        Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.
         """
         if not hasattr(self, "_codes"):
-            raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")
+            raise AttributeError(
+                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
+                "over features. sklearn.inspection.permutation_importance serves any model."
+            )
         operator = intersection(self._codes, self.kernel_.levels)
+        tables = self.tables_ if isinstance(self.tables_, PiecewiseTables) else operator.tables(self._alpha)
         weight = np.ones(operator.shape[0]) if self._weight is None else self._weight
-        dims = level_dims(operator.starts) % self.n_features_in_
-        found = np.bincount(dims, operator.level_sums(weight) * operator.levels, self.n_features_in_)
+        found = spread(operator, tables, weight, self.n_features_in_)
         return np.asarray(found / (found.sum() or 1.0))
 
     def quantized(self, bins: int = 256) -> Self:

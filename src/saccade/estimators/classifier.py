@@ -19,7 +19,7 @@ from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
-from saccade.scores.novelty import ROUNDING, p_values, quantiles, unexplained
+from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
 
 MOST_LEFT_OUT = 2048  # training examples that new ones are compared with, where each takes a column of K
@@ -64,6 +64,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Directions that "lowrank" and "fine" look at: more are tighter and take longer.
     random_state : int, RandomState or None
         For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
+        None means the same random numbers at every fit: two equal fits give equal answers.
 
     Examples
     --------
@@ -106,7 +107,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X (n, d) with labels y (n,). `sample_weight` w divides an example's noise: as good as w copies."""
+        """Train on X (n, d) with labels y (n,). A `sample_weight` of w makes an example count as w copies of it."""
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
             check_classification_targets(y)
@@ -288,11 +289,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             mean = self._left_out_mean[rows] + doubt.mean_shift(self, rows, known)
             decision = self._weighed_with_doubt(mean, variance)
             confidence = probabilities(decision, self.sharpness_).max(axis=1)
+            weight = None if self._weight is None else self._weight[rows]
             signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
-            both = p_values(-left, np.sort(signs["explained"])) * p_values(confidence, np.sort(signs["confidence"]))
-            signs["both"] = both
-            self._n_known = rows.size  # before the scores, which tell other threads that both are there
-            self._known_scores = {k: quantiles(scores) for k, scores in signs.items()}
+            explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
+            signs["both"] = p_values(-left, explained) * p_values(confidence, sure)
+            # before the scores, which tell other threads that both are there
+            self._n_known = rows.size if weight is None else max(1, round(weight.sum()))
+            self._known_scores = {k: quantiles(repeated(scores, weight)) for k, scores in signs.items()}
         return self._known_scores
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:

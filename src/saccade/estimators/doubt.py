@@ -83,6 +83,7 @@ def left_out(
 
     In closed form, for examples as the codes have them and without the slack of tables. Where new examples are judged
     otherwise, the difference that makes for each of these is added: so new and old ones are judged alike.
+    Of an example with a weight, one copy is left out; of one that is held out, all are.
     """
     method, targets = _explainer(model), model._sites.targets
     if isinstance(method, LowRank):
@@ -95,6 +96,8 @@ def left_out(
         raise InvalidInput(
             f'variance="{model.variance_method_}" cannot leave examples out. Use "auto", "exact" or "lowrank".'
         )
+    if not isinstance(method, LowRank) or not method.held_out.size:
+        mean, variance_ = _with_other_copies(model, rows, mean, variance_)
     if isinstance(model.kernel_, HIK) and (_is_binned(model) or isinstance(method, LowRank)):
         shifted = variance_ + variance(model, X) - with_itself
         variance_ = np.clip(shifted, 0.0, model.kernel_.diag(X)[:, None])
@@ -148,6 +151,19 @@ def held_out(model: Any) -> Array | None:
 
 def _is_binned(model: Any) -> bool:
     return isinstance(model.kernel_, HIK) and model._raw is not None
+
+
+def _with_other_copies(model: Any, rows: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance at examples left out with all their copies, once all copies but one are back.
+
+    An example of weight w has the noise N; w − 1 of its copies are an observation there with the noise N w/(w − 1).
+    """
+    if model._weight is None:
+        return mean, variance
+    targets, noise = model._sites.targets[rows], model._sites.noise[rows]
+    noise = noise.max(axis=1, keepdims=True) if variance.shape[1] == 1 else noise  # a variance for all has the largest
+    kept = 1.0 / (1.0 + variance * np.maximum(0.0, 1.0 - 1.0 / model._weight[rows])[:, None] / noise)
+    return targets + kept * (mean - targets), variance * kept
 
 
 def left_out_variance(

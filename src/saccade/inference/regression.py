@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from saccade._core.errors import InvalidParameter
 from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
-from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
 from saccade.solvers.leading import Leading, leading
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 
@@ -61,6 +61,7 @@ def solve(
 def _direct(K: Operator, noise: Array, Y: Array) -> Posterior:
     dense = written_out(K)
     factors = tuple(factorise(dense, column) for column in noise.T)
+    warn_if_ill_conditioned(factors, dense, noise)
     if len(factors) == 1:
         alpha = factors[0].solve(Y)
     else:

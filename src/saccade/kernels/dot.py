@@ -47,6 +47,17 @@ class Linear(Kernel):
         norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return norms
 
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up."""
+        if sp.issparse(X) or sp.issparse(Z):
+            return super().squared_distances(X, Z)
+        centre = (X if Z is None else Z).mean(axis=0)
+        return super().squared_distances(X - centre, None if Z is None else Z - centre)
+
 
 class Chi2(Kernel):
     """The exponential χ² kernel for histograms (Zhang et al. 2007; in none of the five papers).
@@ -72,6 +83,7 @@ class Chi2(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameter and the data are known to be good."""
         self._check()

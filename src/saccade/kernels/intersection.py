@@ -42,11 +42,11 @@ class HIK(Kernel):
         self.transform = transform
         self.scale = scale
 
-    def fit(self, X: Matrix) -> HIK:
+    def fit(self, X: Matrix, weight: Array | None = None) -> HIK:
         """The same kernel with `scale` a number."""
         self.check_width(X.shape[1])
         plain = HIK(self.transform, scale=1.0)
-        return self._scaled(lambda: float(plain.diag(X).mean()))
+        return self._scaled(lambda: float(np.average(plain.diag(X), weights=weight)))
 
     def fit_codes(
         self,

@@ -42,6 +42,7 @@ class RBF(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameters are known to fit the data."""
         self._check(X)
@@ -126,6 +127,7 @@ class Laplacian(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameter is known to be good."""
         self._check()

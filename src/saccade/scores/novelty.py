@@ -8,6 +8,7 @@ from scipy.special import log_ndtr
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
 LEAST = 1e-12  # variance below which "ratio" sees rounding
+MOST = 1 << 20  # scores that weights may become
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
@@ -121,3 +122,21 @@ def quantiles(
     places = ((np.arange(count) + 0.5) * (scores.size / count)).astype(int)  # each as often as any other
     places[0], places[-1] = 0, scores.size - 1
     return np.asarray(np.sort(scores)[places])
+
+
+def repeated(
+    scores: Array,  # (n,)
+    weight: Array | None,  # (n,): how many equal examples each score stands for, a fraction perhaps; None for one
+) -> Array:  # (k,)
+    """The scores in ascending order, each as often as its weight says: as many as the weights sum to, and MOST at most.
+
+    >>> repeated(np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+    array([1., 1., 3.])
+    """
+    order = np.argsort(scores, kind="stable")
+    if weight is None:
+        return np.asarray(scores[order])
+    ends = np.cumsum(weight[order])
+    count = int(np.clip(np.round(ends[-1]), 1, MOST))
+    places = np.searchsorted(ends, (np.arange(count) + 0.5) * (ends[-1] / count), side="right")
+    return np.asarray(scores[order[np.minimum(places, scores.size - 1)]])

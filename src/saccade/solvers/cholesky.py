@@ -1,15 +1,17 @@
 """The direct solver: exact up to rounding, for small problems and for kernels without a fast product."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import LinAlgWarning, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpocon, dpotri
 
 from saccade._core.errors import InvalidInput
 
 Array = np.ndarray[Any, np.dtype[Any]]
+FEW_DIGITS = 100 * float(np.finfo(np.float64).eps)  # reciprocal condition number that leaves two digits
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,22 @@ def factorise(
             f"(its largest entry is {largest:.3g}). Raise `noise` to {enough:.1g} or more, "
             "or drop repeated examples."
         ) from None
+
+
+def warn_if_ill_conditioned(
+    factors: tuple[Factor, ...],  # of K + N, one per column of N
+    K: Array,  # (n, n)
+    noise: Array,  # (n, 1) or (n, m)
+) -> None:
+    """Warn where rounding may change what is solved for by a percent or more."""
+    sums = np.abs(K).sum(axis=1)
+    largest = [float((sums + column).max(initial=0.0)) for column in noise.T]
+    rcond = min(dpocon(factor.L, norm, uplo="L")[0] for factor, norm in zip(factors, largest, strict=True))
+    if rcond < FEW_DIGITS:
+        warnings.warn(
+            f"The kernel matrix with noise {noise.min():.3g} is ill-conditioned (reciprocal condition number "
+            f"{rcond:.1g}): rounding may change the answer by more than a percent. Raise `noise` to "
+            f"{FEW_DIGITS * max(largest):.1g} or more, drop repeated examples, or scale the features to about [0, 1].",
+            LinAlgWarning,
+            stacklevel=2,
+        )
