@@ -85,7 +85,12 @@ def test_without_a_folder_for_the_cache_it_compiles_and_says_so_once(read_only: 
 
 
 def test_without_a_compiler_answers_are_the_same() -> None:
-    options: list[dict[str, Any]] = [{}, {"levels": 4}, {"solver": "cg", "tol": 1e-11, "random_state": 0}, {"inference": "ep"}]
+    options: list[dict[str, Any]] = [
+        {},
+        {"levels": 4},
+        {"solver": "cg", "tol": 1e-11, "random_state": 0},
+        {"inference": "ep"},
+    ]
     done = run(FIT.format(options=options), {}, NUMBA_DISABLE_JIT="1", HOME=str(Path.home()))
     assert_close(printed(done), decisions(options))
 
