@@ -124,11 +124,12 @@ class HIK(Kernel):
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
         if 2 * self._width() != X.shape[1]:  # decoded examples are rows of both parts
             self.check_width(X.shape[1])
-        S = split_signs(canonical(compressed(X)))
+        S = split_signs(compressed(canonical(X)))
         data = self._apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)
 
     def diag(self, X: Matrix) -> Array:
+        X = canonical(X)
         kernel = self._settled(X)
         batches = gen_batches(X.shape[0], BLOCK_ROWS)  # features are float64 copies: a block at a time
         return np.concatenate([np.asarray(kernel.features(X[rows]).sum(axis=1)).ravel() for rows in batches])
