@@ -48,7 +48,7 @@ def changed(format: str, name: str, at: Any, value: Any) -> Callable[[], Any]:
 def wrong_key(key: Any) -> Callable[[], Any]:
     def make() -> Any:
         X = made("dok")
-        getattr(X, "_dict", X)[key] = 1.0
+        dict.__setitem__(getattr(X, "_dict", X), key, 1.0)  # once it was a dict itself
         return X
 
     return make

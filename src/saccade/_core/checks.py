@@ -11,6 +11,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.sparse import check_sparse
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them stay finite
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -41,7 +42,34 @@ def check_share(name: str, value: object, most: float, remedy: str) -> float:
 
 
 def check_noise(value: Any) -> float:
-    return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
+    noise = check_positive("noise", value, "For noise-free data pass noise=1e-10.")
+    if noise > LARGEST:
+        raise InvalidParameter(f"`noise` must be at most {LARGEST:g}, got {noise:g}. Scale the kernel down instead.")
+    return noise
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a word such as "no" would count as true."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
+
+
+def check_range(
+    values: Array,  # of a kernel
+) -> Array:
+    """The same values, or an error where one is too large for float64 arithmetic, or not a number."""
+    if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
+        raise InvalidInput(
+            f"Values of the kernel must stay below {LARGEST:g}, got {_worst(values):g}: squares overflow float64. "
+            "Scale the features to about [0, 1] first, or the kernel down."
+        )
+    return values
+
+
+def _worst(values: Array) -> float:
+    bad = values[~(np.abs(values) <= LARGEST)]
+    return float(bad.flat[0])
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -111,7 +139,16 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
     if sample_weight is None:
         return None
     check_whole(sample_weight, "sample_weight")
-    weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    try:
+        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    except OverflowError:
+        raise InvalidInput("A weight is too large for float64. Divide `sample_weight` first.") from None
     if (weight < 0).any() or not weight.any():
         raise InvalidInput(f"`sample_weight` must be ≥ 0 and not all zero, got a smallest value of {weight.min():g}.")
+    some = weight[weight > 0]
+    if some.max() > LARGEST or some.min() < 1.0 / LARGEST:
+        raise InvalidInput(
+            f"`sample_weight` must be 0 or from {1.0 / LARGEST:g} to {LARGEST:g}, got values from {some.min():g} to "
+            f"{some.max():g}. Divide it by its mean first."
+        )
     return weight

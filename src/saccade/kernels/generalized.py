@@ -63,7 +63,7 @@ class GeneralizedRBF(Kernel):
         base, beta = self._check()
         kappa_x = base.diag(X)
         kappa_z = kappa_x if Z is None else base.diag(Z)
-        distance = -2.0 * base(X, Z)
+        distance = -2.0 * base(X, Z)  # of values whose range was checked
         distance += kappa_x[:, None]
         distance += kappa_z[None, :]
         K = decay(distance, beta)

@@ -143,7 +143,10 @@ def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
 
     i is the steepest that may grow; j, which may shrink, makes the step gain most: (g_j − g_i)² / ‖Φ(x_i) − Φ(x_j)‖².
     """
-    n, steps = g.size, 0
+    n, steps, unit = g.size, 0, 0.0
+    for k in range(n):
+        unit = max(unit, diag[k])
+    unit = 1.0 / unit if unit > 0.0 else 1.0  # cubes of small or large kernel values would leave float64
     while True:
         i, low = -1, 0.0
         for k in range(n):
@@ -156,7 +159,8 @@ def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
             rise = g[k] - low
             if alpha[k] > 0.0 and rise > 0.0:
                 gap = max(gap, rise)
-                distance = max(diag[i] + diag[k] - 2.0 * K[i, k], 0.0)
+                distance = max(diag[i] + diag[k] - 2.0 * K[i, k], 0.0) * unit
+                rise *= unit
                 if rise * rise * length > slope * slope * distance:
                     j, slope, length = k, rise, distance
         if gap <= enough or steps == max_steps:
