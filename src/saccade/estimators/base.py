@@ -15,7 +15,16 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice, check_count, check_levels, check_noise, check_positive, check_weight
+from saccade._core.checks import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_levels,
+    check_noise,
+    check_positive,
+    check_range,
+    check_weight,
+)
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
@@ -83,6 +92,7 @@ class GaussianProcess(BaseEstimator):
         check_levels(self.levels, MAX_LEVELS)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
+        check_flag("balanced", getattr(self, "balanced", False))
         self._variance_wanted()
         check_count("variance_rank", self.variance_rank, "The default is 128.")
         check_choice("inference", self.inference, INFERENCES)
@@ -198,7 +208,10 @@ class GaussianProcess(BaseEstimator):
     def _operator(self) -> Operator:
         """The kernel matrix of the training examples."""
         if isinstance(self.kernel_, HIK):
-            return intersection(self._codes, self.kernel_.levels)
+            K = intersection(self._codes, self.kernel_.levels)
+            with np.errstate(over="ignore"):
+                check_range(K.diag())
+            return K
         self._check_size(self.kernel_)
         return Dense(self.kernel_(self._X))
 

@@ -108,13 +108,21 @@ def decay(
 ) -> Array:
     """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
     if distance.size and np.isnan(distance.min()):  # min carries NaN without a mask
-        raise InvalidInput(
-            "A distance between rows must be finite, got nan. The values overflow float64: divide "
-            "the data by its largest value and adapt the scale of the kernel."
-        )
+        check_distances(distance)
     np.maximum(distance, 0.0, out=distance)
-    distance *= -rate
+    with np.errstate(over="ignore"):  # farther than float64 can say: exp(−inf) = 0
+        distance *= -rate
     return np.exp(distance, out=distance)
+
+
+def check_distances(values: Array) -> Array:
+    """The same values, or an error where one is not finite."""
+    if not np.isfinite(values).all():
+        raise InvalidInput(
+            "A distance between rows must be finite, got nan or inf. The values overflow float64: divide the data by "
+            "its largest value and adapt the scale of the kernel."
+        )
+    return values
 
 
 def symmetric(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
+from .._core.checks import check_range
 from ..operators.codes import encode, split_signs
 from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
@@ -76,7 +77,7 @@ class Centred(Kernel):
         K -= left[:, None]
         K -= right[None, :]
         K += kernel._mean_norm2
-        return symmetric(K, kernel._own(X, left)) if Z is None else K
+        return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
     def diag(
         self,
@@ -95,8 +96,7 @@ class Centred(Kernel):
         return self._settled(X).base.squared_distances(X, Z)
 
     def _own(self, X: Matrix, to_mean: Array) -> Array:
-        own: Array = np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0)
-        return own
+        return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
     def _to_mean(
         self,

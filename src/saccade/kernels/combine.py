@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._core.checks import check_positive
+import numpy as np
+
+from .._core.checks import check_positive, check_range
 from .base import Array, Kernel, Matrix, check_kernel
 
 __all__ = ["Scaled", "Sum"]
@@ -42,8 +44,7 @@ class Sum(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         left, right = self._check()
-        total: Array = left(X, Z) + right(X, Z)
-        return total
+        return check_range(left(X, Z) + right(X, Z))
 
     def diag(
         self,
@@ -51,8 +52,7 @@ class Sum(Kernel):
     ) -> Array:
         """The sum of the two diagonals, (n,)."""
         left, right = self._check()
-        total: Array = left.diag(X) + right.diag(X)
-        return total
+        return check_range(left.diag(X) + right.diag(X))
 
     def squared_distances(
         self,
@@ -98,7 +98,8 @@ class Scaled(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         base, factor = self._check()
-        return factor * base(X, Z)
+        with np.errstate(over="ignore"):
+            return check_range(factor * base(X, Z))
 
     def diag(
         self,
@@ -106,7 +107,8 @@ class Scaled(Kernel):
     ) -> Array:
         """The diagonal of the base, multiplied, (n,)."""
         base, factor = self._check()
-        return factor * base.diag(X)
+        with np.errstate(over="ignore"):
+            return check_range(factor * base.diag(X))
 
     def squared_distances(
         self,

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._core.checks import canonical, check_positive
+from .._core.checks import canonical, check_positive, check_range
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix, decay, symmetric
 
@@ -36,16 +36,18 @@ class Linear(Kernel):
         """The dense block (n, m)."""
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
-        K: Array = safe_sparse_dot(A, B.T, dense_output=True)
-        return symmetric(K, self.diag(X)) if Z is None else K
+        with np.errstate(over="ignore", invalid="ignore"):
+            K: Array = safe_sparse_dot(A, B.T, dense_output=True)
+        return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
     def diag(
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
         """‖x‖², for every row."""
-        norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
-        return norms
+        with np.errstate(over="ignore"):
+            norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
+        return check_range(norms)
 
     def squared_distances(
         self,
