@@ -133,6 +133,7 @@ class Objective:
             max_iter=self.task.max_iter,
             rng=np.random.default_rng(self.task.seed),
             start=self._alpha,
+            leave_one_out=False,
         )
         self._alpha = posterior.alpha
         return posterior.alpha

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.linalg.lapack import dpotri
+from scipy.linalg.lapack import dpotri, dtrtri
 
 from saccade._core.errors import InvalidInput
 
@@ -33,9 +33,9 @@ class Factor:
         return np.asarray(solve_triangular(self.L, B, lower=True))
 
     def inverse_diagonal(self) -> Array:  # (n,)
-        """The diagonal of (K + N)⁻¹."""
-        inverse, _ = dpotri(self.L, lower=1)
-        return np.asarray(inverse.diagonal()).copy()
+        """The diagonal of (K + N)⁻¹: squared columns of L⁻¹, half the work of the whole inverse."""
+        inverse, _ = dtrtri(self.L, lower=1)
+        return np.asarray(np.einsum("ij,ij->j", inverse, inverse))
 
     def inverse(self) -> Array:  # (n, n)
         """(K + N)⁻¹, exactly symmetric."""
