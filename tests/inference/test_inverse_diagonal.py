@@ -110,7 +110,8 @@ def test_the_low_rank_tells_examples_apart() -> None:
     Z = np.random.default_rng(0).choice([-1.0, 1.0], (900, 40))
     low = build(K, noise, np.random.default_rng(1).permutation(900)[:128])
     missed = []
-    for known in (known_of(K, noise, low), known_of(K, noise, None), np.zeros((900, 1))):
+    column = noise[:, None]
+    for known in (known_of(K, column, low)[:, 0], known_of(K, column, None)[:, 0], np.zeros((900, 1))):
         found = estimate(Z * (inverse @ Z), noise, dense.diagonal(), known)
         assert np.sqrt(np.square(inverse.diagonal() / found.value - 1.0).mean()) < 1.1 * found.error
         missed.append(found.missed)

@@ -106,7 +106,7 @@ class Probes:
             self.ask(2)
         if low_rank is None and float(self.K.work) * RANK < WORK / 4:
             low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
-        known = np.stack([known_of(self.K, column, low_rank) for column in self.noise.T], axis=1)
+        known = known_of(self.K, self.noise, low_rank)
         each = float(self.K.work) * c * max(iterations, 1)
         while True:
             value, error, wanted = self._estimated(known)
@@ -121,20 +121,14 @@ class Probes:
         self,
         known: Array,  # (n, c, q)
     ) -> tuple[Array, float, float]:  # (n, c)
-        """Diagonals, error, and probes to bring it down.
-
-        Columns of the noise are estimated together. What has far less noise in one column than in another, as the
-        examples of a column's own class with `balanced`, is judged apart: it is little, and much depends on it.
-        """
+        """Diagonals, error, and probes to bring it down; all columns of the noise are estimated together."""
         prior = np.broadcast_to(self.K.diag()[:, None], self.noise.shape)
-        quiet = APART * self.noise < self.noise.max(axis=1, keepdims=True)
         value, errors, wanted = np.empty_like(self.noise), [0.0], [0.0]
-        for some in (quiet, ~quiet):
-            if some.any():
-                found = estimate(self._probed[some], self.noise[some], prior[some], known[some])
-                value[some] = found.value
-                errors.append(found.error)
-                wanted.append(probes_for(found, self._probed.shape[2], WANTED))
+        for some in judged_apart(self.noise):
+            found = estimate(self._probed[some], self.noise[some], prior[some], known[some])
+            value[some] = found.value
+            errors.append(found.error)
+            wanted.append(probes_for(found, self._probed.shape[2], WANTED))
         return value, max(errors), max(wanted)
 
 
@@ -143,6 +137,7 @@ class Diagonal(NamedTuple):
 
     value: Array  # (n,): of (K + N)⁻¹
     error: float  # root of the mean square of true / value − 1: of y minus its leave-one-out mean, relatively
+    fitted: Array  # (n,): what the regression alone says
     missed: float  # mean square that the regression misses
     chance: float  # mean square of a single probe around the truth
 
@@ -172,7 +167,7 @@ def estimate(
     missed, chance = np.array([some.size for some in groups]) / n @ np.array(parts)
     left += 2.0 * coefficients / n * chance / p  # twice the noise of the coefficients, because examples share probes
     square = (left * (fitted / value) ** 2).mean() + SHORT**2
-    return Diagonal(value / noise, float(np.sqrt(square)), float(missed), float(chance))
+    return Diagonal(value / noise, float(np.sqrt(square)), fitted / noise, float(missed), float(chance))
 
 
 def _share(
@@ -196,25 +191,58 @@ def probes_for(
     return max(alone, probes * (found.error**2 - SHORT**2) / left)
 
 
+def judged_apart(
+    noise: Array,  # (n, c)
+) -> list[Array]:  # (n, c) masks
+    """Entries with far less noise than the same example has in another column, and all others.
+
+    With `balanced` these are the examples of a column's own class: few, and much depends on them.
+    """
+    quiet = APART * noise < noise.max(axis=1, keepdims=True)
+    return [some for some in (quiet, ~quiet) if some.any()]
+
+
 def known_of(
     K: Operator,
-    noise: Array,  # (n,)
+    noise: Array,  # (n, c)
     low_rank: Nystrom | None,
-) -> Array:  # (n, q)
+) -> Array:  # (n, c, q)
     """Numbers that go with the leverage of an example, from one product or from the low rank of the preconditioner."""
     prior = K.diag()
     tiny = 1e-300 + 1e-3 * float(prior.mean())
     if low_rank is None:
         alike = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64) / len(prior)
-        return np.asarray(np.log(np.column_stack([(prior + tiny) / noise, (np.maximum(alike, 0.0) + tiny) / noise])))
+        columns = [np.stack([prior + tiny, np.maximum(alike, 0.0) + tiny], axis=1) / N[:, None] for N in noise.T]
+        return np.asarray(np.log(np.stack(columns, axis=1)))
     own, left = low_rank.left, low_rank.left + 1e-2 * float(low_rank.left.mean()) + 1e-300
     columns = [
-        noise * low_rank.inverse_diagonal(noise + own),  # as if examples had in common what the low rank holds alone
-        noise * low_rank.inverse_diagonal(noise + own.mean()),  # the same, and all of them equally much of their own
-        left / noise,
-        (prior + tiny) / noise,
+        np.column_stack(
+            [
+                N * low_rank.inverse_diagonal(N + own),  # as if examples shared only what the low rank holds
+                N * low_rank.inverse_diagonal(N + own.mean()),  # and had equally much of their own
+                left / N,
+                (prior + tiny) / N,
+            ]
+        )
+        for N in noise.T
     ]
-    return np.asarray(np.log(np.maximum(np.column_stack(columns), 1e-12)))
+    return np.asarray(np.log(np.maximum(np.stack(columns, axis=1), 1e-12)))
+
+
+def quadratic(
+    known: Array,  # (n, q)
+) -> Callable[[Array], Array]:  # (b, q) -> (b, terms)
+    """One, each number standardised, and all products of two of them; fewer terms for few examples."""
+    centre, spread = known.mean(axis=0), known.std(axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    first, second = np.triu_indices(known.shape[1])
+    terms = max(1, len(known) // EXAMPLES_EACH)
+
+    def basis(some: Array) -> Array:
+        Z = np.clip((some - centre) / spread, -FARTHEST, FARTHEST)
+        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, first] * Z[:, second]])[:, :terms]
+
+    return basis
 
 
 def _regressed(
@@ -227,21 +255,13 @@ def _regressed(
     These equations hold on average whatever the noise of the targets (a gamma regression with a logarithmic link).
     """
     some = slice(None, None, 1 + target.size // MOST_FITTED)
-    centre, spread = known[some].mean(axis=0), known[some].std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    first, second = np.triu_indices(known.shape[1])
-    terms = max(1, target[some].size // EXAMPLES_EACH)
-
-    def basis(rows: slice) -> Array:
-        Z = np.clip((known[rows] - centre) / spread, -FARTHEST, FARTHEST)
-        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, first] * Z[:, second]])[:, :terms]
-
-    A, t, low = basis(some), target[some], lowest[some]
+    basis = quadratic(known[some])
+    A, t, low = basis(known[some]), target[some], lowest[some]
     found = np.zeros(A.shape[1])
     found[0] = np.log(np.clip(t.mean(), low.min(), 1.0))
     inverse = np.linalg.pinv(A.T @ A, hermitian=True)
     for _ in range(ROUNDS):
         excess = t / np.exp(np.clip(A @ found, np.log(low), 0.0)) - 1.0
         found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    parts = [basis(rows) @ found for rows in gen_batches(target.size, MOST_FITTED)]
+    parts = [basis(known[rows]) @ found for rows in gen_batches(target.size, MOST_FITTED)]
     return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0))), found.size
