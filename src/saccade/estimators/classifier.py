@@ -73,7 +73,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     leave_one_out_error_ : float
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
-        0.05 or a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
+        0.05 or half a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
     sharpness_ : float
         What the means are multiplied with to become probabilities, found from these decisions.
 

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 MOST_KEPT = 8 * DIRECT_BELOW**2  # numbers in all factors of an intersection kernel that are kept for variances
-LANES = 8  # columns that a product takes at once
+LANES = 4  # columns that a product takes at once
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _iterate(
 
 def _beside(m: int) -> int:
     """Probes to solve beside m targets: at least two, and as many as fill the lanes of the product."""
-    return max(LANES - m, 2 + (-m - 2) % 4)
+    return 2 + (-m - 2) % LANES
 
 
 def precondition(
