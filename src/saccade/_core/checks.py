@@ -72,13 +72,6 @@ def _worst(values: Array) -> float:
     return float(bad.flat[0])
 
 
-def check_flag(name: str, value: Any) -> bool:
-    """True or False; a word such as "no" would count as true."""
-    if isinstance(value, bool | np.bool_):
-        return bool(value)
-    raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
-
-
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)

@@ -84,6 +84,7 @@ class GaussianProcess(BaseEstimator):
     _tops: Array
     _raw: RawRows | None
     _weight: Array | None
+    _calibrated = False  # whether a fit needs leave-one-out predictions of its examples
 
     def _check_parameters(self) -> Kernel:
         check_noise(self.noise)
@@ -257,11 +258,9 @@ class GaussianProcess(BaseEstimator):
         """The posterior of any sites, with the same random numbers every time."""
         seed = self._seed()
 
-        def solved(
-            noise: Array, targets: Array, guess: Array | None, solver: str = self.solver, tol: float = self.tol
-        ) -> Posterior:
+        def solved(noise: Array, targets: Array, guess: Array | None, **other: Any) -> Posterior:
             rng = np.random.default_rng(seed)
-            options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": self.max_iter}
+            options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter} | other
             return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
 
         return solved
@@ -271,15 +270,20 @@ class GaussianProcess(BaseEstimator):
         solved = self._solver(K)
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
-            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), solved(noise, Y, start)
+            posterior = solved(noise, Y, start, leave_one_out=self._calibrated)
+            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), posterior
         one = 1.0 if weight is None else weight[:, None]
         labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
         if self.inference == "ep":
             return ep(*labels, solved, weight)
-        iterate = self.solver == "auto" and isinstance(K, Intersection) and DRAFT_FROM < len(Y) <= DIRECT_BELOW
-        return laplace(
-            *labels, solved, weight, draft=partial(solved, solver="cg", tol=0.1 * self.tol) if iterate else None
-        )
+        return laplace(*labels, solved, weight, draft=self._draft(K, solved))
+
+    def _draft(self, K: Operator, solved: Callable[..., Posterior]) -> Callable[..., Posterior] | None:
+        """What Laplace climbs with where it is quicker than `solved`: iterations, and nothing for leave-one-out."""
+        n, few = K.shape[0], self.solver == "auto" and K.shape[0] <= DIRECT_BELOW
+        if not isinstance(K, Intersection) or self.solver == "cholesky" or (few and n <= DRAFT_FROM):
+            return None
+        return partial(solved, solver="cg", tol=(0.1 if few else 1.0) * self.tol, leave_one_out=False)
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""

@@ -50,7 +50,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     balanced : bool
         Give both sides of each one-vs-rest problem the same total weight, for skewed classes (H §3).
     solver : "auto", "cholesky" or "cg"
-        "auto" factorises up to 2,048 examples and iterates beyond.
+        "auto" factorises up to 2,048 examples and iterates beyond. With `balanced` and many classes it factorises once
+        per class and keeps no factor: the variance is then "lowrank" unless it is asked for.
     tol, max_iter : float, int
         The iterative solver stops when no residual exceeds `tol`, or warns after `max_iter` iterations.
     tune : None, "gradient", "nelder-mead", "grid" or a Tune
@@ -66,6 +67,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
         None means the same random numbers at every fit: two equal fits give equal answers.
 
+    Attributes
+    ----------
+    leave_one_out_decision_ : array of shape (n,) or (n, M)
+        Decisions for the training examples, each predicted by all the others.
+    leave_one_out_error_ : float
+        How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
+        0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
+        0.05 or half a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
+    sharpness_ : float
+        What the means are multiplied with to become probabilities, found from these decisions.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
@@ -74,6 +86,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     >>> model.score(X[1000:], y[1000:]) > 0.9
     True
     """
+
+    _calibrated = True
 
     def __init__(
         self,
@@ -204,7 +218,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         mean, variance = leave_one_out(
             sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
         )
-        self._left_out_mean = mean
+        self._left_out_mean, self.leave_one_out_error_ = mean, posterior.error
         decision = self._weighed_with_doubt(mean, variance)
         if self.inference == "regression":
             self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
