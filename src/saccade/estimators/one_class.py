@@ -182,14 +182,15 @@ class OneClassGP(Outliers, GaussianProcess):
     def _judge(self) -> None:
         """The threshold, from the training examples as if each had not been there."""
         _, mean, variance = doubt.left_out(self)
-        scores = self._scored(mean[:, 0], variance[:, 0])
+        scores = self._scored(mean[:, 0], variance[:, 0], doubt.train_rows(self))
         self.leave_one_out_scores_ = scores
         self.offset_ = threshold(scores, self.contamination)
         self.normal_scores_, self.n_known_ = np.sort(scores), scores.size
 
-    def _scored(self, mean: Array | None, variance: Array | None) -> Array:
+    def _scored(self, mean: Array | None, variance: Array | None, X: Any = None) -> Array:
         sign = self.inference != "regression"
-        return membership(self.measure, mean, variance, self.noise_, sign=sign)
+        prior = self.kernel_.diag(X) if self.measure == "ratio" else 1.0
+        return membership(self.measure, mean, variance, self.noise_, sign=sign, prior=prior)
 
     def score_samples(self, X: Any) -> Array:  # (n,)
         """The measure: higher is more normal."""
@@ -200,7 +201,7 @@ class OneClassGP(Outliers, GaussianProcess):
         if self.measure == "variance":
             return self._scored(None, doubt.variance(self, X)[:, 0])
         mean, variance = doubt.mean_and_variance(self, X)
-        return self._scored(mean[:, 0], variance[:, 0])
+        return self._scored(mean[:, 0], variance[:, 0], X)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""

@@ -7,7 +7,7 @@ from scipy.special import log_ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
-LEAST = 1e-12  # variance below which "ratio" sees rounding
+LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
 ROUNDING = 1e-12  # share of the largest score below which differences mean nothing
 
 
@@ -18,6 +18,7 @@ def membership(
     noise: float,
     *,
     sign: bool = False,  # whether a label is the sign of f plus noise, instead of f plus noise
+    prior: Array | float = 1.0,  # (n,): k(x, x), for "ratio"
 ) -> Array:  # (n,)
     """O Table 1: M = μ, V = −σ², P = log p(y = 1), H = μ/σ. Higher is more like the training examples.
 
@@ -34,7 +35,8 @@ def membership(
         return mean
     assert variance is not None
     if measure == "ratio":
-        return np.asarray(mean / np.sqrt(np.maximum(variance, LEAST)))
+        known = np.sqrt(np.maximum(variance, LEAST * prior))
+        return np.divide(mean, known, out=np.zeros_like(mean), where=known > 0)  # no features, no mean
     spread = variance + noise
     if sign:
         return np.asarray(log_ndtr(mean / np.sqrt(spread)))
