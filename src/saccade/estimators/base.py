@@ -42,7 +42,7 @@ from saccade.inference.tune import tune
 from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.operators.base import Dense, Operator
+from saccade.operators.base import Dense, Operator, written_out
 from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
@@ -52,6 +52,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
 DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
 DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
+EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
+EP_NUMBERS = 2**28  # in all these factors together: 2 GiB
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -267,16 +269,20 @@ class GaussianProcess(BaseEstimator):
 
     def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
         """The likelihood as Gaussians, and the posterior under them."""
-        solved = self._solver(K)
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
-            posterior = solved(noise, Y, start, leave_one_out=self._calibrated)
+            posterior = self._solver(K)(noise, Y, start, leave_one_out=self._calibrated)
             return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), posterior
         one = 1.0 if weight is None else weight[:, None]
         labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
+        unit = float(np.sqrt(labels[0].mean())) or 1.0
         if self.inference == "ep":
-            return ep(*labels, solved, weight)
-        return laplace(*labels, solved, weight, draft=self._draft(K, solved))
+            return ep(*labels, _in_units(unit, self._solver(self._for_cavities(K, Y.shape[1]))), weight)
+        solved = self._solver(K)
+        draft = self._draft(K, solved)
+        return laplace(
+            *labels, _in_units(unit, solved), weight, draft=None if draft is None else _in_units(unit, draft)
+        )
 
     def _draft(self, K: Operator, solved: Callable[..., Posterior]) -> Callable[..., Posterior] | None:
         """What Laplace climbs with where it is quicker than `solved`: iterations, and nothing for leave-one-out."""
@@ -284,6 +290,12 @@ class GaussianProcess(BaseEstimator):
         if not isinstance(K, Intersection) or self.solver == "cholesky" or (few and n <= DRAFT_FROM):
             return None
         return partial(solved, solver="cg", tol=(0.1 if few else 1.0) * self.tol, leave_one_out=False)
+
+    def _for_cavities(self, K: Operator, columns: int) -> Operator:
+        """K written out while factors are affordable: only they have the exact variances that EP needs."""
+        n = K.shape[0]
+        few = self.solver == "auto" and n <= EP_BELOW and n * n * columns <= EP_NUMBERS
+        return Dense(written_out(K)) if few else K
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""
@@ -354,6 +366,16 @@ class GaussianProcess(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_units(unit: float, solved: Callable[..., Posterior]) -> Callable[..., Posterior]:
+    """The same for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
+
+    def solve(noise: Array, targets: Array, guess: Array | None) -> Posterior:
+        found = solved(noise, targets / unit, None if guess is None else guess / unit)
+        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
+
+    return solve
 
 
 def _dense(X: Any) -> Array:

@@ -189,7 +189,7 @@ class OneClassGP(Outliers, GaussianProcess):
     def _judge(self, X: Any) -> None:
         """Scores and threshold, from the training examples X as if each had not been there."""
         mean, variance = (found[:, 0] for found in doubt.left_out(self, np.arange(X.shape[0]), X))
-        self._left_out_mean, self.leave_one_out_scores_ = mean, self._scored(mean, variance)
+        self._left_out_mean, self.leave_one_out_scores_ = mean, self._scored(mean, variance, X)
         rows = doubt.comparable(self)
         self._compare_with(mean[rows], variance[rows], self.kernel_.diag(X[rows]))
 
@@ -215,8 +215,10 @@ class OneClassGP(Outliers, GaussianProcess):
             model._compare_anew()
         return model
 
-    def _scored(self, mean: Array | None, variance: Array | None) -> Array:
-        return membership(self.measure, mean, variance, self.noise_, sign=self.inference != "regression")
+    def _scored(self, mean: Array | None, variance: Array | None, X: Any = None) -> Array:
+        sign = self.inference != "regression"
+        prior = self.kernel_.diag(X) if self.measure == "ratio" else 1.0
+        return membership(self.measure, mean, variance, self.noise_, sign=sign, prior=prior)
 
     def score_samples(self, X: Any) -> Array:  # (n,)
         """The measure: higher is more normal."""
@@ -227,7 +229,7 @@ class OneClassGP(Outliers, GaussianProcess):
         if self.measure == "variance":
             return self._scored(None, doubt.variance(self, X)[:, 0])
         mean, variance = doubt.mean_and_variance(self, X)
-        return self._scored(mean[:, 0], variance[:, 0])
+        return self._scored(mean[:, 0], variance[:, 0], X)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""

@@ -7,7 +7,7 @@ from scipy.special import log_ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
-LEAST = 1e-12  # variance below which "ratio" sees rounding
+LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
 MOST = 1 << 20  # scores that weights may become
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
@@ -19,6 +19,7 @@ def membership(
     noise: float,
     *,
     sign: bool = False,  # whether a label is the sign of f plus noise, instead of f plus noise
+    prior: Array | float = 1.0,  # (n,): k(x, x), for "ratio"
 ) -> Array:  # (n,)
     """O Table 1: M = μ, V = −σ², P = log p(y = 1), H = μ/σ. Higher is more like the training examples.
 
@@ -35,7 +36,8 @@ def membership(
         return mean
     assert variance is not None
     if measure == "ratio":
-        return np.asarray(mean / np.sqrt(np.maximum(variance, LEAST)))
+        known = np.sqrt(np.maximum(variance, LEAST * prior))
+        return np.divide(mean, known, out=np.zeros_like(mean), where=known > 0)  # no features, no mean
     spread = variance + noise
     if sign:
         return np.asarray(log_ndtr(mean / np.sqrt(spread)))
@@ -61,7 +63,7 @@ def lowest_membership(
     """
     off, wide = ROUNDING * np.maximum(1.0, np.abs(mean)), ROUNDING * prior
     found = [
-        membership(measure, mean + a * off, np.maximum(variance + b * wide, 0.0), noise, sign=sign)
+        membership(measure, mean + a * off, np.maximum(variance + b * wide, 0.0), noise, sign=sign, prior=prior)
         for a in (-1.0, 1.0)
         for b in (-1.0, 1.0)
     ]
