@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as rbf
 
-from saccade import GPClassifier, GPRegressor, load
+from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, Power
 
@@ -64,6 +64,14 @@ def test_evidence_is_that_of_scikit_learn(normalize_y: bool, unit: float) -> Non
     new = X[60:70]
     for one, other in zip(ours.predict(new, return_std=True), theirs.predict(new, return_std=True), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9 * unit)
+
+
+@pytest.mark.parametrize("normalize_y", [False, True])
+def test_the_record_of_a_search_is_in_units_of_the_targets(normalize_y: bool) -> None:
+    T = 40.0 * np.column_stack([np.sin(X[:60, 20] / 4.0), X[:60, 21]])
+    tune = Tune(max_evaluations=4, fixed=("length_scale",))
+    model = GPRegressor(RBF(2.0), normalize_y=normalize_y, tune=tune).fit(X[:60], T)
+    assert model.tuning_.best.value == pytest.approx(-model.log_marginal_likelihood().value / 60, rel=1e-9)
 
 
 def test_evidence_tells_models_with_and_without_normalised_targets_apart() -> None:

@@ -125,6 +125,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_flag("normalize_y", self.normalize_y)
         return super()._check_parameters()
 
+    def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
+        """As for every model; the record of the search is in the units of the targets too."""
+        super()._settle(kernel, Y, weight)
+        if hasattr(self, "tuning_"):
+            unit = float(np.log(self._scale).sum())
+            self.tuning_.evaluations = [replace(e, value=e.value + unit) for e in self.tuning_.evaluations]
+
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(y) of the targets as they were given, all outputs together: larger explains them better.
 
