@@ -51,7 +51,7 @@ def test_every_approximation(approximation: str, measure: str) -> None:
     """Ten small models each: a threshold of one is spread too widely to see a bias of a third."""
     if approximation == "sor":
         measure = "mean"  # its variance says nothing far from its points
-    found, n = [], 60 if approximation == "optimized" else 150
+    found, n = [], 60 if approximation.startswith("optimized") else 150
     for seed in range(10):
         rows = rows_of("histograms", n + 1000, 12, np.random.default_rng(seed))
         options: dict[str, Any] = {"variance_rank": 20, "inducing": 0.3, "contamination": 0.2, "random_state": seed}
@@ -72,3 +72,24 @@ def test_novelty_of_classifiers(d: int, n: int, tmp_path: Path) -> None:
     for one in (model, load(tmp_path / "m")):
         for promised in (0.05, 0.2, 0.5):
             assert_honest(one.novelty(rows[n:]) > 1 - promised, promised, one._n_known)
+
+
+@pytest.mark.parametrize("n", [500, 2100])
+@pytest.mark.parametrize("binning", ["quantile", "width"])
+def test_few_levels(n: int, binning: str, tmp_path: Path) -> None:
+    """Training examples are rounded to levels, and new ones are not."""
+    rows = rows_of("uniform", n + 1000, 5, np.random.default_rng(0))
+    model = OneClassGP(levels=16, binning=binning, contamination=0.2).fit(rows[:n])
+    model.save(tmp_path / "m")
+    for one in (model, load(tmp_path / "m"), model.quantized(64)):
+        assert_honest(one.predict(rows[n:]) < 0, 0.2, one.n_known_)
+    label = (rows[:, 0] > 0.5).astype(int)
+    classes = GPClassifier(levels=16, binning=binning).fit(rows[: n // 2], label[: n // 2])
+    classes.partial_fit(rows[n // 2 : n], label[n // 2 : n])
+    assert_honest(classes.novelty(rows[n:]) > 0.8, 0.2, classes._n_known)
+
+
+def test_coarse_steps_of_the_mean() -> None:
+    rows = rows_of("uniform", 1500, 4, np.random.default_rng(0))
+    model = OneClassGP(measure="mean", contamination=0.2).fit(rows[:500])
+    assert_honest(model.quantized(5).predict(rows[500:]) < 0, 0.2, 500)
