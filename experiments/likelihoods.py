@@ -17,7 +17,7 @@ from common import Array, arguments, show_progress, write
 NOISE, SCALES = 0.1, (1.0, 10.0)
 INFERENCES = ("regression", "laplace", "ep")
 TEST = 1200
-MOST_EP = 2048  # examples: beyond, the cavities of EP are estimates, and took sixty sweeps without agreeing
+MOST_EP = 2048  # examples: beyond, EP takes a factor per class and step for long, or estimates that do not agree
 
 
 def collections(data: Path | None, cache: Path | None) -> dict[str, tuple[Any, Array, int]]:

@@ -88,7 +88,7 @@ def _change(labels: Labels, before: Means, now: Means, known: bool) -> Array:  #
     s s_i dτ: of itself at most the leverage s_i τ times d log τ. The sum bounds what all do. Where variances are
     estimates and single ones jump, averages have to do.
     """
-    step = np.abs(now.f - before.f) / np.minimum(labels.width + np.abs(now.f), np.sqrt(now.noise))
+    step = np.abs(now.f - before.f) / np.minimum(labels.width + np.abs(now.f), np.sqrt(now.noise * labels.copies))
     log_step = now.leverage * np.abs(np.log(now.noise / before.noise))
     if known:
         return np.asarray(np.maximum(step.max(axis=0, initial=0.0), log_step.sum(axis=0)))
