@@ -69,9 +69,16 @@ class Probes:
         self._probed = np.concatenate([self._probed, (Z * X).reshape(*self.noise.shape, -1)], axis=2)
 
     def ask(self, count: int) -> None:
-        """Solve so many more for every column of the noise."""
-        Z, c = self.draw(count), self.noise.shape[1]
-        self.take(Z, self._solved(Z, self.noise if c == 1 else np.repeat(self.noise, count, axis=1)))
+        """Solve so many more for every column of the noise.
+
+        Entries that are judged apart have probes that are zero elsewhere: what is not probed adds no noise.
+        """
+        Z, X = self.draw(count), np.zeros((len(self.noise), count * self.noise.shape[1]))
+        noise = self.noise if self.noise.shape[1] == 1 else np.repeat(self.noise, count, axis=1)
+        for some in judged_apart(self.noise):
+            wanted = np.repeat(some, count, axis=1)
+            X += np.where(wanted, self._solved(np.where(wanted, Z, 0.0), noise), 0.0)
+        self.take(Z, X)
 
     def _solved(
         self,
