@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from saccade.datasets.synthetic import histograms
 from saccade.inference import inverse_diagonal, regression
-from saccade.inference.inverse_diagonal import SHORT, WANTED, estimate, known_of
+from saccade.inference.inverse_diagonal import WANTED, estimate, known_of
 from saccade.inference.regression import Posterior, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
@@ -124,7 +124,7 @@ def test_few_examples_and_empty_ones() -> None:
         K, dense = problem(X[:n])
         for noise in (np.full((n, 1), 0.1), np.random.default_rng(0).uniform(0.01, 1.0, (n, 3))):
             found = solved(K, dense, noise)
-            assert off(exact_diagonal(dense, noise), found) < found.error == SHORT
+            assert off(exact_diagonal(dense, noise), found) <= found.error < 1e-5
 
 
 def test_nothing_is_estimated_where_it_is_not_wanted_or_known() -> None:
