@@ -47,7 +47,9 @@ def ep(
     while moving.size and len(changes) < (sweeps if known else min(sweeps, SWEEPS_ESTIMATED)):
         before, held = means.copy(), labels.variance
         known = _settle(labels, means, moving, solve, weight, nearly)
-        labels = replace(labels, variance=np.clip(means.left_out, 0.0, largest))
+        share = 1.0 if known else 2.0 / (2.0 + len(changes))  # the average of estimates is calmer than the last of them
+        found = np.clip(means.left_out, 0.0, largest)
+        labels = replace(labels, variance=(1.0 - share) * held + share * found)
         change = _change(labels, before, means, known)
         nearly = np.clip(NEARLY * _share_moved(labels, held), NEARLY * ENOUGH, NEARLY)
         changes.append(float(change[moving].max()))
