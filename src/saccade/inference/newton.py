@@ -148,7 +148,7 @@ def newton_step(
 
 def exact(posterior: Posterior) -> bool:
     """Whether it is that of a factor: α but for rounding, and the diagonal of (K + N)⁻¹, which else is an estimate."""
-    return bool(getattr(posterior, "error", 0.0 if posterior.factors else np.inf) == 0.0)
+    return posterior.error == 0.0
 
 
 def _check_finite(labels: Labels, values: Array) -> None:
