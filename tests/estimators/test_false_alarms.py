@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from saccade import GPClassifier, OneClassGP, load
 from saccade.inference.approximation import APPROXIMATIONS
@@ -93,3 +94,17 @@ def test_coarse_steps_of_the_mean() -> None:
     rows = rows_of("uniform", 1500, 4, np.random.default_rng(0))
     model = OneClassGP(measure="mean", contamination=0.2).fit(rows[:500])
     assert_honest(model.quantized(5).predict(rows[500:]) < 0, 0.2, 500)
+
+
+def test_a_real_table_and_its_file(tmp_path: Path) -> None:
+    """Columns of scales from 1e-3 to 1e3; the file has a low-rank variance in the place of the exact one."""
+    rows = load_breast_cancer().data
+    alarms: dict[str, list[float]] = {"fitted": [], "loaded": []}
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        model = OneClassGP(contamination=0.2).fit(rows[order[:300]])
+        model.save(tmp_path / "m")
+        for name, one in (("fitted", model), ("loaded", load(tmp_path / "m"))):
+            alarms[name].append((one.predict(rows[order[300:]]) < 0).mean())
+    for rates in alarms.values():  # six splits of the same rows are not six times as many rows
+        assert abs(np.mean(rates) - 0.2) < 0.05
