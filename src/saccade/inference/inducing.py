@@ -30,6 +30,7 @@ from saccade.solvers.cholesky import factorise
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
+ROUNDING = 100 * DETERMINED  # the same share, for parts of a point that are found less exactly
 MOST = 500_000_000  # kernel values between all and the inducing examples that we are willing to hold: 4 GB
 
 
@@ -244,7 +245,7 @@ def _needed(
         return np.ones(len(L), bool)
     parts = np.square(solve_triangular(L, away, lower=True, trans=1)).max(axis=1)  # (L⁻¹e)ᵀv, not yet of unit length
     lengths = _squares(solve_triangular(L, np.eye(len(L)), lower=True))
-    return np.asarray(parts <= np.sqrt(DETERMINED) * lengths * _squares(away).max())
+    return np.asarray(parts <= ROUNDING * lengths * _squares(L.T).max(initial=0.0))
 
 
 def _root(
