@@ -52,7 +52,7 @@ def test_every_approximation(approximation: str, measure: str) -> None:
     """Ten small models each: a threshold of one is spread too widely to see a bias of a third."""
     if approximation == "sor":
         measure = "mean"  # its variance says nothing far from its points
-    found, n = [], 60 if approximation.startswith("optimized") else 150
+    found, n = [], 40 if approximation.startswith("optimized") else 150
     for seed in range(10):
         rows = rows_of("histograms", n + 1000, 12, np.random.default_rng(seed))
         options: dict[str, Any] = {"variance_rank": 20, "inducing": 0.3, "contamination": 0.2, "random_state": seed}
