@@ -52,7 +52,7 @@ class DenseSIFT(PerPicture):
         *,
         points: str = "dense",
         contrast: float = 0.5,
-        root: bool = True,
+        root: bool = False,
     ) -> None:
         self.step = step
         self.scales = scales
@@ -113,7 +113,7 @@ class OpponentSIFT(DenseSIFT):
         *,
         points: str = "dense",
         contrast: float = 0.5,
-        root: bool = True,
+        root: bool = False,
     ) -> None:
         super().__init__(step, scales, points=points, contrast=contrast, root=root)
 
