@@ -142,9 +142,9 @@ def main() -> None:
         for name in options.only:
             rows[name] = measure(name, options.words, options.cache)
             print(name, {k: round(v, 4) if isinstance(v, float) else v for k, v in rows[name].items()}, flush=True)
-    record = {"data": "15-Scenes, 1,500 for training, 2,985 for testing", "words": options.words, "methods": rows}
-    write(options.out, "scenes15", record)
-    draw(rows, options.out)
+            record = {"data": "15-Scenes, 1,500 for training, 2,985 for testing", "words": options.words}
+            write(options.out, "scenes15", {**record, "methods": rows}, quiet=True)  # after every method
+            draw(rows, options.out)
 
 
 if __name__ == "__main__":
