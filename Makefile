@@ -3,11 +3,13 @@
 #   make test ARGS="tests/operators -k sparse"      make demo PYTHON=python3.12
 
 PYTHON := python3
+OLDEST := python3.11
 JOBS := 2
 ARGS :=
 
 VENV := .venv
 BIN := $(VENV)/bin
+FLOORS := .venv-floors
 
 # What a caller may have set for another project must not reach ours.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PIP_USER PIP_TARGET PIP_PREFIX PYTEST_ADDOPTS MYPYPATH
@@ -16,7 +18,7 @@ SHELL := /bin/sh
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench clean distclean
+.PHONY: help demo test check portable format bench clean distclean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
@@ -34,6 +36,9 @@ check: $(VENV)/.dev  ## format, lint, types, import rules; changes nothing
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+portable: $(VENV)/.dev $(FLOORS)/.dev  ## the numerical tests as on other CPUs, with other threads and the oldest versions
+	$(BIN)/python .ci/portable.py $(JOBS) $(ARGS)
+
 format: $(VENV)/.dev  ## format, and mend what the linter can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
@@ -46,7 +51,7 @@ clean:  ## remove what the other commands made, except .venv
 	find src tests -type d \( -name __pycache__ -o -name '*.egg-info' \) -prune -exec rm -rf {} +
 
 distclean: clean  ## and .venv
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(FLOORS)
 
 # One environment, two stamps: a newcomer's first demo does not wait for the developers' tools.
 $(VENV)/.created:
@@ -66,3 +71,14 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.created
 	@echo "Installing saccade and the developers' tools into $(VENV) (the first time takes a few minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $(VENV)/.demo $@
+
+# The floors of pyproject.toml, and nothing newer of what it names.
+$(FLOORS)/.dev: pyproject.toml .ci/floors.py $(VENV)/.created
+	@$(OLDEST) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
+	  echo "The oldest versions have wheels for Python 3.11, and '$(OLDEST)' is none; name one: make portable OLDEST=<path>" >&2; \
+	  exit 1; }
+	@echo "Installing saccade and the oldest versions it takes into $(FLOORS) (a few minutes)"
+	@$(OLDEST) -m venv --clear $(FLOORS)
+	@$(FLOORS)/bin/python .ci/floors.py > $(FLOORS)/constraints.txt
+	@$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/constraints.txt -e '.[dev]'
+	@touch $@

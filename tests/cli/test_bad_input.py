@@ -48,6 +48,13 @@ def broken_sparse() -> None:
     np.savez("a.npz", format=b"csr", shape=X.shape, data=X.data, indices=X.indices, indptr=X.indptr)
 
 
+def falling_pointers() -> None:
+    """The last pointer says that there is no entry, and SciPy then checks nothing."""
+    X = sp.csr_matrix(np.eye(4))
+    X.indptr[-1] = 0
+    np.savez("a.npz", format=b"csr", shape=X.shape, data=X.data, indices=X.indices, indptr=X.indptr)
+
+
 GOOD = "a,b,label\n1,2,x\n2,1,y\n3,0,x\n"
 X, Y = np.eye(4), np.arange(4) % 2
 
@@ -108,7 +115,13 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("npy that is none", raw("a.npy", b"hello"), ["a.npy"], ["a.npy"]),
     ("empty npy", raw("a.npy", b""), ["a.npy"], ["damaged"]),
     ("npy cut short", raw("a.npy", b"\x93NUMPY\x01\x00\x10\x00"), ["a.npy"], ["damaged"]),
-    ("broken sparse", broken_sparse, ["a.npz"], ["not a whole sparse matrix"]),
+    ("broken sparse", broken_sparse, ["a.npz"], ["a.npz is not sound", "indices has 1000000"]),
+    (
+        "falling pointers",
+        falling_pointers,
+        ["a.npz"],
+        ["a.npz is not sound", "indptr must begin with 0"],
+    ),
     ("parquet that is none", raw("a.parquet", b"PAR1rubbishPAR1"), ["a.parquet"], ["not a parquet file"]),
     ("text in parquet", parquet(a=["1", "red"], label=[0, 1]), ["a.parquet"], ["column 'a' holds '1'"]),
     ("gap in parquet", parquet(a=[1.0, None], label=[0, 1]), ["a.parquet"], ["nan in example 2, column 'a'"]),

@@ -20,7 +20,7 @@ from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade.cli import predict
 from saccade.cli.fit import _split
 from saccade.kernels import HIK, Exponential, Power
-from tests.cli.conftest import Data, Saccade
+from tests.cli.conftest import Data, Saccade, refused
 
 
 def facts(result: Any) -> dict[str, str]:
@@ -103,6 +103,14 @@ def test_test_share_of_measurements(data: Data, saccade: Saccade) -> None:
         np.sqrt(np.mean((model.predict(data.X[test]) - y[test]) ** 2)), rel=1e-3
     )
     assert "classes" not in table
+
+
+def test_measurements_as_they_are(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X, y=data.X @ np.arange(6) * 1.1)
+    saccade("fit", "a.npz", "m.saccade", "--regression", "--no-normalize-y", "--noise", "0.5")
+    model = GPRegressor(noise=0.5, normalize_y=False, random_state=0).fit(data.X, data.X @ np.arange(6) * 1.1)
+    np.testing.assert_array_equal(load("m.saccade").predict(data.new), model.predict(data.new))
+    refused(saccade("fit", "a.npz", "n.saccade", "--no-normalize-y"), "--regression")
 
 
 def test_every_class_is_held_out_in_its_share() -> None:

@@ -204,9 +204,18 @@ def test_another_threshold_for_a_model_file(digits: Digits, saccade: Saccade) ->
 
 
 def test_a_file_that_keeps_another_variance_says_so(digits: Digits, saccade: Saccade) -> None:
-    done = saccade("novelty", "zeros.npz", "new.npz", "--save", "m.saccade", "--approximation", "diagonal")
+    done = saccade("novelty", "zeros.npz", "new.npz", "--save", "m.saccade", "--approximation", "exact")
     assert done.exit_code == 0, done.stderr
-    assert "keeps a low-rank variance instead of the diagonal one" in done.stderr
+    assert "keeps a low-rank variance instead of the exact one" in done.stderr
+
+
+def test_a_variance_that_no_file_can_hold_is_refused_before_the_work(digits: Digits, saccade: Saccade) -> None:
+    options = ("--save", "m.saccade", "--approximation", "diagonal")
+    done = saccade("novelty", "zeros.npz", "new.npz", *options)
+    assert done.exit_code == 2
+    assert "cannot keep the variance of --approximation diagonal" in done.stderr
+    assert not Path("m.saccade").exists()
+    assert saccade("novelty", "zeros.npz", "new.npz", *options, "--measure", "mean").exit_code == 0
 
 
 def test_columns_of_the_known_need_not_be_there_again(digits: Digits, saccade: Saccade) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from saccade import load
 from saccade._core import model_file
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
@@ -85,7 +87,8 @@ def test_files_of_others(tmp_path: Path, metadata: dict[str, str] | None) -> Non
 @pytest.mark.parametrize("text", ["[]", "3", "null", '"format"'])
 def test_a_valid_digest_does_not_make_a_header(tmp_path: Path, text: str) -> None:
     tensors = {"weight": np.ones(3)}
-    save_file(tensors, tmp_path / "odd", {"saccade": text, "digest": model_file._digest(text, tensors)})
+    digest = model_file._digest(text, tensors, lambda tensor: [tensor.data])
+    save_file(tensors, tmp_path / "odd", {"saccade": text, "digest": digest})
     with pytest.raises(ModelFileError, match="not written by saccade"):
         model_file.read(tmp_path / "odd")
 
@@ -161,3 +164,89 @@ def test_the_header_is_plain_json(path: Path) -> None:
     data = path.read_bytes()
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     assert json.loads(header["__metadata__"]["saccade"])["name"] == "café"
+
+
+# --- forged files: what they ask for is judged before it is given --------
+
+
+def forged(path: Path, shape: list[int], dtype: str = "F64", width: int = 8, **metadata: str) -> Path:
+    """A file with one tensor of zeros that takes no room on the disk."""
+    size = int(np.prod(shape, dtype=object)) * width
+    entry = {"dtype": dtype, "shape": shape, "data_offsets": [0, size]}
+    header = json.dumps({"__metadata__": metadata, "T": entry}).encode()
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little") + header)
+        file.truncate(8 + len(header) + size)
+    return path
+
+
+def peak_of(read: Any) -> int:
+    """Bytes that were allocated at once while it was refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            read()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+HEADER_OF_NOW = json.dumps({"format": model_file.FORMAT, "saccade": "1"})
+
+
+def test_a_large_file_is_judged_before_it_is_read(tmp_path: Path) -> None:
+    path = forged(tmp_path / "large", [2**37], saccade=HEADER_OF_NOW, digest="0")
+    with pytest.raises(ModelFileError, match="more than any model has"):
+        model_file.read(path)
+
+
+def test_no_tensor_is_made_before_header_and_digest_are_right(tmp_path: Path) -> None:
+    foreign = forged(tmp_path / "foreign", [2**25], saccade="{}", digest="0")
+    wrong = forged(tmp_path / "wrong", [2**24], saccade=HEADER_OF_NOW, digest="0")
+    for path in (foreign, wrong):
+        assert peak_of(lambda path=path: model_file.read(path)) < 1 << 23
+
+
+def test_tables_of_a_foreign_type_are_refused_by_the_header(tmp_path: Path) -> None:
+    path = forged(tmp_path / "bytes", [2**26], "U8", 1, saccade=HEADER_OF_NOW, digest="0")
+    assert peak_of(lambda: load(path)) < 1 << 22
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F64", "shape": [2**70], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [-1], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [True], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1.0], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1], "data_offsets": [8, 16]},
+        {"dtype": "F64", "shape": [1], "data_offsets": [0, 16]},
+        {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": "1", "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1]},
+        {},
+        [],
+        "F64",
+    ],
+    ids=repr,
+)
+def test_a_tensor_that_does_not_fill_the_file(tmp_path: Path, entry: Any) -> None:
+    header = json.dumps({"__metadata__": {"saccade": HEADER_OF_NOW, "digest": "0"}, "T": entry}).encode()
+    (tmp_path / "odd").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    with pytest.raises(ModelFileError, match="not a whole one"):
+        model_file.read(tmp_path / "odd")
+
+
+def test_tensors_that_share_bytes(tmp_path: Path) -> None:
+    """Each is in the file, but all of them together would be many times the file."""
+    entries = {str(k): {"dtype": "U8", "shape": [64], "data_offsets": [0, 64]} for k in range(100)}
+    header = json.dumps({"__metadata__": {"saccade": HEADER_OF_NOW, "digest": "0"}, **entries}).encode()
+    (tmp_path / "odd").write_bytes(len(header).to_bytes(8, "little") + header + bytes(64))
+    with pytest.raises(ModelFileError, match="overlap"):
+        model_file.read(tmp_path / "odd")
+
+
+def test_nothing_is_written_that_could_not_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="too much for a file"):
+        model_file.write(tmp_path / "m", {"names": ["x" * 1000] * 40_000}, {})
+    assert not (tmp_path / "m").exists()

@@ -228,6 +228,7 @@ CLASSIFIER_CHANGES: dict[str, Change] = {
     "classes of text as numbers": put("classes", value={"dtype": "<i8", "values": ["a", "b", "c"]}),
     "classes too large": put("classes", "values", value=[0, 1, 10**30]),
     "classes of a huge type": put("classes", value={"dtype": "<U500000000", "values": ["a", "b", "c"]}),
+    "classes of 19.5 GiB": put("classes", value={"dtype": "<U262144", "values": [f"{k:05}" for k in range(20_000)]}),
     "classes of a short type": put("classes", value={"dtype": "<U1", "values": ["aa", "ab", "c"]}),
     "classes of a wrong type": put("classes", "dtype", value="rubbish"),
     "classes of records": put("classes", "dtype", value=[["a", "<i8"]]),

@@ -60,6 +60,35 @@ def test_partial_fit_is_fit_on_everything(diabetes: Any) -> None:
         parts.partial_fit(X, np.column_stack([y, y]))
 
 
+@pytest.mark.parametrize("kernel", [HIK(), RBF(0.1)], ids=str)
+def test_targets_as_they_are(diabetes: Any, kernel: Any) -> None:
+    """Without normalize_y nothing is centred or scaled, also in parts and with samples."""
+    X, y = diabetes
+    model = GPRegressor(kernel, noise=0.5, normalize_y=False, variance="exact").fit(X[:300], y[:300])
+    K, k = model.kernel_(X[:300]) + 0.5 * np.eye(300), model.kernel_(X[:300], X[300:])
+    mean, std = model.predict(X[300:], return_std=True)
+    np.testing.assert_allclose(mean, k.T @ np.linalg.solve(K, y[:300]), rtol=1e-7)
+    variance = model.kernel_.diag(X[300:]) - np.einsum("ij,ij->j", k, np.linalg.solve(K, k))
+    np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-6)
+    parts = GPRegressor(kernel, noise=0.5, normalize_y=False).partial_fit(X[:200], y[:200])
+    parts.partial_fit(X[200:300], y[200:300])
+    np.testing.assert_allclose(parts.predict(X[300:]), mean, rtol=1e-6)
+    drawn = model.sample_y(X[300:303], 2000, random_state=0)
+    np.testing.assert_allclose(drawn.mean(axis=1), mean[:3], atol=5.0 * std[:3].max() / np.sqrt(2000))
+    with pytest.raises(InvalidParameter, match="`normalize_y` must be True or False, got 'no'"):
+        GPRegressor(normalize_y="no").fit(X, y)
+
+
+def test_a_file_keeps_whether_targets_are_normalised(diabetes: Any, tmp_path: Any) -> None:
+    X, y = diabetes
+    for normalize in (False, True):
+        model = GPRegressor(normalize_y=normalize).fit(X, y)
+        model.save(tmp_path / "m.saccade")
+        again = load(tmp_path / "m.saccade")
+        assert again.normalize_y is normalize
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
 def test_one_example_and_constant_targets() -> None:
     assert GPRegressor().fit([[1.0, 2.0]], [3.0]).predict([[1.0, 2.0]]) == 3.0
     assert_close(GPRegressor().fit([[1.0], [2.0]], [5.0, 5.0]).predict([[7.0]]), [5.0])

@@ -16,6 +16,7 @@ from saccade.features import (
     HOG,
     PHOG,
     BagOfWords,
+    DeepFeatures,
     DenseSIFT,
     DescriptorPCA,
     ForestCodebook,
@@ -27,6 +28,7 @@ from saccade.features import (
     load_features,
 )
 from saccade.features.stored import restore
+from tests.features.test_deep import colours
 from tests.features.textures import textures
 
 CHAINS: dict[str, Any] = {
@@ -101,3 +103,48 @@ def test_where_and_how_fast_is_not_kept(tmp_path: Path) -> None:
     assert set(steps[0]["parameters"]).isdisjoint({"cache", "n_jobs"})
     fitted, arrays = describe(BagOfWords(3).fit([np.eye(3)]))
     assert restore(fitted, arrays)[0].get_params()["cache"] is None
+
+
+# --- networks: by name, or a file beside the model file --------
+
+
+def saved_with_network(folder: Path, name: str = "net.onnx") -> list[dict[str, Any]]:
+    """A model file m.saccade that asks for a network called `name`; the network itself is net.onnx of that folder."""
+    network = colours(folder / "net.onnx", (1, 3, 8, 8))
+    steps, arrays = describe(DeepFeatures(network).fit([]))
+    assert steps[0]["parameters"]["model"] == "net.onnx"  # not where it lies
+    steps[0]["parameters"]["model"] = name
+    tampered(steps, arrays, folder / "m.saccade")
+    return steps
+
+
+def test_a_network_lies_beside_the_model_file(tmp_path: Path) -> None:
+    saved_with_network(tmp_path)
+    assert load_features(tmp_path / "m.saccade").steps[0][1].width() == 2
+    (tmp_path / "net.onnx").unlink()
+    with pytest.raises(InvalidInput, match=r"needs the network 'net.onnx' in the folder of its file. Copy it there"):
+        load_features(tmp_path / "m.saccade")
+
+
+@pytest.mark.parametrize("name", ["{}/net.onnx", "../a/net.onnx", "./net.onnx", "a\\net.onnx", "..", "", "net.onnx\0"])
+def test_a_network_elsewhere_is_not_opened(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a").mkdir()
+    saved_with_network(tmp_path / "a", name.format(tmp_path / "a"))
+    with pytest.raises(ModelFileError, match="no plain file name"):
+        load_features(tmp_path / "a" / "m.saccade")
+
+
+def test_a_link_to_a_network_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    saved_with_network(tmp_path / "a")
+    (tmp_path / "a" / "net.onnx").rename(tmp_path / "net.onnx")
+    (tmp_path / "a" / "net.onnx").symlink_to(tmp_path / "net.onnx")
+    with pytest.raises(ModelFileError, match="a link to another folder"):
+        load_features(tmp_path / "a" / "m.saccade")
+
+
+def test_another_network_beside_the_model_file_is_not_run(tmp_path: Path) -> None:
+    saved_with_network(tmp_path)
+    colours(tmp_path / "net.onnx", (1, 3, 4, 4))
+    with pytest.raises(InvalidInput, match="another network"):
+        load_features(tmp_path / "m.saccade")

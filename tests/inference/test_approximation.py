@@ -16,7 +16,7 @@ from saccade.operators.streamed import Streamed
 from tests.inference.approximated import Case, alpha, cases, factorised, iterated, refitted, variance
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BOUNDS = ["diagonal", "optimized", "lowrank", "sod"]
+BOUNDS = ["diagonal", "optimized", "lowrank", "sod"]  # and "optimized-signed", but not with one left out
 some = settings(max_examples=40, deadline=None)
 few = settings(max_examples=15, deadline=None)
 
@@ -33,7 +33,7 @@ def all_left_out(found: Approximation, case: Case) -> tuple[Array, Array]:
     return found.left_out(case.K, np.arange(case.n), case.Y)
 
 
-@pytest.mark.parametrize("method", [m for m in APPROXIMATIONS if m != "optimized"])
+@pytest.mark.parametrize("method", APPROXIMATIONS)
 @some
 @given(case=cases())
 def test_variance_is_from_zero_to_the_prior_and_shapes_hold(method: str, case: Case) -> None:
@@ -53,13 +53,20 @@ def test_variance_is_from_zero_to_the_prior_and_shapes_hold(method: str, case: C
         )
 
 
+@pytest.mark.parametrize("method", [*BOUNDS, "optimized-signed"])
+@few
+@given(case=cases())
+def test_bounds_are_above_the_exact_variance(method: str, case: Case) -> None:
+    found = made(method, case)
+    assert (found.variance(case.k_star, case.prior) >= variance(case) - slack(case)).all()
+
+
 @pytest.mark.parametrize("method", BOUNDS)
 @few
 @given(case=cases())
 def test_bounds_are_above_the_exact_variance_also_with_one_left_out(method: str, case: Case) -> None:
     """Optimised: D is kept, and the bound stands, as a part of D − K̃ ⪰ 0 is ⪰ 0."""
     found = made(method, case)
-    assert (found.variance(case.k_star, case.prior) >= variance(case) - slack(case)).all()
     _, exact = refitted(case, lambda rest, i: variance(rest), lambda rest, i: np.zeros(2))
     assert (all_left_out(found, case)[1] >= exact - slack(case)).all()
 
@@ -171,7 +178,7 @@ def test_all_directions_leave_out_as_the_exact_process_does(case: Case) -> None:
     np.testing.assert_allclose(low[1], exact[1], atol=1e-6)
 
 
-@pytest.mark.parametrize("method", [m for m in APPROXIMATIONS if m != "optimized"])
+@pytest.mark.parametrize("method", APPROXIMATIONS)
 def test_leaving_out_some_is_leaving_out_those_among_all(method: str) -> None:
     case = drawn()
     found, rows = made(method, case), np.array([7, 2, 2, 30])
@@ -215,5 +222,5 @@ def test_diagonal_takes_rounding_below_zero_for_zero() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InvalidParameter, match="'exact', 'diagonal', 'optimized', 'fitc'"):
+    with pytest.raises(InvalidParameter, match="'exact', 'diagonal', 'optimized', 'optimized-signed', 'fitc'"):
         approximate("nystrom", drawn().trained, rng=np.random.default_rng(0))

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
-from saccade.inference.eigenvalue_bounds import largest_eigenvalue
+from saccade.inference.eigenvalue_bounds import LUCK, PROBES, above, largest_eigenvalue
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -34,3 +35,23 @@ def test_one_eigenvalue_far_from_many() -> None:
 
 def test_nothing_at_all() -> None:
     assert largest_eigenvalue(np.zeros_like, 5, np.random.default_rng(0)) == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("probes", [1, 2])
+def test_too_small_as_often_as_is_said(probes: int) -> None:
+    """One eigenvalue far above b and of the others is the worst case: a probe is as long as its share of that one.
+
+    The bound then fails where every share is below √(π/2)/LUCK. How often it does is known exactly, it is a little less
+    than LUCK^−probes, and the bound must fail neither more often nor never.
+    """
+    seeds, diagonal = 3000, np.array([[10.0], [0.0]])
+    too_small = sum(
+        above(lambda V: diagonal * V, 1.0, 2, np.random.default_rng(seed), probes) < 10.0 for seed in range(seeds)
+    )
+    expected = (2.0 * norm.cdf(np.sqrt(np.pi / 2.0) / 4.0) - 1.0) ** probes
+    assert expected < 4.0**-probes
+    assert abs(too_small / seeds - expected) < 4.0 * np.sqrt(expected * (1.0 - expected) / seeds)
+
+
+def test_the_probability_that_is_stated() -> None:
+    assert LUCK**-PROBES <= 2.4e-10

@@ -8,8 +8,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.sparse import check_sparse
 
 Array = np.ndarray[Any, np.dtype[Any]]
+LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them stay finite
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -40,7 +42,34 @@ def check_share(name: str, value: object, most: float, remedy: str) -> float:
 
 
 def check_noise(value: Any) -> float:
-    return check_positive("noise", value, "For noise-free data pass noise=1e-10.")
+    noise = check_positive("noise", value, "For noise-free data pass noise=1e-10.")
+    if noise > LARGEST:
+        raise InvalidParameter(f"`noise` must be at most {LARGEST:g}, got {noise:g}. Scale the kernel down instead.")
+    return noise
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """True or False; a word such as "no" would count as true."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
+
+
+def check_range(
+    values: Array,  # of a kernel
+) -> Array:
+    """The same values, or an error where one is too large for float64 arithmetic, or not a number."""
+    if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
+        raise InvalidInput(
+            f"Values of the kernel must stay below {LARGEST:g}, got {_worst(values):g}: squares overflow float64. "
+            "Scale the features to about [0, 1] first, or the kernel down."
+        )
+    return values
+
+
+def _worst(values: Array) -> float:
+    bad = values[~(np.abs(values) <= LARGEST)]
+    return float(bad.flat[0])
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -62,9 +91,26 @@ def check_levels(levels: Any, most: int) -> int | None:
 
 def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation", **options: Any) -> Any:
     """X (and y) as finite floats, dense or canonical CSR; the caller's arrays stay as they are."""
+    X = canonical(X)  # first: scikit-learn converts sparse matrices without a check
+    check_whole(y, "y")
     kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "reset": reset, "accept_large_sparse": True}
-    checked = validate_data(estimator, X, y, **kind, **options)
+    try:
+        checked = validate_data(estimator, X, y, **kind, **options)
+    except OverflowError:  # a Python integer of any size
+        raise InvalidInput("A value is too large for float64 (beyond 1.8e308). Divide the data first.") from None
     return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
+
+
+def check_whole(values: Any, name: str) -> None:
+    """Complain of what others would misread: masked entries, and sparse matrices that lead compiled code astray."""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        hidden = int(np.ma.getmaskarray(values).sum())
+        raise InvalidInput(
+            f"`{name}` has {hidden} masked values, which would be taken as they lie below the mask. Fill them, such as "
+            f"with {name}.filled(0), or leave those rows out."
+        )
+    if sp.issparse(values):
+        check_sparse(values, f"The sparse `{name}`")
 
 
 def canonical(
@@ -74,15 +120,12 @@ def canonical(
 
     Compiled distances refuse int64 indices or sort them in place, and sums of squares take duplicates one by one.
     """
+    check_whole(X, "X")
     if not sp.issparse(X):
         return X
     out = sp.csr_matrix(X)  # a view: only its attributes are ours
-    try:
-        out.check_format(full_check=True)  # compiled loops take the indices at their word
-    except ValueError as error:
-        raise InvalidInput(
-            f"The sparse matrix is not sound: {error}. Build it anew, such as with X.tocoo().tocsr()."
-        ) from None
+    if out.indptr[-1] < out.data.size:  # room for more entries
+        out = sp.csr_matrix((out.data[: out.indptr[-1]], out.indices[: out.indptr[-1]], out.indptr), shape=out.shape)
     if not out.has_canonical_format:
         out = out.copy()
         out.sum_duplicates()
@@ -95,7 +138,17 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
     """Weights ≥ 0, not all zero, or None."""
     if sample_weight is None:
         return None
-    weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    check_whole(sample_weight, "sample_weight")
+    try:
+        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+    except OverflowError:
+        raise InvalidInput("A weight is too large for float64. Divide `sample_weight` first.") from None
     if (weight < 0).any() or not weight.any():
         raise InvalidInput(f"`sample_weight` must be ≥ 0 and not all zero, got a smallest value of {weight.min():g}.")
+    some = weight[weight > 0]
+    if some.max() > LARGEST or some.min() < 1.0 / LARGEST:
+        raise InvalidInput(
+            f"`sample_weight` must be 0 or from {1.0 / LARGEST:g} to {LARGEST:g}, got values from {some.min():g} to "
+            f"{some.max():g}. Divide it by its mean first."
+        )
     return weight

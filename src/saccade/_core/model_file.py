@@ -6,16 +6,21 @@ told apart before a number of it is used.
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
+from saccade._core.tensor_file import LARGEST_FILE, LARGEST_HEADER, Place, chunks, read_head, read_tensor
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Layout = dict[str, Place]
+Judge = Callable[[dict[str, Any], Layout], None]
 FORMAT = 2
 
 
@@ -26,7 +31,13 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     path = Path(path)
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     text = json.dumps({"format": FORMAT, "saccade": version("saccade"), **header}, sort_keys=True)
-    data = save(tensors, {"saccade": text, "digest": _digest(text, tensors)})
+    size = sum(tensor.nbytes for tensor in tensors.values())
+    if 2 * len(text) > LARGEST_HEADER or size > LARGEST_FILE - LARGEST_HEADER:
+        raise ModelFileError(
+            f"The model has {size:,} bytes of tables and {len(text):,} of names and weights: too much for a file. "
+            "Use `levels` or `quantized()`, and shorter names."
+        )
+    data = save(tensors, {"saccade": text, "digest": _digest(text, tensors, lambda tensor: [tensor.data])})
     try:
         with replacing(path) as file:
             file.write(data)
@@ -36,40 +47,57 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
         ) from None
 
 
-def read(path: Any) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The header and the tensors, checked against the digest."""
-    from safetensors import SafetensorError, safe_open
+def read(path: Any, judge: Judge | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The header and the tensors. First the header is judged, then the digest, and only then are tensors made.
 
+    `judge` may refuse more by header and layout, with an error of its own.
+    """
     path = Path(path)
     if not path.is_file():
         raise ModelFileError(f"There is no model file {path}. Check the name.")
+    with path.open("rb") as file:
+        metadata, layout = _head(path, file)
+        header = _header(path, metadata)
+        if judge is not None:
+            judge(header, layout)
+        try:
+            digest = _digest(metadata["saccade"], layout, partial(chunks, file))
+            if metadata.get("digest") == digest:
+                return header, {name: read_tensor(file, place) for name, place in layout.items()}
+        except ValueError:
+            pass  # it became shorter meanwhile
+    raise ModelFileError(f"{path} was changed after it was written. Save the model again.")
+
+
+def _head(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Layout]:
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        header = json.loads(metadata["saccade"])
-        if not isinstance(header, dict):
-            raise TypeError("a model is described by named values")
-    except SafetensorError as error:
+        return read_head(file)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(
             f"{path} is not a model file, or not a whole one ({error}). Save the model again."
         ) from None
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError):
+
+
+def _header(path: Path, metadata: dict[str, Any]) -> dict[str, Any]:
+    try:
+        header = json.loads(metadata["saccade"])
+        if not isinstance(header, dict):
+            raise TypeError("a model is described by named values")
+    except (KeyError, ValueError, TypeError, RecursionError):
         raise ModelFileError(f"{path} was not written by saccade. Use a file made with `model.save`.") from None
-    if metadata.get("digest") != _digest(metadata["saccade"], tensors):
-        raise ModelFileError(f"{path} was changed after it was written. Save the model again.")
     if header.get("format") != FORMAT:
         raise ModelFileError(
             f"{path} has format {header.get('format')!r} and this version reads {FORMAT}. Read it with the version "
             f"that wrote it, saccade {header.get('saccade')}."
         )
-    return header, tensors
+    return header
 
 
-def _digest(text: str, tensors: dict[str, Array]) -> str:
-    digest = hashlib.sha256(text.encode())
+def _digest(text: str, tensors: Mapping[str, Any], content: Callable[[Any], Iterable[Any]]) -> str:
+    """SHA-256 of the text and of every tensor: name, type, shape and `content`, its bytes in parts."""
+    digest = hashlib.sha256(text.encode(errors="surrogatepass"))
     for name in sorted(tensors):
-        tensor = tensors[name]
-        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
-        digest.update(np.ascontiguousarray(tensor).data)
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode(errors="surrogatepass"))
+        for part in content(tensors[name]):
+            digest.update(part)
     return digest.hexdigest()

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from saccade.cli import fit, info, novelty, predict, say
+from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]
 
@@ -106,6 +107,8 @@ def _bench(
 
 def main() -> None:
     """What the installed script calls."""
+    for stream in (sys.stdout, sys.stderr):
+        spell_out(stream)
     try:
         app(prog_name="saccade")
     except KeyboardInterrupt:  # before or after a command runs

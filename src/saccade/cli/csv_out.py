@@ -9,13 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from saccade.cli.terminal import spell_out
+
 
 @contextmanager
 def writing(out: str) -> Iterator[TextIO]:
     """The file of that name as text, or standard output for "-". Names of files are bytes, and go through as such."""
     if out == "-":
-        sys.stdout.reconfigure(errors="surrogateescape")  # type: ignore[union-attr]
-        yield sys.stdout
+        yield spell_out(sys.stdout)
         return
     from saccade._core.atomic import replacing
 

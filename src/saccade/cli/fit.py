@@ -35,6 +35,14 @@ def fit(
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
     regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False,
+    normalize_y: Annotated[
+        bool,
+        typer.Option(
+            "--normalize-y/--no-normalize-y",
+            help="With --regression: take the labels less their mean, over their deviation; the noise is then relative "
+            "to their variance, else in their squared units.",
+        ),
+    ] = True,
     test_share: Annotated[
         float,
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
@@ -62,7 +70,7 @@ def fit(
         from saccade.cli.columns import Reading
 
         kernel = o.kernel(power, exponential)
-        estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed)
+        estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
             chosen = _Seeing(features, cache, max_pixels, levels is None)
             rows = _fit_pictures(estimator, data, model, chosen, test_share, seed)
@@ -136,6 +144,7 @@ def _estimator(
     balanced: bool,
     tune: str | None,
     seed: int,
+    normalize: bool,
 ) -> Any:
     from saccade import GPClassifier, GPRegressor, Tune
     from saccade._core.checks import check_noise
@@ -148,11 +157,13 @@ def _estimator(
     common: dict[str, Any] = {"levels": levels, "tune": options, "variance": None, "random_state": seed}
     if noise is not None:
         common["noise"] = check_noise(noise)
+    if not (regression or normalize):
+        raise InvalidParameter("--no-normalize-y is about measurements. Add --regression, or leave it out.")
     if not regression:
         return GPClassifier(kernel, balanced=balanced, **common)
     if balanced:
         raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
-    return GPRegressor(kernel, **common)
+    return GPRegressor(kernel, normalize_y=normalize, **common)
 
 
 def _targets(examples: Examples, regression: bool) -> Array:

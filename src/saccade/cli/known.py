@@ -99,11 +99,10 @@ def save(known: Known, path: Path) -> None:
     from saccade.features import describe
 
     known.model.save(path, features=None if known.chain is None else describe(known.chain))
-    kept = known.model.measure == "mean" or known.model.variance_method_ == "lowrank"
-    if not kept:
+    if known.model.measure != "mean" and known.model.variance_method_ == "exact":
         say.note(
-            f"{path} keeps a low-rank variance instead of the {known.model.variance_method_} one: its scores differ a "
-            "little from those below. Leave --approximation out for the same in both."
+            f"{path} keeps a low-rank variance instead of the exact one, and a threshold that goes with it: its scores "
+            "differ a little from those below. Leave --approximation out for the same in both."
         )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BLOCK_ROWS = 16_384  # examples judged at a time
 NAMED = 3  # of the most novel
 ESTIMATOR = ("measure", "inference", "approximation", "noise", "contamination")  # options that are its parameters
+SAVEABLE = ("auto", "exact", "lowrank")  # approximations whose variance a file can hold
 
 
 def novelty(
@@ -62,8 +63,8 @@ def novelty(
         str | None,
         typer.Option(
             metavar="exact|lowrank|diagonal|…",
-            help="Of mean and variance; also optimized, fitc, sor, dtc, sod, parzen. Usually exact for up to 2,048 "
-            "examples, else lowrank, as in files.",
+            help="Of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
+            "Usually exact for up to 2,048 examples, else lowrank, as in files.",
         ),
     ] = None,
     noise: o.Noise = None,
@@ -96,7 +97,7 @@ def novelty(
         seeing = k.Seeing(features or "classic", cache, max_pixels, seed, levels is None)
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination
-        _check(options)
+        _check(options, save is not None)
         kind = _check_kinds(fit, score)
         shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
         if kind == "model":
@@ -128,9 +129,10 @@ class Judged(NamedTuple):
     novel: Array  # (n,) bool
 
 
-def _check(options: dict[str, Any]) -> None:
+def _check(options: dict[str, Any], to_be_saved: bool) -> None:
     """Before the work and not after it; None is what nobody asked for."""
     from saccade._core.checks import check_choice, check_noise, check_share
+    from saccade._core.errors import InvalidParameter
     from saccade.inference.approximation import APPROXIMATIONS
     from saccade.inference.sites import METHODS
     from saccade.scores.novelty import MEASURES
@@ -143,6 +145,11 @@ def _check(options: dict[str, Any]) -> None:
         check_noise(options["noise"])
     if options["contamination"] is not None:
         check_share("contamination", options["contamination"], 0.5, "0 trusts every training example.")
+    if to_be_saved and options["measure"] != "mean" and options["approximation"] not in (None, *SAVEABLE):
+        raise InvalidParameter(
+            f"--save cannot keep the variance of --approximation {options['approximation']}, and another one would "
+            "change verdicts. Leave --approximation out, or add --measure mean."
+        )
 
 
 def _check_kinds(fit: Path, score: Path) -> str:
@@ -200,16 +207,17 @@ def _judge(known: Known, examples: Examples) -> Judged:
         parts.append(known.model.score_samples(examples.X[rows]))
         report("judging", rows.stop / n)
     score = np.concatenate(parts)
-    return Judged(score, p_values(score, np.sort(known.scores), known.model.n_known_), score < known.model.offset_)
+    normal = p_values(score, known.model.normal_scores_, known.model.n_known_)
+    return Judged(score, normal, score < known.model.offset_)
 
 
 def _judge_known(known: Known) -> Judged:
     """The training examples, each by all the others: as if it had not been there."""
     import numpy as np
 
-    score = known.scores
-    normal = np.searchsorted(np.sort(score), score, side="right") / score.size  # itself counts, as in p_values
-    return Judged(score, normal, score < known.model.offset_)
+    score, compared = known.scores, known.model.normal_scores_
+    no_higher = np.maximum(np.searchsorted(compared, score, side="right"), 1)  # itself counts, as in p_values
+    return Judged(score, no_higher / compared.size, score < known.model.offset_)
 
 
 def _write(file: TextIO, examples: Examples, judged: Judged, in_order: bool) -> None:

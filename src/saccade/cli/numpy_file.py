@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.errors import InvalidInput
+from saccade._core.sparse import check_sparse
 from saccade.cli.columns import Reading, listed
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -77,8 +78,9 @@ def _load_sparse(path: Path) -> Any:
 
     try:
         X = sp.load_npz(path)
-        if hasattr(X, "check_format"):
-            X.check_format(full_check=True)  # indices out of range would reach compiled loops
+        check_sparse(X, f"The sparse matrix in {path}")
         return sp.csr_matrix(X)
+    except InvalidInput:
+        raise
     except (ValueError, EOFError, KeyError, IndexError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
         raise InvalidInput(f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz.") from None

@@ -15,10 +15,21 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice, check_count, check_levels, check_noise, check_positive, check_weight
+from saccade._core.checks import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_levels,
+    check_noise,
+    check_positive,
+    check_range,
+    check_weight,
+)
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators import doubt
+from saccade.estimators.raw_rows import RawRows, raw_rows
+from saccade.estimators.relevance import spread
 from saccade.estimators.tuning import Losses, check_tune, density_losses, task
 from saccade.inference.ep import ep
 from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
@@ -31,8 +42,8 @@ from saccade.inference.tune import tune
 from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, level_dims, split_signs
+from saccade.operators.base import Dense, Operator, written_out
+from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
 from saccade.operators.intersection import Intersection, intersection
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cholesky import Factor
@@ -40,6 +51,9 @@ from saccade.solvers.cholesky import Factor
 Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
 DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
+DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
+EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
+EP_NUMBERS = 2**28  # in all these factors together: 2 GiB
 DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
@@ -58,6 +72,7 @@ class GaussianProcess(BaseEstimator):
     variance: str | None
     variance_rank: int
     random_state: Any
+    compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
     tables_: PiecewiseTables | GridTables | None
     variance_method_: str | None
     kernel_: Any
@@ -69,7 +84,9 @@ class GaussianProcess(BaseEstimator):
     _factors: tuple[Factor, ...]
     _codes: Codes
     _tops: Array
+    _raw: RawRows | None
     _weight: Array | None
+    _calibrated = False  # whether a fit needs leave-one-out predictions of its examples
 
     def _check_parameters(self) -> Kernel:
         check_noise(self.noise)
@@ -78,6 +95,7 @@ class GaussianProcess(BaseEstimator):
         check_levels(self.levels, MAX_LEVELS)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
+        check_flag("balanced", getattr(self, "balanced", False))
         self._variance_wanted()
         check_count("variance_rank", self.variance_rank, "The default is 128.")
         check_choice("inference", self.inference, INFERENCES)
@@ -109,9 +127,13 @@ class GaussianProcess(BaseEstimator):
             before = np.ones(old) if self._weight is None else self._weight
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
+    def _seed(self) -> int:
+        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
+        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
     def _rng(self) -> np.random.Generator:
-        """The same numbers at every call while `random_state` is a number."""
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        """The same numbers at every call, unless `random_state` is a RandomState."""
+        return np.random.default_rng(self._seed())
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), self.noise_)
@@ -125,7 +147,8 @@ class GaussianProcess(BaseEstimator):
             kernel.check_width(X.shape[1])
             split = split_signs(X)
             self._tops = column_max(split)
-            self._codes = encode(split, self.levels, self.binning)
+            self._codes = encode(split, self.levels, self.binning, weight)
+            self._raw = raw_rows(X, self._rng()) if self.compares_novelty and self.levels is not None else None
         else:
             X = X.astype(np.float64)  # a copy: predictions need it as it is now
             self._X = X
@@ -154,13 +177,14 @@ class GaussianProcess(BaseEstimator):
                 weight,
                 self._losses(Y),
                 max_iter=self.max_iter,
-                seed=int(check_random_state(self.random_state).randint(2**31)),
+                seed=self._seed(),
             ),
             options,
         )
 
     def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
-        self.kernel_ = kernel.fit_codes(self._codes, weight) if isinstance(kernel, HIK) else kernel.fit(self._X)
+        hik = isinstance(kernel, HIK)
+        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.fit(self._X, weight)
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""
@@ -174,7 +198,9 @@ class GaussianProcess(BaseEstimator):
         if isinstance(kernel, HIK):
             split = split_signs(X)
             self._tops = _larger(self._tops, column_max(split))
-            self._codes = append(self._codes, split, self.levels, self.binning)
+            if self._raw is not None:
+                self._raw = raw_rows(X, self._rng(), self._raw, self._codes.shape[0])
+            self._codes = append(self._codes, split, self.levels, self.binning, weight)
         else:
             self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
         if not hasattr(self, "tuning_"):  # what was tuned stays
@@ -185,7 +211,10 @@ class GaussianProcess(BaseEstimator):
     def _operator(self) -> Operator:
         """The kernel matrix of the training examples."""
         if isinstance(self.kernel_, HIK):
-            return intersection(self._codes, self.kernel_.levels)
+            K = intersection(self._codes, self.kernel_.levels)
+            with np.errstate(over="ignore"):
+                check_range(K.diag())
+            return K
         self._check_size(self.kernel_)
         return Dense(self.kernel_(self._X))
 
@@ -229,31 +258,44 @@ class GaussianProcess(BaseEstimator):
 
     def _solver(self, K: Operator) -> Callable[..., Posterior]:
         """The posterior of any sites, with the same random numbers every time."""
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = self._seed()
 
-        def solved(
-            noise: Array, targets: Array, guess: Array | None, solver: str = self.solver, tol: float = self.tol
-        ) -> Posterior:
+        def solved(noise: Array, targets: Array, guess: Array | None, **other: Any) -> Posterior:
             rng = np.random.default_rng(seed)
-            options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": self.max_iter}
+            options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter} | other
             return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
 
         return solved
 
     def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
         """The likelihood as Gaussians, and the posterior under them."""
-        solved = self._solver(K)
         if self.inference == "regression":
             noise = self._noise_diagonal(Y, weight)
-            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), solved(noise, Y, start)
+            posterior = self._solver(K)(noise, Y, start, leave_one_out=self._calibrated)
+            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), posterior
         one = 1.0 if weight is None else weight[:, None]
         labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
+        unit = float(np.sqrt(labels[0].mean())) or 1.0
         if self.inference == "ep":
-            return ep(*labels, solved, weight)
-        iterate = self.solver == "auto" and isinstance(K, Intersection) and DRAFT_FROM < len(Y) <= DIRECT_BELOW
+            return ep(*labels, _in_units(unit, self._solver(self._for_cavities(K, Y.shape[1]))), weight)
+        solved = self._solver(K)
+        draft = self._draft(K, solved)
         return laplace(
-            *labels, solved, weight, draft=partial(solved, solver="cg", tol=0.1 * self.tol) if iterate else None
+            *labels, _in_units(unit, solved), weight, draft=None if draft is None else _in_units(unit, draft)
         )
+
+    def _draft(self, K: Operator, solved: Callable[..., Posterior]) -> Callable[..., Posterior] | None:
+        """What Laplace climbs with where it is quicker than `solved`: iterations, and nothing for leave-one-out."""
+        n, few = K.shape[0], self.solver == "auto" and K.shape[0] <= DIRECT_BELOW
+        if not isinstance(K, Intersection) or self.solver == "cholesky" or (few and n <= DRAFT_FROM):
+            return None
+        return partial(solved, solver="cg", tol=(0.1 if few else 1.0) * self.tol, leave_one_out=False)
+
+    def _for_cavities(self, K: Operator, columns: int) -> Operator:
+        """K written out while factors are affordable: only they have the exact variances that EP needs."""
+        n = K.shape[0]
+        few = self.solver == "auto" and n <= EP_BELOW and n * n * columns <= EP_NUMBERS
+        return Dense(written_out(K)) if few else K
 
     def _mean(self, X: Any) -> Array:  # (n, m)
         """k*ᵀα for every row of checked X."""
@@ -289,17 +331,24 @@ class GaussianProcess(BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)
-        """The share that each feature has in the mean self-similarity of the training examples; they sum to 1.
+        """How much each feature moves the answer, as shares that sum to 1; for HIK models with their training examples.
 
-        It is how far the kernel lets the feature move the answer. `tune` with `Weights` or `Monotone` in the kernel
-        learns it; without, it says how much of each feature there is.
+        The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a
+        feature is the standard deviation of f_d over the training examples, over all outputs the root of the sum of
+        squares: 0 for a feature that is the same for all, or that the model makes nothing of. Two features that
+        contradict each other are both relevant, though their sum may move little.
+
+        Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.
         """
         if not hasattr(self, "_codes"):
-            raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")
+            raise AttributeError(
+                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
+                "over features. sklearn.inspection.permutation_importance serves any model."
+            )
         operator = intersection(self._codes, self.kernel_.levels)
+        tables = self.tables_ if isinstance(self.tables_, PiecewiseTables) else operator.tables(self._alpha)
         weight = np.ones(operator.shape[0]) if self._weight is None else self._weight
-        dims = level_dims(operator.starts) % self.n_features_in_
-        found = np.bincount(dims, operator.level_sums(weight) * operator.levels, self.n_features_in_)
+        found = spread(operator, tables, weight, self.n_features_in_)
         return np.asarray(found / (found.sum() or 1.0))
 
     def quantized(self, bins: int = 256) -> Self:
@@ -317,6 +366,16 @@ class GaussianProcess(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _in_units(unit: float, solved: Callable[..., Posterior]) -> Callable[..., Posterior]:
+    """The same for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
+
+    def solve(noise: Array, targets: Array, guess: Array | None) -> Posterior:
+        found = solved(noise, targets / unit, None if guess is None else guess / unit)
+        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
+
+    return solve
 
 
 def _dense(X: Any) -> Array:

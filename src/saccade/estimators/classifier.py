@@ -19,7 +19,7 @@ from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.regression import Posterior
 from saccade.kernels import Kernel
-from saccade.scores.novelty import p_values, quantiles, unexplained
+from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
 
 MOST_LEFT_OUT = 2048  # training examples that new ones are compared with, where each takes a column of K
@@ -50,7 +50,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     balanced : bool
         Give both sides of each one-vs-rest problem the same total weight, for skewed classes (H §3).
     solver : "auto", "cholesky" or "cg"
-        "auto" factorises up to 2,048 examples and iterates beyond.
+        "auto" factorises up to 2,048 examples and iterates beyond. With `balanced` and many classes it factorises once
+        per class and keeps no factor: the variance is then "lowrank" unless it is asked for.
     tol, max_iter : float, int
         The iterative solver stops when no residual exceeds `tol`, or warns after `max_iter` iterations.
     tune : None, "gradient", "nelder-mead", "grid" or a Tune
@@ -64,6 +65,18 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Directions that "lowrank" and "fine" look at: more are tighter and take longer.
     random_state : int, RandomState or None
         For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
+        None means the same random numbers at every fit: two equal fits give equal answers.
+
+    Attributes
+    ----------
+    leave_one_out_decision_ : array of shape (n,) or (n, M)
+        Decisions for the training examples, each predicted by all the others.
+    leave_one_out_error_ : float
+        How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
+        0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
+        0.05 or half a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
+    sharpness_ : float
+        What the means are multiplied with to become probabilities, found from these decisions.
 
     Examples
     --------
@@ -73,6 +86,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     >>> model.score(X[1000:], y[1000:]) > 0.9
     True
     """
+
+    _calibrated = True
 
     def __init__(
         self,
@@ -106,7 +121,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X (n, d) with labels y (n,). `sample_weight` w divides an example's noise: as good as w copies."""
+        """Train on X (n, d) with labels y (n,). A `sample_weight` of w makes an example count as w copies of it."""
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
             check_classification_targets(y)
@@ -203,7 +218,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         mean, variance = leave_one_out(
             sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
         )
-        self._left_out_mean = mean
+        self._left_out_mean, self.leave_one_out_error_ = mean, posterior.error
         decision = self._weighed_with_doubt(mean, variance)
         if self.inference == "regression":
             self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
@@ -281,14 +296,20 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _known(self) -> dict[str, Array]:
         """The signs of novelty at training examples, each as if it had not been there; ascending."""
         if not hasattr(self, "_known_scores"):
-            rows, _, variance = doubt.left_out(self, MOST_LEFT_OUT)
-            left = unexplained(variance.mean(axis=1), self.kernel_.diag(doubt.train_rows(self)[rows]))
-            decision = self._weighed_with_doubt(self._left_out_mean[rows], variance)
+            rows = doubt.comparable(self, MOST_LEFT_OUT)
+            known = doubt.as_they_came(self, rows)
+            _, variance = doubt.left_out(self, rows, known)
+            left = unexplained(variance.mean(axis=1), self.kernel_.diag(known))
+            mean = self._left_out_mean[rows] + doubt.mean_shift(self, rows, known)
+            decision = self._weighed_with_doubt(mean, variance)
             confidence = probabilities(decision, self.sharpness_).max(axis=1)
-            both = p_values(-left, np.sort(-left)) * p_values(confidence, np.sort(confidence))
-            signs = {"explained": -left, "confidence": confidence, "both": both}
-            self._n_known = rows.size  # before the scores, which tell other threads that both are there
-            self._known_scores = {k: quantiles(scores) for k, scores in signs.items()}
+            weight = None if self._weight is None else self._weight[rows]
+            signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
+            explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
+            signs["both"] = p_values(-left, explained) * p_values(confidence, sure)
+            # before the scores, which tell other threads that both are there
+            self._n_known = rows.size if weight is None else max(1, round(weight.sum()))
+            self._known_scores = {k: quantiles(repeated(scores, weight)) for k, scores in signs.items()}
         return self._known_scores
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:

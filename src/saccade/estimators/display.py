@@ -16,7 +16,7 @@ INK, ACCENT, QUIET = "#222222", "#0b6e4f", "#b8b8b8"
 
 
 class RelevanceDisplay:
-    """Which features matter, and how much: `feature_relevance_` as bars, the largest first.
+    """Which features move the answer, and how much: `feature_relevance_` as bars, the largest first.
 
     Parameters
     ----------

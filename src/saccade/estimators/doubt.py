@@ -11,15 +11,16 @@ from sklearn.utils import check_random_state, gen_batches
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.inference.base import Approximation
+from saccade.inference.base import Approximation, own
 from saccade.inference.eigenvalue_bounds import RoughTables, rough_tables
-from saccade.inference.low_rank import LowRank, low_rank
+from saccade.inference.low_rank import LowRank, hold_out, low_rank
 from saccade.inference.sampling import sample_intersection, sample_normal
 from saccade.inference.variance import Exact, Explains, Trained, explainer
 from saccade.kernels import HIK
 from saccade.operators.codes import decode
 from saccade.operators.intersection import Intersection
 from saccade.operators.norms import NormTables, norm_tables
+from saccade.operators.tables import GridTables
 from saccade.solvers.cg import solve_cg
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -75,25 +76,94 @@ def prepare(model: Any) -> None:
 
 def left_out(
     model: Any,
-    most: int | None = None,  # examples looked at where each takes a column of K, None for all
-) -> tuple[Array, Array, Array]:  # (b,), (b, m), (b, 1) or (b, m)
-    """Numbers of training examples, and mean and variance of f at each as if it had not been there."""
+    rows: Array,  # (b,) numbers of training examples, ascending
+    X: Any,  # (b, d): the same as they came, see `as_they_came`
+) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+    """Mean and variance of f at training examples, each as if it had not been there.
+
+    In closed form, for examples as the codes have them and without the slack of tables. Where new examples are judged
+    otherwise, the difference that makes for each of these is added: so new and old ones are judged alike.
+    Of an example with a weight, one copy is left out; of one that is held out, all are.
+    """
     method, targets = _explainer(model), model._sites.targets
-    n = len(targets)
     if isinstance(method, LowRank):
-        rows = np.arange(n)
-        return rows, *method.left_out_by(method.KW.T, _examples(model).K.diag(), rows, targets)
-    if not isinstance(method, Approximation):
+        prior, products = _examples(model).K.diag()[rows], method.KW[rows].T
+        mean, variance_ = method.left_out_by(products, prior, rows, targets)
+        with_itself = np.maximum(prior - np.square(products).sum(axis=0), 0.0)[:, None]
+    elif isinstance(method, Approximation):
+        mean, variance_, with_itself = _left_out_by_columns(model, method, rows)
+    else:
         raise InvalidInput(
             f'variance="{model.variance_method_}" cannot leave examples out. Use "auto", "exact" or "lowrank".'
         )
-    rows = np.arange(n) if most is None or n <= most else np.sort(model._rng().choice(n, most, replace=False))
-    train, found = train_rows(model), []
-    for some in gen_batches(rows.size, max(1, AT_ONCE // n)):
-        found.append(method.left_out(model.kernel_(train, train[rows[some]]), rows[some], targets))
+    if not isinstance(method, LowRank) or not method.held_out.size:
+        mean, variance_ = _with_other_copies(model, rows, mean, variance_)
+    if isinstance(model.kernel_, HIK) and (_is_binned(model) or isinstance(method, LowRank)):
+        shifted = variance_ + variance(model, X) - with_itself
+        variance_ = np.clip(shifted, 0.0, model.kernel_.diag(X)[:, None])
+    return mean + mean_shift(model, rows, X), variance_
+
+
+def mean_shift(model: Any, rows: Array, X: Any) -> Array | float:  # (b, m)
+    """What levels and quantised tables change about the mean at training examples."""
+    if not _is_binned(model) and not isinstance(model.tables_, GridTables):
+        return 0.0
+    return np.asarray(model._mean(X) - _examples(model).K.matmul(model._alpha)[rows])
+
+
+def _left_out_by_columns(model: Any, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
+    """Mean and variance without each example, and variance with it, from columns of K, some at a time."""
+    train, targets, found = train_rows(model), model._sites.targets, []
+    for some in gen_batches(rows.size, max(1, AT_ONCE // len(targets))):
+        k_rows = model.kernel_(train, train[rows[some]])
+        with_itself = method.variance(k_rows, own(k_rows, rows[some])) if _is_binned(model) else np.zeros((0, 1))
+        found.append((*method.left_out(k_rows, rows[some], targets), with_itself))
         report("leaving one out", some.stop / rows.size)
-    mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return rows, mean, variance
+    mean, variance_, with_itself = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return mean, variance_, with_itself
+
+
+def comparable(
+    model: Any,
+    most: int | None = None,  # None for all
+) -> Array:  # (b,)
+    """Numbers of the training examples that new ones are to be compared with, as `left_out` has them."""
+    method = _explainer(model)
+    rows = method.comparable() if isinstance(method, Approximation) else None
+    rows = np.arange(len(model._sites.targets)) if rows is None else rows
+    rows = np.intersect1d(rows, model._raw.numbers) if _is_binned(model) else rows
+    return rows if most is None or rows.size <= most else np.sort(model._rng().choice(rows, most, replace=False))
+
+
+def as_they_came(model: Any, rows: Array) -> Any:
+    """Training examples among the comparable ones, before their values became levels."""
+    return model._raw[rows] if _is_binned(model) else train_rows(model, rows)
+
+
+def held_out(model: Any) -> Array | None:
+    """The examples that stay new to a low-rank variance, if this kind of model compares new ones with them."""
+    if not model.compares_novelty:
+        return None
+    n = len(model._sites.targets)
+    pool = model._raw.numbers if _is_binned(model) else np.arange(n)
+    return hold_out(pool, n, model.variance_rank, model._rng())
+
+
+def _is_binned(model: Any) -> bool:
+    return isinstance(model.kernel_, HIK) and model._raw is not None
+
+
+def _with_other_copies(model: Any, rows: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+    """Mean and variance at examples left out with all their copies, once all copies but one are back.
+
+    An example of weight w has the noise N; w − 1 of its copies are an observation there with the noise N w/(w − 1).
+    """
+    if model._weight is None:
+        return mean, variance
+    targets, noise = model._sites.targets[rows], model._sites.noise[rows]
+    noise = noise.max(axis=1, keepdims=True) if variance.shape[1] == 1 else noise  # a variance for all has the largest
+    kept = 1.0 / (1.0 + variance * np.maximum(0.0, 1.0 - 1.0 / model._weight[rows])[:, None] / noise)
+    return targets + kept * (mean - targets), variance * kept
 
 
 def left_out_variance(
@@ -102,15 +172,13 @@ def left_out_variance(
     most: int,
 ) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
     """Numbers of training examples and their variance by the model's method, each as if it had not been there."""
+    if exact is not None and model.variance_method_ == "exact":
+        return np.arange(len(exact)), exact
+    rows = comparable(model, most)
     if exact is None or model.variance_method_ in ("lowrank", "diagonal"):
-        rows, _, found = left_out(model, most)
-        return rows, found
-    rows = np.arange(len(exact))
-    if model.variance_method_ == "exact":
-        return rows, exact
+        return rows, left_out(model, rows, as_they_came(model, rows))[1]
     # "fine" and "rough" cannot leave an example out: they are at least what they are with it, and what is true
-    rows = rows if rows.size <= most else np.sort(model._rng().choice(rows.size, most, replace=False))
-    return rows, np.maximum(exact[rows], variance(model, train_rows(model)[rows]))
+    return rows, np.maximum(exact[rows], variance(model, as_they_came(model, rows)))
 
 
 def variance_tables(model: Any) -> NormTables | RoughTables:
@@ -123,7 +191,7 @@ def variance_tables(model: Any) -> NormTables | RoughTables:
         else:
             known = getattr(model, "_explainer", None)
             if not isinstance(known, LowRank):
-                known = low_rank(K, model._sites.noise, model.variance_rank, model._rng())
+                known = low_rank(K, model._sites.noise, model.variance_rank, model._rng(), held_out(model))
             model.variance_tables_ = norm_tables(K, known.W)
     tables: NormTables | RoughTables = model.variance_tables_
     return tables
@@ -171,7 +239,9 @@ def forget(model: Any) -> None:
 
 def _explainer(model: Any) -> Explains:
     if not hasattr(model, "_explainer"):
-        model._explainer = explainer(model.variance_method_, _examples(model), model.variance_rank, model._rng())
+        model._explainer = explainer(
+            model.variance_method_, _examples(model), model.variance_rank, model._rng(), held_out(model)
+        )
     method: Explains = model._explainer
     return method
 
@@ -192,9 +262,14 @@ def _examples(model: Any) -> Trained:
     return Trained(model._operator(), model._sites.noise, model._factors, model.tol, model.max_iter)
 
 
-def train_rows(model: Any) -> Any:
+def train_rows(
+    model: Any,
+    rows: Array | None = None,  # ascending numbers, None for all
+) -> Any:
     """The training examples; of an intersection kernel, as its codes have them."""
-    return decode(model._codes) if isinstance(model.kernel_, HIK) else model._X
+    if isinstance(model.kernel_, HIK):
+        return decode(model._codes, rows)
+    return model._X if rows is None else model._X[rows]
 
 
 def _rows_at_once(train: Any) -> int:

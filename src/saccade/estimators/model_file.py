@@ -21,7 +21,8 @@ from saccade.scores.novelty import MEASURES
 Array = np.ndarray[Any, np.dtype[Any]]
 TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
-LONGEST_LABEL = 1 << 20  # bytes
+MOST_LABELS = 1 << 26  # bytes of all labels together
+TABLE_TYPES = (np.float64, np.float32, np.int64)
 MOST_KNOWN = 1 << 53  # beyond, float64 cannot count
 
 
@@ -84,7 +85,6 @@ def load(path: Any) -> Any:
     from saccade.estimators.regressor import GPRegressor
     from saccade.estimators.svdd import SVDD
 
-    header, tensors = model_file.read(path)
     kinds: dict[str, tuple[Any, Callable[[Any, dict[str, Any], dict[str, Array]], int]]] = {
         "GPClassifier": (GPClassifier, _read_classes),
         "GPRegressor": (GPRegressor, _read_targets),
@@ -92,6 +92,7 @@ def load(path: Any) -> Any:
         "SVDD": (SVDD, _read_ball),
     }
     try:
+        header, tensors = model_file.read(path, _judge)
         kind, read_rest = kinds[header["estimator"]]
         model: Any = kind(**header["parameters"])
         model.n_features_in_ = int(header["features"])
@@ -112,9 +113,32 @@ def load(path: Any) -> Any:
         outputs = read_rest(model, header, tensors)
         if model.tables_.T.shape[1] != outputs:
             raise ValueError(f"{model.tables_.T.shape[1]} tables for {outputs} outputs")
+    except ModelFileError:
+        raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path} does not describe a model ({error!r}). Save the model again.") from None
     return model
+
+
+def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
+    """What can be refused before a tensor is read: labels that need too much, tables that cannot be ours."""
+    if "classes" in header:
+        _label_type(header["classes"])
+    for name, place in layout.items():
+        if name.startswith("pictures/"):
+            continue  # the transformers judge these
+        if place.dtype not in TABLE_TYPES or len(place.shape) > 2:
+            raise ValueError(f"{name} is a table of {place.dtype} in {len(place.shape)} dimensions")
+        if name.endswith("level_starts") and place.shape[0] - 1 not in (header["features"], 2 * header["features"]):
+            raise ValueError(f"{name} has {place.shape[0] - 1} dimensions for {header['features']} features")
+
+
+def _label_type(written: dict[str, Any]) -> np.dtype[Any]:
+    """The type of the labels, when all of them together are no more than a file may ask for."""
+    dtype: np.dtype[Any] = np.dtype(written["dtype"])
+    if dtype.kind not in LABEL_KINDS or dtype.itemsize * len(written["values"]) > MOST_LABELS:
+        raise ValueError(f"{len(written['values'])} labels of type {dtype}")
+    return dtype
 
 
 def _read_kernel(written: dict[str, Any], features: int) -> HIK:
@@ -137,10 +161,7 @@ def _read_names(model: Any, names: list[str]) -> None:
 
 def _read_classes(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> int:
     """Sets what a classifier needs; returns the number of outputs."""
-    dtype = np.dtype(header["classes"]["dtype"])
-    if dtype.kind not in LABEL_KINDS or dtype.itemsize > LONGEST_LABEL:
-        raise ValueError(f"labels of type {dtype}")
-    model.classes_ = np.array(header["classes"]["values"], dtype)
+    model.classes_ = np.array(header["classes"]["values"], _label_type(header["classes"]))
     M = model.classes_.size
     if model.classes_.ndim != 1 or M < 2 or not np.array_equal(np.unique(model.classes_), model.classes_):
         raise ValueError("classes are not two or more in ascending order")
@@ -289,8 +310,10 @@ def _read_transforms(written: list[dict[str, Any]]) -> list[Any] | None:
 def _write_classes(classes: Array) -> dict[str, Any]:
     if classes.dtype == object and all(isinstance(c, str) for c in classes):
         classes = classes.astype(str)
-    if classes.dtype.kind not in LABEL_KINDS or classes.dtype.itemsize > LONGEST_LABEL:
+    if classes.dtype.kind not in LABEL_KINDS:
         raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
+    if classes.nbytes > MOST_LABELS:
+        raise ModelFileError(f"{classes.size} labels of type {classes.dtype} cannot be saved. Use shorter labels.")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 

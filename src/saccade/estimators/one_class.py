@@ -10,6 +10,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_choice, check_rows, check_share
+from saccade._core.errors import ModelFileError
 from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess
 from saccade.estimators.model_file import save
@@ -21,8 +22,7 @@ from saccade.inference.variance import choose
 from saccade.kernels import HIK, Kernel
 from saccade.operators.base import Operator
 from saccade.operators.streamed import Streamed
-from saccade.operators.tables import GridTables
-from saccade.scores.novelty import MEASURES, membership, p_values, quantiles, threshold
+from saccade.scores.novelty import MEASURES, lowest_membership, membership, p_values, quantiles, threshold
 
 
 class OneClassGP(Outliers, GaussianProcess):
@@ -45,12 +45,13 @@ class OneClassGP(Outliers, GaussianProcess):
     measure : "probability", "variance", "mean" or "ratio"
         What the score is, O Table 1: log p(y = 1), −σ², μ or μ/σ. "variance" is as good where k(x, x) is constant, as
         for histograms of equal sums; elsewhere it takes a small k(x, x) for little doubt.
-    approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank" or "parzen"
-        Of mean and variance alike. "diagonal" (FA) and "optimized" (OA) are those of A, "fitc", "sor", "dtc" and "sod"
-        use some of the examples, "lowrank" the leading directions, "parzen" is the kernel density estimate that the
-        mean becomes for a diagonal kernel matrix (O §3.1). "auto" is "exact" for few examples and for kernels without
-        tables, else "lowrank"; `variance_method_` says which. "diagonal" and "parzen" never hold the kernel matrix.
-        The variance of "sor" vanishes far from its examples: with it, only "mean" makes sense.
+    approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank", "parzen", ...
+        Of mean and variance alike. "diagonal" (FA) and "optimized" (OA) are those of A; "optimized-signed" is OA as
+        printed, with weights of either sign, and ranks poorly. "fitc", "sor", "dtc" and "sod" use some of the examples,
+        "lowrank" the leading directions, "parzen" is the kernel density estimate that the mean becomes for a diagonal
+        kernel matrix (O §3.1). "auto" is "exact" for few examples and for kernels without tables, else "lowrank";
+        `variance_method_` says which. "diagonal" and "parzen" never hold the kernel matrix. The variance of "sor"
+        vanishes far from its examples: with it, only "mean" makes sense.
     inducing : float or array of int
         The share of the training examples, drawn at random, that "fitc", "sor", "dtc" and "sod" use; or their numbers.
     variance_rank : int
@@ -67,9 +68,12 @@ class OneClassGP(Outliers, GaussianProcess):
     leave_one_out_scores_ : array of shape (n,)
         The scores of the training examples, each predicted by all the others: those below `offset_` are outliers.
     normal_scores_ : array
-        The same scores in ascending order; in a loaded model 501 quantiles of them. `predict_proba` compares with them.
+        What `offset_` and `predict_proba` compare new scores with, in ascending order: the same scores, less what
+        rounding may do to them, so that equal examples count as equal; in a loaded model 501 quantiles of them. With
+        "lowrank" they are those of a quarter of the examples, 2,048 at most, that were held out: its directions follow
+        the other examples so closely that these look more normal than new ones.
     n_known_ : int
-        The number of training examples.
+        The number of training examples that `normal_scores_` stands for.
 
     Examples
     --------
@@ -132,7 +136,7 @@ class OneClassGP(Outliers, GaussianProcess):
                 new.__dict__.pop(name, None)
             new._weight = None
             new._train(X, np.ones((X.shape[0], 1)), None)
-            new._judge()
+            new._judge(X)
         return self
 
     @property
@@ -167,7 +171,10 @@ class OneClassGP(Outliers, GaussianProcess):
             self.n_iter_, self.residual_, self.converged_, self.rank_ = 1, 0.0, True, 0
         doubt.forget(self)
         trained = Trained(K, sites.noise, factors, self.tol, self.max_iter)
-        self._explainer = approximate(method, trained, rank=self.variance_rank, inducing=self.inducing, rng=self._rng())
+        self._sites = sites
+        held_out = doubt.held_out(self) if method == "lowrank" else None
+        sizes: dict[str, Any] = {"rank": self.variance_rank, "inducing": self.inducing}
+        self._explainer = approximate(method, trained, **sizes, held_out=held_out, rng=self._rng())
         self.variance_method_ = method
         self._keep(K, sites, self._alpha if method == "exact" else self._explainer.weights(sites.targets), factors)
         if self.measure != "mean":
@@ -179,17 +186,39 @@ class OneClassGP(Outliers, GaussianProcess):
             return self._alpha
         return self._solver(K)(self._sites.noise, self._sites.targets, None).alpha
 
-    def _judge(self) -> None:
-        """The threshold, from the training examples as if each had not been there."""
-        _, mean, variance = doubt.left_out(self)
-        scores = self._scored(mean[:, 0], variance[:, 0])
-        self.leave_one_out_scores_ = scores
-        self.offset_ = threshold(scores, self.contamination)
-        self.normal_scores_, self.n_known_ = np.sort(scores), scores.size
+    def _judge(self, X: Any) -> None:
+        """Scores and threshold, from the training examples X as if each had not been there."""
+        mean, variance = (found[:, 0] for found in doubt.left_out(self, np.arange(X.shape[0]), X))
+        self._left_out_mean, self.leave_one_out_scores_ = mean, self._scored(mean, variance, X)
+        rows = doubt.comparable(self)
+        self._compare_with(mean[rows], variance[rows], self.kernel_.diag(X[rows]))
 
-    def _scored(self, mean: Array | None, variance: Array | None) -> Array:
+    def _compare_with(self, mean: Array, variance: Array, prior: Array) -> None:
+        """The threshold, and what p-values are taken against: the scores of left-out examples, ties being ties."""
         sign = self.inference != "regression"
-        return membership(self.measure, mean, variance, self.noise_, sign=sign)
+        lowest = lowest_membership(self.measure, mean, variance, prior, self.noise_, sign=sign)
+        self.offset_ = threshold(lowest, self.contamination)
+        self.normal_scores_, self.n_known_ = np.sort(lowest), lowest.size
+
+    def _compare_anew(self) -> None:
+        """The same for a copy that judges otherwise than its original, by examples that are still at hand."""
+        rows = doubt.comparable(self)
+        X = doubt.as_they_came(self, rows)
+        self._compare_with(self._left_out_mean[rows], doubt.left_out(self, rows, X)[1][:, 0], self.kernel_.diag(X))
+
+    def quantized(self, bins: int = 256) -> Self:
+        """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
+        model = super().quantized(bins)
+        if hasattr(self, "_sites"):
+            train = doubt.train_rows(self)
+            model._left_out_mean = self._left_out_mean + (model._mean(train) - self._mean(train))[:, 0]
+            model._compare_anew()
+        return model
+
+    def _scored(self, mean: Array | None, variance: Array | None, X: Any = None) -> Array:
+        sign = self.inference != "regression"
+        prior = self.kernel_.diag(X) if self.measure == "ratio" else 1.0
+        return membership(self.measure, mean, variance, self.noise_, sign=sign, prior=prior)
 
     def score_samples(self, X: Any) -> Array:  # (n,)
         """The measure: higher is more normal."""
@@ -200,7 +229,7 @@ class OneClassGP(Outliers, GaussianProcess):
         if self.measure == "variance":
             return self._scored(None, doubt.variance(self, X)[:, 0])
         mean, variance = doubt.mean_and_variance(self, X)
-        return self._scored(mean[:, 0], variance[:, 0])
+        return self._scored(mean[:, 0], variance[:, 0], X)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""
@@ -229,7 +258,9 @@ class OneClassGP(Outliers, GaussianProcess):
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it.
 
-        The variance in tables is that of "lowrank": another approximation is fitted again with it, threshold included.
+        A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
+        bound of it, goes along, and the threshold is chosen anew with it, so that it means the same. Other
+        approximations have no tables of their variance and are refused, unless `measure` is "mean".
         """
         check_is_fitted(self)
         model = self._tabled()
@@ -240,11 +271,17 @@ class OneClassGP(Outliers, GaussianProcess):
         """This model with a variance that fits into tables."""
         if self.tables_ is None or self.measure == "mean" or self.variance_method_ == "lowrank":
             return self
+        if self.variance_method_ != "exact":
+            raise ModelFileError(
+                f'The variance of approximation="{self.variance_method_}" does not fit into a model file, and another '
+                'one would change verdicts. Fit with approximation="lowrank" or measure="mean" to save, or keep the '
+                "whole object with joblib.dump."
+            )
         model = copy(self)
-        model.approximation = "lowrank"
-        model._solve(np.ones((self._codes.shape[0], 1)), None)
-        model._judge()
-        return model.quantized(self.tables_.bins) if isinstance(self.tables_, GridTables) else model
+        doubt.forget(model)
+        model.variance_method_ = "lowrank"
+        model._compare_anew()
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

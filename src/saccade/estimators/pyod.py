@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.outliers import Array
+from saccade.scores.novelty import ROUNDING
 
 try:
     from pyod.models.base import BaseDetector
@@ -59,7 +60,14 @@ class PyODDetector(BaseDetector):
         scores = getattr(self.detector_, "leave_one_out_scores_", None)
         self.decision_scores_ = -np.asarray(self.detector_.score_samples(X) if scores is None else scores)
         self._process_decision_scores()
+        self._let_ties_be()
         return self
+
+    def _let_ties_be(self) -> None:
+        """Equal examples score alike but for rounding: none is an outlier where PyOD's threshold is their score."""
+        if isinstance(self.contamination, float | int):
+            self.threshold_ += ROUNDING * max(1.0, abs(self.threshold_))
+            self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
 
     def decision_function(self, X: Any) -> Array:  # (n,)
         """Outlier scores: higher is more abnormal."""

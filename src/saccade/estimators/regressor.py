@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_rows
+from saccade._core.checks import check_flag, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators import doubt
 from saccade.estimators.base import Array, GaussianProcess, weighed
 from saccade.estimators.model_file import save
+from saccade.inference.evidence import Evidence
 from saccade.kernels import Kernel
 
 
 class GPRegressor(RegressorMixin, GaussianProcess):
-    """Gaussian-process regression for one or many targets, which are centred and scaled to unit variance inside.
+    """Gaussian-process regression for one or many targets.
 
-    `noise` is the variance of the noise as a share of the targets' variance; the other parameters are those of
-    `GPClassifier`.
+    Parameters
+    ----------
+    normalize_y : bool
+        True: the process is that of the targets less their mean, over their standard deviation. Its prior mean is then
+        the mean of the targets, and `noise` and the kernel are relative to their variance, so that the defaults suit
+        targets of any size. False: the prior mean is 0, and `noise` and the kernel are in squared units of the targets.
+        Predictions and the evidence are in units of the targets either way. scikit-learn's default is False, because
+        its kernels are usually tuned; here True, because a noise of 0.1 must mean the same on any data.
+    noise : float
+        The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is.
+
+    The other parameters are those of `GPClassifier`.
 
     Examples
     --------
@@ -31,11 +43,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     True
     """
 
+    compares_novelty = False
+
     def __init__(
         self,
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
+        normalize_y: bool = True,
         levels: int | None = None,
         binning: str = "quantile",
         solver: str = "auto",
@@ -48,6 +63,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ) -> None:
         self.kernel = kernel
         self.noise = noise
+        self.normalize_y = normalize_y
         self.levels = levels
         self.binning = binning
         self.solver = solver
@@ -94,14 +110,40 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     def _normalised(self) -> Array:  # (n, m)
         Y = self._y.reshape(len(self._y), -1)
+        self._flat = self._y.ndim == 1
         self._offset = np.average(Y, axis=0, weights=self._weight)
         with np.errstate(over="ignore"):
             spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
         if not np.isfinite(spread).all():
             raise InvalidInput(f"`y` is too large for float64 squares, up to {np.abs(Y).max():.2g}. Divide it first.")
         self._scale = np.where(spread > 0, spread, 1.0)
-        self._flat = self._y.ndim == 1
+        if not self.normalize_y:
+            self._offset, self._scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
         return np.asarray((Y - self._offset) / self._scale)
+
+    def _check_parameters(self) -> Kernel:
+        check_flag("normalize_y", self.normalize_y)
+        return super()._check_parameters()
+
+    def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
+        """As for every model; the record of the search is in the units of the targets too."""
+        super()._settle(kernel, Y, weight)
+        if hasattr(self, "tuning_"):
+            unit = float(np.log(self._scale).sum())
+            self.tuning_.evaluations = [replace(e, value=e.value + unit) for e in self.tuning_.evaluations]
+
+    def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
+        """log p(y) of the targets as they were given, all outputs together: larger explains them better.
+
+        `normalize_y` divides every target by a standard deviation, and a density in other units is another density:
+        log p(y) is that of the normalised targets less the logarithm of it for each. So models with and without
+        `normalize_y` can be compared.
+
+        `method` is as for `GPClassifier.log_marginal_likelihood`.
+        """
+        found = super().log_marginal_likelihood(method)
+        count = len(self._y) if self._weight is None else self._weight.sum()
+        return replace(found, value=found.value - float(count * np.log(self._scale).sum()))
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.

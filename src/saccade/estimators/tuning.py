@@ -59,7 +59,13 @@ def spaces(
 
     if isinstance(kernel, HIK):
         return of_codes
-    return lambda rows: DenseSpace(kernel, data if rows is None else data[rows])
+
+    def of_rows(rows: Array | None) -> Space:
+        if rows is None:
+            return DenseSpace(kernel, data, weight)
+        return DenseSpace(kernel, data[rows], None if weight is None else weight[rows])
+
+    return of_rows
 
 
 def class_losses(label: Array, weight: Array | None) -> Losses:

@@ -121,13 +121,19 @@ class DeepFeatures(VectorEncoder):
 
     def restore(self, state: dict[str, Array]) -> Self:
         """Check that the network is the one whose digest was kept."""
-        here, kept = self._network().digest, bytes(np.asarray(state["network"], np.uint8)).hex()
+        here, kept = self._digest(), bytes(np.asarray(state["network"], np.uint8)).hex()
         if here != kept:
             raise InvalidInput(
                 f"The model was made with another network than `model` is now (digests {kept} and {here}). "
                 "Use that network, or fit the model again."
             )
         return self
+
+    def _digest(self) -> str:
+        """Of the network; a file is not run for it."""
+        if isinstance(self.model, str | os.PathLike) and self.model != efficientnet.NAME:
+            return read_onnx(self._file(), self.layer)[1]
+        return self._network().digest
 
     def _network(self) -> Network:
         size = _check_size(self.size)
@@ -142,13 +148,17 @@ class DeepFeatures(VectorEncoder):
             if self.layer is not None:
                 raise InvalidParameter(f"`layer` must be None for {efficientnet.NAME}, got {self.layer!r}.")
             return _efficientnet(size or (efficientnet.SIDE, efficientnet.SIDE))
+        path = self._file()
+        status = path.stat()
+        return _onnx_file(path.resolve(), (status.st_mtime_ns, status.st_size), size, self.layer)
+
+    def _file(self) -> Path:
         path = Path(os.fsdecode(self.model))
         if not path.is_file():
             raise InvalidInput(
                 f'`model` must be "{efficientnet.NAME}" or an .onnx file, and there is no file {str(path)!r}.'
             )
-        status = path.stat()
-        return _onnx_file(path.resolve(), (status.st_mtime_ns, status.st_size), size, self.layer)
+        return path
 
     def _pixel_map(self, channels: int) -> tuple[Array, Array]:
         """`mean` and `scale` as one number, or one a channel."""

@@ -9,6 +9,7 @@
 
 from importlib import import_module
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.features.base import NOT_IN_RECIPE, PictureTransformer
+from saccade.features.deep import DeepFeatures
+from saccade.features.efficientnet import NAME as NETWORK
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Description = tuple[list[dict[str, Any]], dict[str, Array]]
@@ -38,11 +41,14 @@ def describe(
     return [_plain(step)["transformer"] for step in steps], arrays
 
 
-def restore(steps: list[dict[str, Any]], arrays: dict[str, Array]) -> Pipeline:
-    """The fitted transformers; raises ValueError or a relative where the description is unsound."""
+def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path | None = None) -> Pipeline:
+    """The fitted transformers; raises ValueError or a relative where the description is unsound.
+
+    `folder`: where the file of a network may lie, that of the model file.
+    """
     made = []
     for k, step in enumerate(steps):
-        transformer = _made({"transformer": step})
+        transformer = _made({"transformer": step}, folder)
         own = f"{PREFIX}/{k}/"
         made.append(
             transformer.restore({name[len(own) :]: array for name, array in arrays.items() if name.startswith(own)})
@@ -56,7 +62,7 @@ def load_features(path: Any) -> Pipeline:
     if not header.get("pictures"):
         raise InvalidInput(f"{path} was trained on a table of features, not on pictures. Give it a table.")
     try:
-        chain = restore(header["pictures"], arrays)
+        chain = restore(header["pictures"], arrays, Path(path).parent)
         chain.steps[-1][1].width()  # only what gives vectors has one
         return chain
     except InvalidParameter as error:
@@ -85,17 +91,34 @@ def _plain(value: Any) -> Any:
         return {"tuple": [_plain(v) for v in value]}
     step = _known(value)
     parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in NOT_IN_RECIPE}
+    if isinstance(step, DeepFeatures):
+        parameters["model"] = Path(parameters["model"]).name  # where a file lies is nobody's business
     return {"transformer": {"name": type(step).__name__, "parameters": parameters}}
 
 
-def _made(value: Any) -> Any:
+def _made(value: Any, folder: Path | None) -> Any:
     """The parameter that `_plain` wrote."""
     if not isinstance(value, dict):
         return value
     if "tuple" in value:
-        return tuple(_made(v) for v in value["tuple"])
+        return tuple(_made(v, folder) for v in value["tuple"])
     name, parameters = value["transformer"]["name"], value["transformer"]["parameters"]
     if name not in NAMES:
         raise ValueError(f"unknown transformer {name!r}")
     kind = getattr(import_module("saccade.features"), name)
-    return kind(**{k: _made(v) for k, v in parameters.items() if k not in NOT_IN_RECIPE})
+    made = {k: _made(v, folder) for k, v in parameters.items() if k not in NOT_IN_RECIPE}
+    return kind(**made | {"model": _network(made["model"], folder)}) if kind is DeepFeatures else kind(**made)
+
+
+def _network(name: Any, folder: Path | None) -> str:
+    """The network of that name, or the file of that name beside the model file: a model file must not open others."""
+    if name == NETWORK:
+        return NETWORK
+    if not isinstance(name, str) or name in ("", ".", "..") or any(mark in name for mark in "/\\:\0"):
+        raise ValueError(f"a network is named {name!r}, which is no plain file name")
+    if folder is None or not (folder / name).is_file():
+        raise InvalidInput(f"The model needs the network {name!r} in the folder of its file. Copy it there.")
+    file = (folder / name).resolve()
+    if file.parent != folder.resolve():
+        raise ValueError(f"the network {name!r} is a link to another folder")
+    return str(file)

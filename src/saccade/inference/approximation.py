@@ -2,7 +2,8 @@
 
     exact       K̃⁻¹ itself                                       no approximation
     diagonal    FA, A §5: D̃ = the row sums of K̃                  ≥ exact; kernel values ≥ 0
-    optimized   OA, A §4: the D⁻¹ nearest below K̃⁻¹               ≥ exact
+    optimized   OA, A §4: the D⁻¹ ≥ 0 nearest below K̃⁻¹           ≥ exact
+    optimized-signed  A (6) as printed: D⁻¹ of either sign       ≥ exact
     lowrank     the leading directions of K̃                      ≥ exact
     sod         a subset of the examples, the rest forgotten     ≥ exact
     fitc        inducing points, A §2.2                          on neither side
@@ -28,7 +29,18 @@ from saccade.inference.optimized import optimized
 __all__ = ["APPROXIMATIONS", "Approximation", "Trained", "approximate"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
-APPROXIMATIONS = ("exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank", "parzen")
+APPROXIMATIONS = (
+    "exact",
+    "diagonal",
+    "optimized",
+    "optimized-signed",
+    "fitc",
+    "sor",
+    "dtc",
+    "sod",
+    "lowrank",
+    "parzen",
+)
 
 
 def approximate(
@@ -36,6 +48,7 @@ def approximate(
     trained: Trained,
     *,
     rank: int = 128,  # of "lowrank"
+    held_out: Array | None = None,  # examples that stay new to "lowrank", for others to be compared with
     inducing: float | Array = 0.25,  # of "fitc", "sor", "dtc" and "sod": a share, or example numbers
     rng: np.random.Generator,
 ) -> Approximation:
@@ -47,8 +60,8 @@ def approximate(
         return diagonal(trained.K, trained.noise)
     if method == "parzen":
         return parzen(trained.K.shape[0])
-    if method == "optimized":
-        return optimized(trained)
+    if method in ("optimized", "optimized-signed"):
+        return optimized(trained, signed=method == "optimized-signed")
     if method == "lowrank":
-        return low_rank(trained.K, trained.noise, rank, rng)
+        return low_rank(trained.K, trained.noise, rank, rng, held_out)
     return inducing_points(method, trained, inducing, rng)

@@ -69,6 +69,13 @@ class Approximation(Explains):
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
 
+    def comparable(self) -> Array | None:
+        """Numbers of the examples that, left out, look as new ones of their kind do; None for all.
+
+        New examples are compared with these, for thresholds and p-values.
+        """
+        return None
+
 
 def own(
     k_rows: Array,  # (n, b)

@@ -78,20 +78,32 @@ def largest_eigenvalue(
     n: int,
     rng: np.random.Generator,
 ) -> float:
-    """An upper bound of λ_max(A), too small with probability 2e-10 at most.
+    """An upper bound of λ_max(A), too small with probability 2e-10 at most: LUCK^−PROBES.
 
-    For any matrix B and independent standard normal ω, ‖B‖ ≤ α √(2/π) max_i ‖Bω_i‖ except with probability α^−PROBES
-    (Halko, Martinsson and Tropp 2011, lemma 4.1). B is the Chebyshev polynomial of A on [0, b], b a Ritz value from
-    other random numbers: beyond b it grows so fast that its norm tells λ_max to a few percent.
+    `above` with b a Ritz value from other random numbers.
     """
     start = lanczos(product, rng.standard_normal((n, 2)), 12)
     b = max(
         float(eigvalsh_tridiagonal(start.diagonal[:k, j], start.beside[: k - 1, j])[-1])
         for j, k in enumerate(start.steps)
     )
-    if not b > 0.0:
-        return float(np.finfo(np.float64).tiny)
-    before = rng.standard_normal((n, PROBES))
+    return above(product, b, n, rng) if b > 0.0 else float(np.finfo(np.float64).tiny)
+
+
+def above(
+    product: Callable[[Array], Array],  # V (n, m) -> A V, A positive semi-definite
+    b: float,  # positive, near λ_max(A) or below it
+    n: int,
+    rng: np.random.Generator,
+    probes: int = PROBES,
+) -> float:
+    """An upper bound of λ_max(A), too small with probability LUCK^−probes at most, whatever A and b are.
+
+    For any matrix B and independent standard normal ω, ‖B‖ ≤ α √(2/π) max_i ‖Bω_i‖ except with probability α^−probes
+    (Halko, Martinsson and Tropp 2011, lemma 4.1). B is the Chebyshev polynomial of A on [0, b]: beyond b it grows so
+    fast that its norm tells λ_max to a few percent.
+    """
+    before = rng.standard_normal((n, probes))
     V = (2.0 / b) * product(before) - before
     for _ in range(DEGREE - 1):
         before, V = V, (4.0 / b) * product(V) - 2.0 * V - before

@@ -35,14 +35,21 @@ MOST = 500_000_000  # kernel values between all and the inducing examples that w
 
 @dataclass(frozen=True)
 class Inducing(Approximation):
-    """FITC, DTC or SoR. A training example that is left out stays an inducing point where it is one."""
+    """FITC, DTC or SoR."""
 
     points: Array  # (r,) example numbers
+    needed: Array  # (r,) bool: whether Q changes without the point; not where a point that was left away equals it
     L: Array  # (r, r)
     V: Array  # (r, n)
     scale: Array  # (n, 1) or (n, m): Λ
     roots: tuple[Array, ...]  # (r, r) lower, R for each column of the noise
     own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
+    adapts: bool  # whether Λ depends on the points: FITC's does
+
+    def comparable(self) -> Array | None:
+        """Without an inducing point the Λ of FITC is another: enough other examples are left to compare with."""
+        others = np.delete(np.arange(self.V.shape[1]), self.points)
+        return others if self.adapts and others.size >= self.points.size / 3 else None
 
     def explained(
         self,
@@ -76,16 +83,37 @@ class Inducing(Approximation):
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
-        """A loses v_i v_iᵀ/Λ_i: with h = v_iᵀA⁻¹v_i, v_iᵀA₋⁻¹ is v_iᵀA⁻¹/(1 − h/Λ_i)."""
-        v, means, remains = self.V[:, rows], [], []
+        """Mean and variance without the example, and without it among the inducing points where it is one of them.
+
+        The example gone, A loses v v'/Λ_i, with h = vᵀA⁻¹v and l = 1 − h/Λ_i: vᵀA₋⁻¹v = h/l. The inducing point gone,
+        Q loses the direction b of v that no other point has, the unit vector along L⁻¹e: vectors v lose bᵀv, and A₋ is
+        inverted beside b. With c = vᵀA⁻¹b and e = bᵀA⁻¹b + c²/(Λ_i l), the mean and ‖R⁻¹v‖² lose (c/l)/e times their
+        like at b. FITC keeps Λ of the other examples, which would grow: see `comparable`.
+        """
+        v, b, means, remains = self.V[:, rows], self._own_directions(rows), [], []
         for j, (R, p) in enumerate(zip(self.roots, self._targets(Y), strict=True)):
-            half, scale = solve_triangular(R, v, lower=True), self.scale[rows, j]
-            leverage = _squares(half) / scale
+            half, half_b = (solve_triangular(R, x, lower=True) for x in (v, b))
+            half_p, y, scale = solve_triangular(R, p, lower=True), outputs(Y, self.scale, j)[rows], self.scale[rows, j]
+            leverage, c = _squares(half) / scale, np.einsum("ij,ij->j", half, half_b)
             left = np.maximum(1.0 - leverage, np.finfo(np.float64).eps)
-            whole = half.T @ solve_triangular(R, p, lower=True)
-            means.append((whole - leverage[:, None] * outputs(Y, self.scale, j)[rows]) / left[:, None])
-            remains.append(leverage * scale / left)
-        return np.hstack(means), self._with_prior(np.column_stack(remains), v, own(k_rows, rows))
+            e = _squares(half_b) + c**2 / (scale * left)
+            share = np.divide(c / left, e, out=np.zeros_like(c), where=e > 0)
+            mean = (half.T @ half_p - leverage[:, None] * y) / left[:, None]
+            at_b = half_b.T @ half_p + (c / scale)[:, None] * (mean - y)
+            means.append(mean - share[:, None] * at_b)
+            remains.append(np.maximum(leverage * scale - share * c, 0.0) / left)
+        beside = v - b * np.einsum("ij,ij->j", b, v)
+        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, own(k_rows, rows))
+
+    def _own_directions(self, rows: Array) -> Array:  # (r, b)
+        """The unit vector along L⁻¹e of every row that is an inducing point, 0 for the others."""
+        place = np.full(self.V.shape[1], -1)
+        place[self.points[self.needed]] = np.flatnonzero(self.needed)
+        found, inside = np.zeros((self.points.size, rows.size)), place[rows] >= 0
+        unit = np.eye(self.points.size)[:, place[rows[inside]]]
+        direction = solve_triangular(self.L, unit, lower=True)
+        found[:, inside] = direction / np.sqrt(_squares(direction))
+        return found
 
     def _project(self, k_star: Array) -> Array:  # (r, b)
         """v* = L⁻¹k_u*."""
@@ -162,12 +190,13 @@ def inducing_points(
         return Subset(points, n, Exact(Trained(Dense(inner), noise[points], factors, trained.tol, trained.max_iter)))
     K_nu = columns(K, points)
     kept, L = _factor(K_nu[points])
-    points, K_nu = points[kept], K_nu[:, kept]
+    away, points, K_nu = np.delete(points, kept), points[kept], K_nu[:, kept]
     V = solve_triangular(L, K_nu.T, lower=True)
+    needed = _needed(L, V[:, away])
     left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
     scale = noise + left if method == "fitc" else noise
     roots = tuple(_root(V, column) for column in scale.T)
-    return Inducing(points, L, V, scale, roots, own_prior=method != "sor")
+    return Inducing(points, needed, L, V, scale, roots, own_prior=method != "sor", adapts=method == "fitc")
 
 
 def choose_points(
@@ -204,6 +233,18 @@ def _factor(
     A = (K_uu + K_uu.T) / 2
     L, order, rank, _ = dpstrf(A, tol=max(DETERMINED * float(A.diagonal().max()), np.finfo(np.float64).tiny), lower=1)
     return order[:rank] - 1, np.tril(L[:rank, :rank])
+
+
+def _needed(
+    L: Array,  # (r, r)
+    away: Array,  # (r, s): v of the points that were left away
+) -> Array:  # (r,) bool
+    """Whether no point that was left away would take the place of a point: none has a part in its own direction."""
+    if not away.shape[1]:
+        return np.ones(len(L), bool)
+    parts = np.square(solve_triangular(L, away, lower=True, trans=1)).max(axis=1)  # (L⁻¹e)ᵀv, not yet of unit length
+    lengths = _squares(solve_triangular(L, np.eye(len(L)), lower=True))
+    return np.asarray(parts <= np.sqrt(DETERMINED) * lengths * _squares(away).max())
 
 
 def _root(

@@ -5,11 +5,18 @@ dα = −K̃⁻¹ dK̃ α and dd_i = −[K̃⁻¹ dK̃ K̃⁻¹]_ii,
 
     d loss = −Σ_m (K̃⁻¹ ∂loss/∂α_m)ᵀ dK̃ α_m − tr(diag(∂loss/∂d) K̃⁻¹ dK̃ K̃⁻¹).
 
-Dense for few examples. For many, d is estimated from probes z of random signs: diag(B) + E z ⊙ (K̃⁻¹ − B)z, where B is
-what the preconditioner of the first kernel takes for its K̃⁻¹. B and probes stay while the kernel moves, and the
-derivative is that of the estimate: two solves for all of it. Averaging d over similar examples would tame the probes,
-but lonely examples are the ones that are wrong, and the average forgets it: the optimum moved.
+Dense for few examples. For many, random probes z tell u = z ⊙ K̃⁻¹z, right on average and too noisy to put into a loss:
+the loss is not linear, and noise makes it too large (0.265 for 0.172). So half of the probes, smoothed as in
+inverse_diagonal.py, say about where d is, and the other half correct the loss to first order,
+
+    loss(d̂) + ∂loss/∂d(d̂) · (ū − d̂),
+
+in which ū is independent of d̂ and enters linearly: what is left is of second order in the error of d̂. Then the halves
+change places. The error is that of the mean over probes. Probes and smoother stay while the kernel moves, and the
+derivative is that of the estimate: two solves for all of it.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,16 +24,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade.inference.evidence_slope import LANES, Judged
+from saccade.inference.inverse_diagonal import estimate, judged_apart, known_of, quadratic
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
 from saccade.operators.base import Operator, written_out
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
-from saccade.solvers.leading import Leading
 from saccade.solvers.nystrom import Nystrom
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
+STEP = 0.002  # of differences for second derivatives of the loss
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
 
@@ -60,7 +68,8 @@ class StochasticLOO:
 
     def __init__(self, probes: int, seed: int) -> None:
         self._probes, self._rng = probes, np.random.default_rng(seed)
-        self._held: _Held | None = None
+        self._Z = np.empty((0, 0))
+        self._smooth: list[_Smoother] = []
 
     def __call__(
         self,
@@ -74,11 +83,10 @@ class StochasticLOO:
         tol: float,
         max_iter: int,
     ) -> Judged:
-        (n, m), shared = Y.shape, noise.mean(axis=1, keepdims=True)
-        M = precondition(K, shared[:, 0], (m + self._probes) // LANES, submatrix, self._rng) or Leading(
-            np.zeros((n, 1)), 0.0
-        )
-        wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, self._probes, axis=1)])
+        (n, m), c = Y.shape, noise.shape[1]
+        p = max(4, 2 * -(-self._probes // (2 * c)))  # for each column of the noise
+        M = precondition(K, noise.mean(axis=1), (m + c * p) // LANES, submatrix, self._rng)
+        wide = noise if c == 1 else np.hstack([noise, np.repeat(noise, p, axis=1)])
 
         def solved(B: Array, x0: Array | None = None) -> Array:
             size = np.abs(B).max(axis=0, initial=0.0) + 1e-300
@@ -86,40 +94,86 @@ class StochasticLOO:
             found = solve_cg(K, wide, B / size, tol=tol, max_iter=max_iter, precondition=M, x0=guess)
             return np.asarray(found.x * size)
 
-        Z = self._rng.choice([-1.0, 1.0], (n, self._probes)) if self._held is None else self._held.Z
+        if not self._Z.size:
+            self._Z = self._rng.choice([-1.0, 1.0], (n, c * p))
+        Z = self._Z
         X = solved(np.hstack([Y, Z]), None if start is None else np.hstack([start, np.zeros_like(Z)]))
         alpha, X = X[:, :m], X[:, m:]
-        self._held = self._held or _hold(M, Z, X)
-        d, back = _estimate(self._held.diagonal(X), shared[:, 0], K.diag(), noise)
-        value, by_alpha, by_d = _through(loss, Y, alpha, d)
-        by_estimate, by_noise = back(by_d)
-        left = -solved(np.hstack([by_alpha, by_estimate[:, None] * Z / self._probes]))
-        own, probed = left[:, :m] * alpha, np.einsum("ij,ij->i", left[:, m:], X)[:, None]
-        by_noise += own + probed / m if noise.shape[1] > 1 else own.sum(axis=1, keepdims=True) + probed
+        probed = (Z * X).reshape(n, c, p)
+        self._smooth = self._smooth or _smoothers(K, noise, M if isinstance(M, Nystrom) else None, probed)
+        value, error, by_alpha, by_probed = self._corrected(loss, Y, alpha, probed, noise, K.diag())
+        left = -solved(np.hstack([by_alpha, by_probed.reshape(n, -1) * Z]))
+        own, told = left[:, :m] * alpha, (left[:, m:] * X).reshape(n, c, p).sum(axis=2)
+        by_noise = told + (own if c > 1 else own.sum(axis=1, keepdims=True))
         kernel = Vectors(left, np.hstack([alpha, X]), np.zeros((n, 0)))
-        return Judged(value, 0.0, Slope(kernel, by_noise), alpha)
+        return Judged(value, error, Slope(kernel, by_noise), alpha)
 
-
-class _Held(NamedTuple):
-    """What stays: probes, and what B makes of them."""
-
-    Z: Array  # (n, p)
-    BZ: Array  # (n, p)
-    B: Array  # (n,): its diagonal
-
-    def diagonal(
+    def _corrected(
         self,
-        X: Array,  # (n, p): K̃⁻¹Z
-    ) -> Array:  # (n,)
-        """The estimate of the diagonal of K̃⁻¹."""
-        return np.asarray(self.B + (self.Z * (X - self.BZ)).mean(axis=1))
+        loss: Loss,
+        Y: Array,  # (n, m)
+        alpha: Array,  # (n, m)
+        probed: Array,  # (n, c, p)
+        noise: Array,  # (n, c)
+        prior: Array,  # (n,)
+    ) -> tuple[float, float, Array, Array]:
+        """The loss, its standard error, and its derivatives with respect to α (n, m) and to each probe (n, c, p)."""
+        p = probed.shape[2]
+        values, by_alphas, slopes, by_probed = [], [], [], np.zeros_like(probed)
+        for first, second in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+            d, inside = _bounded(self._smoothed(probed[..., first].mean(axis=2), _Smoother.forth), noise, prior)
+            off = probed[..., second].mean(axis=2) - d
+            value, by_alpha, by_d = _through(loss, Y, alpha, d)
+            ahead, behind = (_through(loss, Y, alpha, d + step * off)[1:] for step in (STEP, -STEP))
+            mixed, curved = ((a - b) / (2.0 * STEP) for a, b in zip(ahead, behind, strict=True))
+            values.append(value + float(np.einsum("ij,ij->", by_d, off)))
+            by_alphas.append(by_alpha + mixed)
+            slopes.append(by_d)
+            by_probed[..., first] += self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)[..., None] / p
+            by_probed[..., second] += by_d[..., None] / p
+        told = np.einsum("ij,ijk->k", 0.5 * (slopes[0] + slopes[1]), probed)
+        error = float(told.std(ddof=1) / np.sqrt(p))
+        return float(np.mean(values)), error, np.asarray(np.mean(by_alphas, axis=0)), by_probed
+
+    def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
+        out = np.empty_like(values)
+        for smooth in self._smooth:
+            out[smooth.some] = way(smooth, values[smooth.some])
+        return out
 
 
-def _hold(M: Nystrom | Leading, Z: Array, X: Array) -> _Held:
-    """B = c M⁻¹ with the c that fits best."""
-    V, (d, W) = M(Z), M.inverse_parts()
-    c = float(np.einsum("ij,ij->", X, V) / np.einsum("ij,ij->", V, V))
-    return _Held(Z, c * V, c * (d - np.square(W).sum(axis=1)))
+class _Smoother(NamedTuple):
+    """A linear map of probed entries, relative to what was fitted first: their regression and a share of the rest."""
+
+    some: Array  # (n, c): mask of the entries
+    fitted: Array  # (e,)
+    Q: Array  # (e, terms): orthonormal
+    share: float
+
+    def forth(self, probed: Array) -> Array:  # (e,)
+        ratio = probed / self.fitted
+        return np.asarray(self.fitted * (self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))))
+
+    def back(self, slope: Array) -> Array:  # (e,)
+        """The transpose."""
+        ratio = slope * self.fitted
+        return np.asarray((self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))) / self.fitted)
+
+
+def _smoothers(
+    K: Operator,
+    noise: Array,  # (n, c)
+    low_rank: Nystrom | None,
+    probed: Array,  # (n, c, p)
+) -> list[_Smoother]:
+    known, prior = known_of(K, noise, low_rank), np.broadcast_to(K.diag()[:, None], noise.shape)
+    made = []
+    for some in judged_apart(noise):
+        found = estimate(probed[some], noise[some], prior[some], known[some])
+        Q = np.linalg.qr(quadratic(known[some])(known[some]))[0]
+        share = found.missed / (found.missed + 2.0 * found.chance / probed.shape[2] + 1e-300)
+        made.append(_Smoother(some, found.fitted, Q, share))
+    return made
 
 
 def _through(loss: Loss, Y: Array, alpha: Array, d: Array) -> tuple[float, Array, Array]:
@@ -131,28 +185,13 @@ def _through(loss: Loss, Y: Array, alpha: Array, d: Array) -> tuple[float, Array
     return value, -by_mean / d, by_d - by_variance / d**2
 
 
-def _estimate(
-    estimate: Array,  # (n,) of the diagonal of K̃⁻¹ with the shared noise
-    shared: Array,  # (n,)
+def _bounded(
+    d: Array,  # (n, c)
+    noise: Array,  # (n, c)
     prior: Array,  # (n,): the diagonal of K
-    noise: Array,  # (n, 1) or (n, m)
-) -> tuple[Array, Callable[[Array], tuple[Array, Array]]]:
-    """d, and the way back from ∂/∂d to ∂/∂estimate (n,) and ∂/∂N.
-
-    1/d − N is the latent variance with example i left out; it depends on N only through the other examples, so it
-    serves every column of N. It is neither above the prior nor below 0, whatever the probes say.
-    """
-    lowest, highest = 1.0 / (shared + prior), 1.0 / shared
-    sure = np.clip(estimate, lowest + EDGE * (highest - lowest), highest - EDGE * (highest - lowest))
-    inside = sure == estimate
-    near, far = np.where(estimate > sure, highest, lowest), np.where(estimate > sure, lowest, highest)
-    by_bound = np.where(inside, 0.0, -(1.0 - EDGE) * near**2 - EDGE * far**2)  # d sure / d shared
-    d = 1.0 / ((1.0 / sure - shared)[:, None] + noise)
-
-    def back(by_d: Array) -> tuple[Array, Array]:
-        by_sum = -by_d * d**2
-        by_left = by_sum.sum(axis=1)
-        by_shared = -by_left * (1.0 + by_bound / sure**2)
-        return np.where(inside, -by_left / sure**2, 0.0), by_sum + by_shared[:, None] / noise.shape[1]
-
-    return d, back
+) -> tuple[Array, Array]:
+    """d a little within 1/(N + k(x, x)) and 1/N, whatever the probes say, and where it was there before."""
+    lowest, highest = 1.0 / (noise + prior[:, None]), 1.0 / noise
+    edge = EDGE * (highest - lowest)
+    inside = np.clip(d, lowest + edge, highest - edge)
+    return inside, inside == d

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
 FEW = 10  # coordinates that few probes are enough for
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need
-PROBES = {"evidence": (7, 15), "loo": (23, 31)}  # for few coordinates and for many
+PROBES = {"evidence": (7, 15), "loo": (24, 32)}  # for few coordinates and for many
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ class Objective:
             max_iter=self.task.max_iter,
             rng=np.random.default_rng(self.task.seed),
             start=self._alpha,
+            leave_one_out=False,
         )
         self._alpha = posterior.alpha
         return posterior.alpha

@@ -1,46 +1,54 @@
 """The optimised diagonal approximation OA (A §4): of all diagonals below K̃⁻¹ the one that leaves the least.
 
-    min over D⁻¹ of λ_max(K̃⁻¹ − D⁻¹)   subject to   λ_min(K̃⁻¹ − D⁻¹) ≥ 0,   D⁻¹ ≥ 0      A (6)
+    min over D⁻¹ of λ_max(K̃⁻¹ − D⁻¹)   subject to   λ_min(K̃⁻¹ − D⁻¹) ≥ 0                  A (6)
 
-λ_max is replaced by the smooth and convex ε log Σ exp(λ_i/ε), at most ε log n above it, for a row of shrinking ε (Chen
-et al. 2004), and the constraint by ε/n times a logarithmic barrier. Each stage is minimised by L-BFGS-B from one
-eigendecomposition a step; its solution is scaled onto the constraint, so that whatever is returned is feasible, and
-the best one is kept. The first candidate is the diagonal of row sums (FA), so the result never leaves more than that.
+"optimized-signed" is this problem as it is printed. About half of the entries of its D⁻¹ are negative: the variance is
+a bound still, but far below its worst case, and ranks new examples poorly. "optimized" adds D⁻¹ ≥ 0, so that D is a
+kernel matrix above K̃ as that of FA is (docs/decisions/015).
 
-Learning takes some hundred times n³. Where the largest eigenvalue of K̃⁻¹ belongs to few examples, OA spends all it has
-on those, and on average over new examples may explain less than FA, as A found in two of its three data sets.
+Both are semidefinite programs. With t for the largest eigenvalue, the minimum of
+
+    s t − log |tI − K̃⁻¹ + D⁻¹| − log |K̃⁻¹ − D⁻¹| (− Σ log D⁻¹)
+
+for growing s leads to the solution along the central path (Boyd and Vandenberghe 2004, §11.6). The paper smooths the
+eigenvalue instead (Chen et al. 2004), which finds the same optimum by hundreds of eigendecompositions. Here the Hessian
+is the elementwise squares of two inverses: a Newton step takes a few n³, and there are some 30 to 200 of them. The two
+inverses also give a feasible point of the dual problem, which says how far from the optimum the result is at most.
+
+Where the largest eigenvalue of K̃⁻¹ belongs to few examples, OA spends all it has on those, and on average over new
+examples may explain less than FA, as A found in two of its three data sets.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from saccade._core.progress import report
 from saccade.inference.base import Trained
 from saccade.inference.diagonal import Diagonal
 from saccade.operators.base import written_out
-from saccade.solvers.cholesky import factorise
+from saccade.solvers.cholesky import Factor, factorise
 
 Array = np.ndarray[Any, np.dtype[Any]]
-SHRINK = 0.8  # of ε from one stage to the next, A §4
-SMALLEST = 1e-4  # ε: λ_max is then right to four digits
-STEPS = 20  # a stage: the next one starts where it ends
-PATIENCE = 8  # stages without a gain before the end
-GAIN = 1e-4  # share of λ_max that counts as one
-INSIDE = 0.9  # of FA, which is on the edge of the constraint: where the barrier starts
-BEYOND = 1e-3  # times ε: eigenvalues from which the barrier goes on as a parabola, finite for steps that go too far
+CLOSE = 1e-3  # distance from the optimum to stop at, as a share of what is gained and of what is left
+LONGEST = 1e10  # s over n at most: rounding ends the path there
+GROW = {True: 8.0, False: 50.0}  # of s from one stage to the next, with D⁻¹ ≥ 0 and without: fewest steps
+CENTRED = 0.25  # Newton's decrement, squared, that ends a stage
+NOTHING = 1e-10  # of λ_max(K̃⁻¹): FA leaves nothing
+STEPS = 1000  # at most: some 200 are the most that was seen
+INSIDE = 0.9  # of FA, which is on the edge of the constraint: where the path starts
 
 
 @dataclass(frozen=True)
 class Search:
     """How D⁻¹ was found."""
 
-    epsilon: float  # of the last stage, in units of λ_max(K̃⁻¹)
     largest: float  # λ_max(K̃⁻¹ − D⁻¹)
     largest_of_sums: float  # the same for FA
-    iterations: int  # eigendecompositions
+    gap: float  # no D⁻¹ leaves less than `largest` by more than this
+    iterations: int  # Newton steps
 
 
 @dataclass(frozen=True)
@@ -50,75 +58,135 @@ class Optimized(Diagonal):
     searches: tuple[Search, ...]
 
 
-def optimized(trained: Trained) -> Optimized:
-    """D⁻¹ for every column of the noise."""
+def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
+    """D⁻¹ for every column of the noise: not negative, or of either sign as A (6) is printed."""
     K = written_out(trained.K)
-    found = [_search(trained, K, j) for j in range(trained.noise.shape[1])]
+    found = [_search(trained, K, j, signed) for j in range(trained.noise.shape[1])]
     return Optimized(np.column_stack([inverse for inverse, _ in found]), tuple(record for _, record in found))
 
 
-def _search(trained: Trained, K: Array, j: int) -> tuple[Array, Search]:
+def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Search]:
     """D⁻¹ (n,) for one column of the noise."""
     noise = trained.noise[:, j]
-    P = (trained.factors[j] if trained.factors else factorise(K, noise)).inverse()
+    factor = trained.factors[j] if trained.factors else factorise(K, noise)
     sums = 1.0 / (np.abs(K).sum(axis=1) + noise)  # absolute values: for any kernel below K̃⁻¹
-    unit = float(np.linalg.eigvalsh(P)[-1])
-    best, least = sums, float(np.linalg.eigvalsh(P - np.diag(sums))[-1])
-    surrogate = _Surrogate(P, sums, unit)
-    start, since, x = least, 0, np.full(len(K), INSIDE)
-    used = epsilon = 1.0
-    while epsilon >= SMALLEST and since < PATIENCE and least > GAIN * GAIN * unit:
-        x = surrogate.minimise(x, epsilon)
-        inverse = _onto_constraint(K, noise, sums * x)
-        largest = float(np.linalg.eigvalsh(P - np.diag(inverse))[-1])
-        since = 0 if largest < (1.0 - GAIN) * least or least == start else since + 1
-        if largest < least:
-            best, least = inverse, largest
-        used, epsilon = epsilon, SHRINK * epsilon
-        report("variance", float(np.log(used) / np.log(SMALLEST)))
-    return best, Search(used, least, start, surrogate.count)
+    path = _Path(factor, sums, positive=not signed)
+    of_sums = path.largest(np.ones(len(K)))
+    x, least = path.follow() if of_sums > NOTHING else (np.ones(len(K)), 0.0)
+    inverse = _onto_constraint(factor, sums * x)
+    largest = path.largest(inverse / sums)
+    if largest > of_sums:
+        inverse, largest = sums, of_sums
+    largest, of_sums, gap = (path.unit * value for value in (largest, of_sums, largest - least))
+    return inverse, Search(largest, of_sums, gap, path.steps)
 
 
 def _onto_constraint(
-    K: Array,  # (n, n)
-    noise: Array,  # (n,)
+    factor: Factor,
     inverse: Array,  # (n,)
 ) -> Array:  # (n,)
-    """γD⁻¹ with the largest γ that keeps it below K̃⁻¹: 1/γ = λ_max(D^−½K̃D^−½), and a little less for rounding."""
-    root = np.sqrt(inverse)
-    scaled = root[:, None] * K * root
-    scaled[np.diag_indices_from(scaled)] += inverse * noise
-    top = float(np.linalg.eigvalsh(scaled)[-1])
-    slack = 1.0 + 8 * len(K) * np.finfo(np.float64).eps
-    return inverse / (top * slack) if top > 0 else inverse
+    """γD⁻¹ with the largest γ ≤ 1 that keeps it below K̃⁻¹ = L⁻ᵀL⁻¹, and a little less for rounding.
+
+    K̃⁻¹ ⪰ γD⁻¹ is the same as I ⪰ γ LᵀD⁻¹L.
+    """
+    top = float(np.linalg.eigvalsh((factor.L.T * inverse) @ factor.L)[-1])
+    return inverse / max(1.0, top * (1.0 + 8 * inverse.size * np.finfo(np.float64).eps))
 
 
-class _Surrogate:
-    """The smooth objective over x ≥ 0, D⁻¹ = x times that of FA; eigenvalues in units of λ_max(K̃⁻¹)."""
+class _Point(NamedTuple):
+    """The barrier at one place of the path."""
 
-    def __init__(self, P: Array, sums: Array, unit: float) -> None:
-        self.P, self.sums, self.unit, self.count = P, sums, unit, 0
+    above: Array  # (n, n): (tI − K̃⁻¹ + D⁻¹)⁻¹
+    below: Array  # (n, n): (K̃⁻¹ − D⁻¹)⁻¹
+    barrier: float  # without s t
 
-    def minimise(self, x: Array, epsilon: float) -> Array:
-        found = minimize(
-            self._value,
-            x,
-            (epsilon,),
-            method="L-BFGS-B",
-            jac=True,
-            bounds=[(0.0, None)] * x.size,
-            options={"maxiter": STEPS},
-        )
-        return np.asarray(found.x)
 
-    def _value(self, x: Array, epsilon: float) -> tuple[float, Array]:
-        """ε log Σ exp(λ_i/ε) − (ε/n) Σ log λ_i and its slope: the weights of the λ_i on the squared eigenvectors."""
-        self.count += 1
-        values, vectors = np.linalg.eigh((self.P - np.diag(self.sums * x)) / self.unit)
-        powers = np.exp((values - values[-1]) / epsilon)
-        edge, share = BEYOND * epsilon, epsilon / x.size
-        inside, over = np.maximum(values, edge), np.minimum(values / edge - 1.0, 0.0)
-        barrier = -np.log(inside) - over + over**2 / 2
-        value = values[-1] + epsilon * np.log(powers.sum()) + share * barrier.sum()
-        weights = powers / powers.sum() + share * (over / edge - 1.0 / inside)
-        return float(value), -np.square(vectors) @ weights * self.sums / self.unit
+class _Path:
+    """The central path over x and t, D⁻¹ = x times that of FA; eigenvalues in units of λ_max(K̃⁻¹)."""
+
+    def __init__(self, factor: Factor, sums: Array, positive: bool) -> None:
+        P = factor.inverse()
+        self.unit = float(np.linalg.eigvalsh(P)[-1])
+        self.P, self.L, self.sums = P / self.unit, factor.L * np.sqrt(self.unit), sums / self.unit
+        self.positive, self.steps = positive, 0
+
+    def largest(self, x: Array) -> float:
+        return float(np.linalg.eigvalsh(self.P - np.diag(self.sums * x))[-1])
+
+    def follow(self) -> tuple[Array, float]:
+        """x at the end of the path, and what any x leaves at least."""
+        n = self.sums.size
+        x, t, s = np.full(n, INSIDE), 1.0 + 1.0 / n, float(n)
+        best, least = (np.inf, x), 0.0
+        while self.steps < STEPS and s <= LONGEST * n:
+            x, t, found = self._centre(x, t, s)
+            best, least = min(best, (self.largest(x), x), key=lambda pair: pair[0]), max(least, found)
+            report("variance", self.steps / STEPS)
+            if best[0] - least <= CLOSE * min(best[0], 1.0 - best[0]):
+                break
+            s *= GROW[self.positive]
+        return best[1], least
+
+    def _centre(self, x: Array, t: float, s: float) -> tuple[Array, float, float]:
+        """Newton's method with a line search, from a point inside to the centre for this s; and `_least` there."""
+        point = self._at(x, t)
+        assert point is not None
+        while self.steps < STEPS:
+            self.steps += 1
+            slope, step = self._newton(point, x, s)
+            decrement = -float(slope @ step)
+            if not decrement > CENTRED:
+                return x, t, self._least(point, step, s)
+            ahead, length = None, 1.0
+            while ahead is None and length > 1e-12:
+                ahead = self._at(x + length * step[:-1], t + length * step[-1])
+                if ahead is not None:
+                    gained = point.barrier - ahead.barrier - s * length * step[-1]
+                    ahead = ahead if gained >= 0.1 * length * decrement else None
+                length *= 0.5
+            if ahead is None:  # rounding: as far as it goes
+                break
+            x, t, point = x + 2.0 * length * step[:-1], t + 2.0 * length * float(step[-1]), ahead
+        return x, t, 0.0
+
+    def _at(self, x: Array, t: float) -> _Point | None:
+        """None outside of the constraints."""
+        if self.positive and not x.min() > 0.0:
+            return None
+        inverse, eye = self.sums * x, np.eye(x.size)
+        try:
+            above = factorise(-self.P, t + inverse)
+            inner = factorise((-self.L.T * inverse) @ self.L, np.ones(x.size))  # Lᵀ(K̃⁻¹ − D⁻¹)L: far better conditioned
+        except ValueError:
+            return None
+        below = self.L @ cho_solve((inner.L, True), self.L.T)
+        logs = above.log_determinant() + inner.log_determinant() + (np.log(x).sum() if self.positive else 0.0)
+        return _Point(cho_solve((above.L, True), eye), below, -float(logs))
+
+    def _newton(self, point: _Point, x: Array, s: float) -> tuple[Array, Array]:  # (n+1,), (n+1,)
+        """The slope and Newton's step; the derivative of an inverse is its elementwise square."""
+        n, above, below = x.size, np.square(point.above), np.square(point.below)
+        H = np.empty((n + 1, n + 1))
+        H[:n, :n] = (above + below) * self.sums[:, None] * self.sums
+        H[n, :n] = H[:n, n] = above.sum(axis=1) * self.sums
+        H[n, n] = above.sum()
+        slope = np.append((point.below.diagonal() - point.above.diagonal()) * self.sums, s - np.trace(point.above))
+        if self.positive:
+            slope[:n] -= 1.0 / x
+            H[np.arange(n), np.arange(n)] += 1.0 / x**2
+        try:
+            return slope, -np.asarray(cho_solve(cho_factor(H), slope))
+        except LinAlgError:
+            return slope, np.zeros(n + 1)
+
+    def _least(self, point: _Point, step: Array, s: float) -> float:
+        """What any D⁻¹ leaves at least: tr (V − W)P for V, W ⪰ 0, tr V = 1 and diag V = diag W (≤ for D⁻¹ ≥ 0), as
+
+        λ_max(P − D⁻¹) ≥ tr V(P − D⁻¹) ≥ tr V(P − D⁻¹) − tr W(P − D⁻¹) = tr (V − W)P − tr (V − W)D⁻¹.
+
+        A⁻¹/s less its change by Newton's step has these traces and diagonals, and is ⪰ 0 for a decrement below 1.
+        """
+        inverse = self.sums * step[:-1]
+        V = point.above - (point.above * (inverse + step[-1])) @ point.above
+        W = point.below + (point.below * inverse) @ point.below
+        return float(np.einsum("ij,ij->", V - W, self.P)) / s

@@ -9,8 +9,9 @@ into the derivative with respect to the coordinates.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable
+from functools import reduce
+from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -185,14 +186,14 @@ class HIKSpace:
 
 
 class DenseSpace:
-    """The positive numbers with a fraction among the parameters of any other kernel, by their logarithms.
+    """The positive numbers among the parameters of any other kernel, counts excepted, by their logarithms.
 
     dK is a difference of two matrices: dense algebra on the rest costs far more.
     """
 
-    def __init__(self, kernel: Kernel, X: Any) -> None:
-        self._kernel, self._X = kernel, X
-        found = {k: np.asarray(v, float) for k, v in kernel.get_params().items() if _positive(v)}
+    def __init__(self, kernel: Kernel, X: Any, weight: Array | None = None) -> None:
+        self._kernel, self._X, self._weight = kernel, X, weight
+        found = {k: np.asarray(v, float) for k, v in kernel.get_params().items() if _learned(kernel, k, v)}
         self._shapes = {name: value.shape for name, value in found.items()}
         start = np.concatenate([np.zeros(0), *[np.log(v).ravel() for v in found.values()]])
         far = np.log(RANGE)
@@ -206,7 +207,7 @@ class DenseSpace:
             value = np.exp(theta[at : at + size]).reshape(shape)
             kernel.set_params(**{name: value if shape else float(value)})
             at += size
-        fitted: Kernel = kernel.fit(self._X)
+        fitted: Kernel = kernel.fit(self._X, self._weight)
         return fitted
 
     def operator(self, kernel: Kernel) -> Operator:
@@ -229,7 +230,19 @@ class DenseSpace:
         return 0.0, np.zeros_like(theta)
 
 
-def _positive(value: object) -> bool:
-    if is_number(value) and not isinstance(value, numbers.Integral):
-        return value > 0
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f" and bool((value > 0).all())
+def _learned(kernel: Kernel, name: str, value: object) -> bool:
+    """Whether a parameter is one or more positive numbers that may be any fraction.
+
+    A whole number is one too, RBF(2) as well as RBF(2.0), unless the parameter counts: its default is a whole number
+    (`pieces`) or None (`blocks`).
+    """
+    if not is_number(value) and not isinstance(value, list | tuple | np.ndarray):
+        return False
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iuf" or not numbers.size or not (numbers > 0).all():
+        return False
+    if numbers.dtype.kind == "f":
+        return True
+    *path, last = name.split("__")
+    default = signature(type(reduce(getattr, path, kernel))).parameters[last].default
+    return isinstance(default, float | str)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import erfcx, log_ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
+TAIL = -100.0  # where z + φ/Φ(z) loses twelve of its digits, and four terms of its series have them all
 
 
 def log_average(
@@ -23,10 +24,19 @@ def log_average(
     """
     width = np.sqrt(variance)
     z = y * mean / width
-    r = hazard(z)
-    return log_ndtr(z), y * r / width, r * np.maximum(z + r, 0.0) / width**2
+    r, bend, _ = hazard(z)
+    return log_ndtr(z), y * r / width, bend / width / width
 
 
-def hazard(z: Array) -> Array:
-    """φ(z) / Φ(z), for any z without overflow."""
-    return np.asarray(np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0)))
+def hazard(z: Array) -> tuple[Array, Array, Array]:
+    """r = φ(z)/Φ(z), q = r(z + r) and 1 − q, for any z without overflow and with all digits.
+
+    −q is the slope of r; both q and 1 − q lie between 0 and 1. Far on the wrong side z + r is a small difference of
+    large numbers; there q = 1 − z⁻² + 6z⁻⁴ − 50z⁻⁶ + … .
+    """
+    r = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
+    far = np.square(1.0 / np.minimum(z, TAIL))
+    near = np.where(z < TAIL, 0.0, r)
+    bend = near * np.maximum(z + near, 0.0)
+    straight = far * (1.0 - far * (6.0 - 50.0 * far))
+    return r, np.where(z < TAIL, 1.0 - straight, bend), np.where(z < TAIL, straight, 1.0 - bend)

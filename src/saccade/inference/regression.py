@@ -9,17 +9,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.errors import InvalidParameter
+from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
-from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
 from saccade.solvers.leading import Leading, leading
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
-LONELINESS_BINS = 25
-ENERGY_TOL = 1e-2  # a probe stops when no more than this share of what it tells seems to come
+MOST_KEPT = 8 * DIRECT_BELOW**2  # numbers in all factors of an intersection kernel that are kept for variances
+LANES = 4  # columns that a product takes at once
 
 
 @dataclass(frozen=True)
@@ -28,11 +29,12 @@ class Posterior:
 
     alpha: Array  # (n, m)
     inverse_diagonal: Array  # (n, 1) or (n, m): of (K + N)⁻¹; exact from a factor, else estimated
-    factors: tuple[Factor, ...]  # one, or one a column of N; empty after conjugate gradients
+    factors: tuple[Factor, ...]  # one, or one per column of N; empty after conjugate gradients or where too many
     iterations: int
     residual: Array  # (m,)
     converged: bool
     rank: int  # of the preconditioner, 0 for none
+    error: float = 0.0  # of 1 / inverse_diagonal: root of the mean square, relative; 0 where exact, NaN where unwanted
 
 
 def solve(
@@ -46,28 +48,32 @@ def solve(
     max_iter: int = 1000,
     rng: np.random.Generator,
     start: Array | None = None,  # (n, m): a first guess of α
+    leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
 ) -> Posterior:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
-    n, factors = K.shape[0], noise.shape[1]
-    small = n * n * factors <= 8 * DIRECT_BELOW**2 and n <= DIRECT_BELOW
-    direct = isinstance(K, Dense) or small if solver == "auto" else solver == "cholesky"
+    n = K.shape[0]
+    direct = isinstance(K, Dense) or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
     if direct and n > DIRECT_LIMIT:
         raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
     if direct:
         return _direct(K, noise, Y)
-    return _iterate(K, noise, Y, submatrix, tol, max_iter, rng, start)
+    return _iterate(K, noise, Y, submatrix, tol, max_iter, rng, start, leave_one_out)
 
 
 def _direct(K: Operator, noise: Array, Y: Array) -> Posterior:
-    dense = written_out(K)
-    factors = tuple(factorise(dense, column) for column in noise.T)
-    if len(factors) == 1:
-        alpha = factors[0].solve(Y)
-    else:
-        alpha = np.column_stack([f.solve(y) for f, y in zip(factors, Y.T, strict=True)])
+    dense, n, columns = written_out(K), K.shape[0], noise.shape[1]
+    keep = isinstance(K, Dense) or columns == 1 or n * n * columns <= MOST_KEPT
+    alpha, diagonal, factors = np.empty_like(Y), np.empty_like(noise), list[Factor]()
+    for j, column in enumerate(noise.T):
+        own = slice(None) if columns == 1 else slice(j, j + 1)
+        factor = factorise(dense, column)
+        alpha[:, own], diagonal[:, j] = factor.solve(Y[:, own]), factor.inverse_diagonal()
+        if j == noise.min(axis=0).argmin():  # the worst conditioned one
+            warn_if_ill_conditioned(factor, dense, column)
+        if keep:
+            factors.append(factor)
     residual = np.abs(Y - dense @ alpha - noise * alpha).max(axis=0, initial=0.0)
-    diagonal = np.column_stack([f.inverse_diagonal() for f in factors])
-    return Posterior(alpha, diagonal, factors, 0, residual, True, 0)
+    return Posterior(alpha, diagonal, tuple(factors), 0, residual, True, 0)
 
 
 def _iterate(
@@ -79,20 +85,21 @@ def _iterate(
     max_iter: int,
     rng: np.random.Generator,
     start: Array | None,
+    leave_one_out: bool,
 ) -> Posterior:
-    n, m = Y.shape
-    shared = 1.0 / (1.0 / noise).mean(axis=1, keepdims=True)  # where some columns know nothing, the others count
-    probes = 1 if m == 1 else 1 + (-m - 1) % 4  # as many as fill the lanes of the product
-    Z = rng.choice([-1.0, 1.0], (n, probes))
+    m = Y.shape[1]
+    shared = 1.0 / (1.0 / noise).mean(axis=1)  # where some columns know nothing, the others count
     alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
-    M = precondition(K, shared[:, 0], m, submatrix, rng) if alike else None
-    wide = noise if noise.shape[1] == 1 else np.hstack([noise, np.repeat(shared, probes, axis=1)])
+    M = precondition(K, shared, m, submatrix, rng) if alike else None
+    probes = Probes(K, noise, M, max_iter, rng)
+    beside = _beside(m) if noise.shape[1] == 1 and leave_one_out else 0
+    Z = probes.draw(beside)
     result = solve_cg(
         K,
-        wide,
+        noise,
         np.hstack([Y, Z]),
         tol=tol,
-        energy_tol=np.append(np.zeros(m), np.full(probes, ENERGY_TOL)),
+        energy_tol=np.append(np.zeros(m), np.full(beside, ENERGY_TOL)),
         max_iter=max_iter,
         precondition=M,
         x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
@@ -100,10 +107,19 @@ def _iterate(
     converged = bool((result.residual[:m] <= tol).all())
     if not converged:
         _warn(result, m, tol, max_iter)
-    estimate = (Z * result.x[:, m:]).mean(axis=1)
-    left, rank = (M.left, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
-    diagonal = _inverse_diagonal(estimate, shared[:, 0], noise, K.diag(), left)
-    return Posterior(result.x[:, :m], diagonal, (), result.iterations, result.residual[:m], converged, rank)
+    low_rank, rank = (M, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
+    diagonal, error = np.full_like(noise, np.nan), np.nan
+    if leave_one_out:
+        if beside:
+            probes.take(Z, result.x[:, m:])
+        diagonal, error = probes.settle(low_rank, result.iterations)
+    alpha, residual = result.x[:, :m], result.residual[:m]
+    return Posterior(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
+
+
+def _beside(m: int) -> int:
+    """Probes to solve beside m targets: at least two, and as many as fill the lanes of the product."""
+    return 2 + (-m - 2) % LANES
 
 
 def precondition(
@@ -129,27 +145,6 @@ def precondition(
     if rank:
         return build(K, noise, order[:rank])
     return leading(K, noise) if noise.max() <= UNEVEN * noise.min() else None
-
-
-def _inverse_diagonal(
-    estimate: Array,  # (n,): unbiased and noisy, z ⊙ (K + N)⁻¹z
-    shared: Array,  # (n,): the noise of the probes
-    noise: Array,  # (n, 1) or (n, m)
-    prior: Array,  # (n,): the diagonal of K
-    left: Array | None,  # (n,): what a low rank leaves of it, large where the other examples tell little
-) -> Array:  # like noise
-    """The diagonal d of (K + N)⁻¹: the estimate averaged over examples that are about equally lonely.
-
-    N_i d_i is one minus the leverage of example i. 1/d_i − N_i is the latent variance with example i left out; it
-    depends on N only through the other examples, so it serves every column of N.
-    """
-    order = np.argsort((prior if left is None else left) / shared, kind="stable")
-    kept = np.empty_like(estimate)
-    for some in np.array_split(order, max(1, min(LONELINESS_BINS, order.size // 200))):
-        kept[some] = (shared * estimate)[some].mean()
-    kept = np.clip(kept, shared / (shared + prior), 1.0)  # no example left out can be lonelier than with none at all
-    left_out = (1.0 / kept - 1.0) * shared
-    return np.asarray(1.0 / (left_out[:, None] + noise))
 
 
 def _warn(result: CGResult, m: int, tol: float, max_iter: int) -> None:

@@ -28,7 +28,7 @@ class Evaluation:
 
     parameters: dict[str, Any]
     value: float  # to be made small: nats an example, the prior's penalty included
-    error: float  # standard error of the value, 0 where nothing is random or where it is not known (leave-one-out)
+    error: float  # standard error of the value, 0 where nothing is random
     seconds: float  # since tuning began
     examples: int
 

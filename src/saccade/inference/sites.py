@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.errors import InvalidInput
 from saccade.inference.regression import Posterior
 
 Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("regression", "laplace", "ep")
-FLATTEST = 1e8  # noise of a site, in units of the prior variance, beyond which it says nothing
+FLATTEST = 1e8  # noise of a site, in units of the prior variance and σ², beyond which it says nothing
 Solve = Callable[[Array, Array, Array | None], Posterior]  # noise (n, m), targets (n, m), first guess of α
 
 
@@ -33,9 +34,17 @@ class Sites:
 
 def flattest(
     prior: Array,  # (n,): the diagonal of K
+    noise: Array,  # (n, 1) or (n, m): σ²
 ) -> float:
     """The largest noise of a site: its factor of the likelihood is flat already."""
-    return FLATTEST * max(float(prior.max(initial=0.0)), 1.0)
+    largest = float(prior.max(initial=0.0))
+    most = FLATTEST * (largest + float(noise.max(initial=0.0)))
+    if not np.isfinite(most):
+        raise InvalidInput(
+            f"The largest k(x, x) is {largest:.3g}, too large for float64 beside its noise. Scale the features to "
+            "values near 1 (sklearn.preprocessing.MaxAbsScaler), or scale the kernel."
+        )
+    return most
 
 
 def log_gaussian(

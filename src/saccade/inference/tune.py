@@ -116,7 +116,7 @@ def _run(search: Search, task: Task, options: Tune) -> None:
     if options.method == "gradient":
         if options.prior is not None:
             apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
-            has_prior = objective.space.penalty(apart[:-1])[0] > objective.space.penalty(theta[:-1])[0]
+            has_prior = objective.space.penalty(apart[:-1])[0] != objective.space.penalty(theta[:-1])[0]
             auto = options.prior == "auto"
             search.strength = (_choose_strength(task, options) if auto else float(options.prior)) if has_prior else 0.0
             search.record.prior = search.strength
@@ -139,7 +139,8 @@ def _free(objective: Objective, task: Task, options: Tune) -> Array:
     kept = set(options.fixed)
     if options.method == "grid" or (options.objective == "loo" and not task.loss_has_scale):
         kept.add("scale")
-    free = ~np.isin(names, list(kept))
+    _, lower, upper, _ = objective.table.T
+    free = ~np.isin(names, list(kept)) & (lower < upper)
     most = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}[options.method]
     if free.sum() > most:
         raise InvalidParameter(

@@ -39,6 +39,7 @@ def explainer(
     trained: Trained,
     rank: int,
     rng: np.random.Generator,
+    held_out: Array | None = None,
 ) -> Explains:
     """The method, made ready for any number of examples."""
     K, noise = trained.K, trained.noise
@@ -46,4 +47,4 @@ def explainer(
         return rough(K, noise)
     if method == "fine":
         return fine(K, noise, low_rank(K, noise, rank, rng), rng)
-    return approximate(method, trained, rank=rank, rng=rng)
+    return approximate(method, trained, rank=rank, held_out=held_out, rng=rng)

@@ -21,6 +21,7 @@ __all__ = ["Array", "Kernel", "Matrix"]
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
 
+ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off
 MIRROR_ROWS = 512  # rows mirrored at a time: a block of 2 MiB stays in the cache
 
 
@@ -37,8 +38,12 @@ class Kernel(BaseEstimator, abc.ABC):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """A kernel with every data-dependent part settled on X; self is never changed."""
+        """A kernel with every data-dependent part settled on X; self is never changed.
+
+        `weight` says how many copies of itself each row stands for, a fraction perhaps; None means one.
+        """
         return self
 
     @abc.abstractmethod
@@ -58,6 +63,22 @@ class Kernel(BaseEstimator, abc.ABC):
         X: Matrix,  # (n, d)
     ) -> Array:
         """k(x_i, x_i) for every row, (n,), without forming the matrix."""
+
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """k(x, x) + k(z, z) − 2k(x, z), the squared distances in feature space (n, m), and how far rounding may be off.
+
+        The terms cancel where examples are near each other and far from the origin. A kernel that knows better says so.
+        """
+        own = self.diag(X)
+        other = own if Z is None else self.diag(Z)
+        distance = -2.0 * self(X, Z)
+        distance += own[:, None]
+        distance += other[None, :]
+        return distance, ROUNDING * float(max(own.max(initial=0.0), other.max(initial=0.0)))
 
     def __add__(self, other: object) -> Sum:
         """k + k', again a kernel."""
@@ -87,13 +108,21 @@ def decay(
 ) -> Array:
     """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
     if distance.size and np.isnan(distance.min()):  # min carries NaN without a mask
-        raise InvalidInput(
-            "A distance between rows must be finite, got nan. The values overflow float64: divide "
-            "the data by its largest value and adapt the scale of the kernel."
-        )
+        check_distances(distance)
     np.maximum(distance, 0.0, out=distance)
-    distance *= -rate
+    with np.errstate(over="ignore"):  # farther than float64 can say: exp(−inf) = 0
+        distance *= -rate
     return np.exp(distance, out=distance)
+
+
+def check_distances(values: Array) -> Array:
+    """The same values, or an error where one is not finite."""
+    if not np.isfinite(values).all():
+        raise InvalidInput(
+            "A distance between rows must be finite, got nan or inf. The values overflow float64: divide the data by "
+            "its largest value and adapt the scale of the kernel."
+        )
+    return values
 
 
 def symmetric(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
+from .._core.checks import check_range
 from ..operators.codes import encode, split_signs
 from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
@@ -41,6 +42,7 @@ class Centred(Kernel):
     """
 
     _mean: PiecewiseTables | Matrix | None = None
+    _share: Array  # (n,) of each training example in the mean
     _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
 
     def __init__(self, base: Kernel) -> None:
@@ -49,16 +51,17 @@ class Centred(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the fitted base, centred on X."""
-        fitted = Centred(check_kernel("base", self.base).fit(X))
-        n = X.shape[0]
+        fitted = Centred(check_kernel("base", self.base).fit(X, weight))
+        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
         if isinstance(fitted.base, HIK):
             K = intersection(encode(split_signs(X)), fitted.base.levels)
-            fitted._mean = K.tables(np.full((n, 1), 1.0 / n))
+            fitted._mean = K.tables(share[:, None])
         else:
-            fitted._mean = X.copy()
-        fitted._mean_norm2 = float(fitted._to_mean(X).mean())
+            fitted._mean, fitted._share = X.copy(), share
+        fitted._mean_norm2 = float(fitted._to_mean(X) @ share)
         return fitted
 
     def __call__(
@@ -74,7 +77,7 @@ class Centred(Kernel):
         K -= left[:, None]
         K -= right[None, :]
         K += kernel._mean_norm2
-        return symmetric(K, kernel._own(X, left)) if Z is None else K
+        return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
     def diag(
         self,
@@ -84,9 +87,16 @@ class Centred(Kernel):
         kernel = self._settled(X)
         return kernel._own(X, kernel._to_mean(X))
 
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """Those of the base: another origin changes no distance."""
+        return self._settled(X).base.squared_distances(X, Z)
+
     def _own(self, X: Matrix, to_mean: Array) -> Array:
-        own: Array = np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0)
-        return own
+        return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
     def _to_mean(
         self,
@@ -97,7 +107,7 @@ class Centred(Kernel):
             return self._mean.walk(self.base.features(X))[:, 0]
         assert self._mean is not None
         batches = gen_batches(X.shape[0], max(1, AT_ONCE // self._mean.shape[0]))
-        return np.concatenate([self.base(X[rows], self._mean).mean(axis=1) for rows in batches])
+        return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in batches])
 
     def _settled(self, X: Matrix) -> Centred:
         return self if self._mean is not None else self.fit(X)

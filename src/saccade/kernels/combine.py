@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._core.checks import check_positive
+import numpy as np
+
+from .._core.checks import check_positive, check_range
 from .base import Array, Kernel, Matrix, check_kernel
 
 __all__ = ["Scaled", "Sum"]
@@ -29,10 +31,11 @@ class Sum(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The sum of the two fitted kernels."""
         left, right = self._check()
-        return Sum(left.fit(X), right.fit(X))
+        return Sum(left.fit(X, weight), right.fit(X, weight))
 
     def __call__(
         self,
@@ -41,8 +44,7 @@ class Sum(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         left, right = self._check()
-        total: Array = left(X, Z) + right(X, Z)
-        return total
+        return check_range(left(X, Z) + right(X, Z))
 
     def diag(
         self,
@@ -50,8 +52,16 @@ class Sum(Kernel):
     ) -> Array:
         """The sum of the two diagonals, (n,)."""
         left, right = self._check()
-        total: Array = left.diag(X) + right.diag(X)
-        return total
+        return check_range(left.diag(X) + right.diag(X))
+
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """The sums of those of the two."""
+        (left, off), (right, also) = (kernel.squared_distances(X, Z) for kernel in self._check())
+        return left + right, off + also
 
     def _check(self) -> tuple[Kernel, Kernel]:
         return check_kernel("left", self.left), check_kernel("right", self.right)
@@ -75,10 +85,11 @@ class Scaled(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same multiple of the fitted base."""
         base, factor = self._check()
-        return Scaled(base.fit(X), factor=factor)
+        return Scaled(base.fit(X, weight), factor=factor)
 
     def __call__(
         self,
@@ -87,7 +98,8 @@ class Scaled(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         base, factor = self._check()
-        return factor * base(X, Z)
+        with np.errstate(over="ignore"):
+            return check_range(factor * base(X, Z))
 
     def diag(
         self,
@@ -95,7 +107,18 @@ class Scaled(Kernel):
     ) -> Array:
         """The diagonal of the base, multiplied, (n,)."""
         base, factor = self._check()
-        return factor * base.diag(X)
+        with np.errstate(over="ignore"):
+            return check_range(factor * base.diag(X))
+
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """Those of the base, multiplied."""
+        base, factor = self._check()
+        distance, off = base.squared_distances(X, Z)
+        return factor * distance, factor * off
 
     def _check(self) -> tuple[Kernel, float]:
         remedy = "A kernel times a number of zero or less is no kernel; leave it out instead."

@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._core.checks import canonical, check_positive
+from .._core.checks import canonical, check_positive, check_range
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix, decay, symmetric
 
@@ -36,16 +36,29 @@ class Linear(Kernel):
         """The dense block (n, m)."""
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
-        K: Array = safe_sparse_dot(A, B.T, dense_output=True)
-        return symmetric(K, self.diag(X)) if Z is None else K
+        with np.errstate(over="ignore", invalid="ignore"):
+            K: Array = safe_sparse_dot(A, B.T, dense_output=True)
+        return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
     def diag(
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
         """‖x‖², for every row."""
-        norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
-        return norms
+        with np.errstate(over="ignore"):
+            norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
+        return check_range(norms)
+
+    def squared_distances(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> tuple[Array, float]:
+        """‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up."""
+        if sp.issparse(X) or sp.issparse(Z):
+            return super().squared_distances(X, Z)
+        centre = (X if Z is None else Z).mean(axis=0)
+        return super().squared_distances(X - centre, None if Z is None else Z - centre)
 
 
 class Chi2(Kernel):
@@ -72,6 +85,7 @@ class Chi2(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameter and the data are known to be good."""
         self._check()

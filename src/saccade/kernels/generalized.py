@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+from scipy.linalg import LinAlgWarning
 
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
 
 __all__ = ["GeneralizedRBF"]
 
+BLURRED = 1e-3  # by which rounding may change a kernel value of 1 without a warning; it mostly changes far less
 SOME = 2048  # examples that the mean distance is taken over
 
 
@@ -47,10 +51,11 @@ class GeneralizedRBF(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the fitted base, with a number for β."""
-        base = check_kernel("base", self.base).fit(X)
-        return GeneralizedRBF(base, beta=typical_beta(base, X) if self.beta == "auto" else self._check()[1])
+        base = check_kernel("base", self.base).fit(X, weight)
+        return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
     def __call__(
         self,
@@ -61,11 +66,9 @@ class GeneralizedRBF(Kernel):
         if self.beta == "auto":
             return self.fit(X)(X, Z)
         base, beta = self._check()
-        kappa_x = base.diag(X)
-        kappa_z = kappa_x if Z is None else base.diag(Z)
-        distance = -2.0 * base(X, Z)
-        distance += kappa_x[:, None]
-        distance += kappa_z[None, :]
+        distance, off = base.squared_distances(X, Z)
+        if beta * off > BLURRED:
+            _warn_of_rounding(base, beta * off)
         K = decay(distance, beta)
         return symmetric(K, 1.0) if Z is None else K
 
@@ -84,12 +87,35 @@ class GeneralizedRBF(Kernel):
 def typical_beta(
     base: Kernel,
     X: Matrix,  # (n, d)
+    weight: Array | None = None,  # (n,): copies of each row
 ) -> float:
     """½ over the mean squared distance of two different examples in the feature space of the base; 1 if all are equal.
 
-    The mean distance is that of at most `SOME` examples, spread evenly over X.
+    Two copies of a row are different examples. The mean distance is that of at most `SOME` examples, spread evenly.
     """
-    some = X[np.unique(np.linspace(0, X.shape[0] - 1, min(X.shape[0], SOME)).astype(int))]
-    kappa, n = base(some), some.shape[0]
-    distance = 2.0 * (n * float(np.trace(kappa)) - float(kappa.sum())) / max(n * (n - 1), 1)
-    return 0.5 / distance if distance > 1e-12 * float(np.trace(kappa)) / n else 1.0
+    rows, w = _some(np.ones(X.shape[0]) if weight is None else weight)
+    (between, off), n = base.squared_distances(X[rows]), float(w.sum())
+    distance = float(w @ np.maximum(between, 0.0) @ w) / n**2 * (n / (n - 1.0) if n > 2.0 else 2.0)
+    return 0.5 / distance if distance > 2.0 * off else 1.0
+
+
+def _warn_of_rounding(base: Kernel, off: float) -> None:
+    warnings.warn(
+        f"Distances by {base!r} are differences of much larger numbers: rounding changes kernel values by up to "
+        f"{min(off, 1.0):.1g}. Subtract the mean of each column from the data, or divide the data and adapt `beta`.",
+        LinAlgWarning,
+        stacklevel=3,
+    )
+
+
+def _some(
+    weight: Array,  # (n,)
+) -> tuple[Array, Array]:  # (b,), (b,)
+    """All row numbers and their weights; where there are more than `SOME` copies, those at even places among them."""
+    total = float(weight.sum())
+    if max(total, weight.size) <= SOME:
+        return np.arange(weight.size), weight
+    places = np.linspace(0.0, max(total - 1.0, (1.0 - 1.0 / SOME) * total), SOME)
+    rows = np.searchsorted(np.cumsum(weight), places, side="right")
+    found, counts = np.unique(np.minimum(rows, weight.size - 1), return_counts=True)
+    return found, counts.astype(np.float64)

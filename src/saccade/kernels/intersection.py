@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._core.checks import canonical, check_positive
+from .._core.checks import LARGEST, canonical, check_positive, check_range
 from .._core.errors import InvalidInput, InvalidParameter
 from ..operators.block import intersections
 from ..operators.codes import Codes, level_dims, split_signs
@@ -42,11 +42,11 @@ class HIK(Kernel):
         self.transform = transform
         self.scale = scale
 
-    def fit(self, X: Matrix) -> HIK:
+    def fit(self, X: Matrix, weight: Array | None = None) -> HIK:
         """The same kernel with `scale` a number."""
         self.check_width(X.shape[1])
         plain = HIK(self.transform, scale=1.0)
-        return self._scaled(lambda: float(plain.diag(X).mean()))
+        return self._scaled(lambda: float(np.average(plain._sums(X), weights=weight)))
 
     def fit_codes(
         self,
@@ -61,8 +61,8 @@ class HIK(Kernel):
         if self.scale != "auto":
             self.check_scale()
             return self
-        mean = mean_similarity()
         with np.errstate(over="ignore"):
+            mean = mean_similarity()
             factor = float(1.0 / np.float64(mean)) if mean > 0 else 1.0
         if not 0.0 < factor < np.inf:
             raise InvalidInput(
@@ -106,7 +106,8 @@ class HIK(Kernel):
         places = self.places(dims)
         for transform in self.transforms():
             y = transform(y, places)
-        return np.asarray(y * float(self.scale), np.float64) if self.scale != 1.0 else y
+        with np.errstate(over="ignore"):  # `features` complains
+            return np.asarray(y * float(self.scale), np.float64) if self.scale != 1.0 else y
 
     def places(self, dims: Array) -> Array:
         """The dimensions that transforms tell apart; negative parts share their dimension's."""
@@ -122,16 +123,30 @@ class HIK(Kernel):
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
+        found = self._features(X)
+        with np.errstate(over="ignore"):
+            if not found.data.sum() <= LARGEST:  # else none of the rows is beyond
+                check_range(np.asarray(found.sum(axis=1)))
+        return found
+
+    def _features(self, X: Matrix) -> sp.csr_matrix:
+        """The same without a check of their range."""
         if 2 * self._width() != X.shape[1]:  # decoded examples are rows of both parts
             self.check_width(X.shape[1])
-        S = split_signs(canonical(compressed(X)))
+        S = split_signs(compressed(canonical(X)))
         data = self._apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)
 
     def diag(self, X: Matrix) -> Array:
-        kernel = self._settled(X)
+        X = canonical(X)
+        return check_range(self._settled(X)._sums(X))
+
+    def _sums(self, X: Matrix) -> Array:
+        """k(x, x) for every row, or inf."""
+        X = canonical(X)
         batches = gen_batches(X.shape[0], BLOCK_ROWS)  # features are float64 copies: a block at a time
-        return np.concatenate([np.asarray(kernel.features(X[rows]).sum(axis=1)).ravel() for rows in batches])
+        with np.errstate(over="ignore"):
+            return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in batches])
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
         kernel = self._settled(X)

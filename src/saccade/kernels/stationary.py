@@ -6,9 +6,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from .._core.checks import canonical, check_positive
+from .._core.checks import canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
-from .base import Array, Kernel, Matrix, decay, symmetric
+from .base import Array, Kernel, Matrix, check_distances, decay, symmetric
 
 __all__ = ["RBF", "Laplacian"]
 
@@ -42,6 +42,7 @@ class RBF(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameters are known to fit the data."""
         self._check(X)
@@ -58,10 +59,12 @@ class RBF(Kernel):
         # ‖a−b‖² = ‖a‖² + ‖b‖² − 2aᵀb cancels far from the origin; moving there changes no
         # distance. A sparse matrix would fill up, so it stays where it is.
         dense = not sp.issparse(X) and not sp.issparse(B)
-        centre = B.mean(axis=0) if dense else None
+        with np.errstate(over="ignore"):
+            centre = B.mean(axis=0) if dense else None
         A = _scaled(X, centre, length_scale)
         B = None if Z is None else _scaled(Z, centre, length_scale)
-        distance: Array = euclidean_distances(A, B, squared=True)
+        with np.errstate(over="ignore", invalid="ignore"):  # `decay` complains
+            distance: Array = euclidean_distances(A, B, squared=True)
         K = decay(distance, 0.5)
         K *= amplitude
         return symmetric(K, amplitude) if Z is None else K
@@ -77,6 +80,7 @@ class RBF(Kernel):
         """The length scales, (1,) or (d,), and the amplitude."""
         remedy = "It is the prior variance k(x, x); its default is 1.0."
         amplitude = check_positive("amplitude", self.amplitude, remedy)
+        check_range(np.array([amplitude]))
         remedy = "A typical distance between two examples is a good start."
         if np.ndim(self.length_scale) == 0:
             return np.array([check_positive("length_scale", self.length_scale, remedy)]), amplitude
@@ -97,9 +101,13 @@ def _scaled(
     scales: Array,  # (1,) or (d,)
 ) -> Matrix:
     """(X − centre) / scales, sparse if X is."""
-    if not sp.issparse(X):
-        return (X if centre is None else X - centre) / scales
-    return canonical(X) @ sp.diags_array(1.0 / np.broadcast_to(scales, X.shape[1]), format="csr")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sp.issparse(X):
+            return check_distances((X if centre is None else X - centre) / scales)
+        scaled = canonical(X).astype(np.float64)  # a copy
+        scaled.data /= np.broadcast_to(scales, X.shape[1])[scaled.indices]
+    check_distances(scaled.data)
+    return scaled
 
 
 class Laplacian(Kernel):
@@ -126,6 +134,7 @@ class Laplacian(Kernel):
     def fit(
         self,
         X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """Self, once the parameter is known to be good."""
         self._check()

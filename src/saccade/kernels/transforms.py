@@ -157,8 +157,9 @@ class Exponential(Transform):
 class Weights(Transform):
     """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts, or each block of dimensions.
 
-    `w` None means ones, which `tune` may change. `blocks` are the sizes of consecutive blocks of dimensions that share
-    a weight each: Weights(blocks=[1000, 1280]) combines a kernel on words with one on deep features.
+    `w` None means ones, which `tune` may change; a weight of 0 stays 0. `blocks` are the sizes of consecutive blocks
+    of dimensions that share a weight each: Weights(blocks=[1000, 1280]) combines a kernel on words with one on deep
+    features.
 
     >>> Weights([1.0, 3.0])(np.array([2.0, 2.0]), np.array([0, 1]))
     array([2., 6.])
@@ -194,13 +195,12 @@ class Weights(Transform):
         return Weights(np.ones(width if self.blocks is None else len(self.blocks)), blocks=self.blocks)
 
     def coordinates(self, x: Array) -> Array:
-        w = np.clip(self._checked(), SHRINK, GROW)
-        return np.column_stack(
-            [np.log(w), np.full(w.size, np.log(SHRINK)), np.full(w.size, np.log(GROW)), np.ones(w.size)]
-        )
+        w = self._checked()
+        start, row = np.log(np.clip(w, SHRINK, GROW)), [np.log(SHRINK), np.log(GROW), 1.0]
+        return np.column_stack([np.where(w > 0, start, 0.0), np.where(w[:, None] > 0, row, [0.0, 0.0, 1.0])])
 
     def moved(self, theta: Array) -> Weights:
-        return Weights(np.exp(theta), blocks=self.blocks)
+        return Weights(np.where(self._checked() > 0, np.exp(theta), 0.0), blocks=self.blocks)
 
     def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
         w, block = self._checked(), self._block(dims)
@@ -208,8 +208,9 @@ class Weights(Transform):
         return np.bincount(block, slope * x, w.size), slope
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        """Log weights are normal around their mean with variance 1."""
-        apart = theta - theta.mean()
+        """Log weights are normal around their mean with variance 1; a weight of 0 has no logarithm and no part."""
+        some = np.ones(theta.size, bool) if self.w is None else self._checked() > 0
+        apart = np.where(some, theta - theta[some].mean(), 0.0)
         return 0.5 * float(apart @ apart), apart
 
     def _block(self, dims: Array) -> Array:

@@ -87,6 +87,7 @@ def encode(
     X: Any,  # (n, D) non-negative, dense or CSR without duplicate entries
     levels: int | None = None,
     binning: str = "quantile",
+    weight: Array | None = None,  # (n,): how many copies of itself each row stands for, where levels are quantiles
 ) -> Codes:
     """Codes of X: exact when `levels` is None, else at most `levels` levels a dimension ("quantile" or "width")."""
     if levels is None:
@@ -95,7 +96,7 @@ def encode(
         if tables is None:
             return _sorted(_columns(X) if columns is None else columns)
     else:
-        tables = _chosen_levels(X, levels, binning)
+        tables = _chosen_levels(X, levels, binning, weight)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
     return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]))
 
@@ -156,23 +157,34 @@ def _distinct_levels(
     return tables
 
 
-def _chosen_levels(X: Any, levels: int, binning: str) -> list[Array]:
+def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None) -> list[Array]:
     """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the top."""
     n, top = X.shape[0], column_max(X)
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
-    rows = X if n <= SAMPLE_ROWS else X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)]
-    sorted_ = _sorted(_columns(rows))
+    some = np.arange(n) if n <= SAMPLE_ROWS else np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)
+    sorted_ = _sorted(_columns(X if n <= SAMPLE_ROWS else X[some]))
     tables: list[Array] = []
     for d, (first, last) in enumerate(pairwise(sorted_.starts)):
         entries = sorted_.values[first:last]
+        copies = np.ones(entries.size) if weight is None else weight[some[sorted_.rows[first:last]]]
         if top[d] > entries.max(initial=0.0):
-            entries = np.append(entries, top[d])  # the sample missed the top
+            entries, copies = np.append(entries, top[d]), np.append(copies, 1.0)  # the sample missed the top
         known = entries[np.diff(entries, prepend=0.0) > 0]
         if known.size > levels:
-            known = entries[np.linspace(entries.size - 1, 0, levels).astype(np.int64)]
+            known = entries[_even_places(copies, levels)]
         tables.append(np.unique(np.append(0.0, known)))
     return tables
+
+
+def _even_places(
+    copies: Array,  # (k,): how often each entry counts
+    count: int,
+) -> Array:  # (count,)
+    """Which entries stand at even places from the last to the first, were each there as often as it counts."""
+    ends = np.cumsum(copies)
+    places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)
+    return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), copies.size - 1))
 
 
 def column_max(X: Any) -> Array:  # (D,) float64
@@ -300,7 +312,13 @@ def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, A
     return value[keep], row[keep], column[keep]
 
 
-def append(codes: Codes, X: Any, levels: int | None = None, binning: str = "quantile") -> Codes:
+def append(
+    codes: Codes,
+    X: Any,
+    levels: int | None = None,
+    binning: str = "quantile",
+    weight: Array | None = None,  # (n,): of the old rows and those of X
+) -> Codes:
     """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value.
 
     With chosen levels, a value above the last level counts as the last, and one in a dimension without levels as zero.
@@ -308,7 +326,7 @@ def append(codes: Codes, X: Any, levels: int | None = None, binning: str = "quan
     D = max(codes.shape[1], X.shape[1])
     X = _widened(sp.csr_matrix(X), D)
     if levels is None or codes.shape[1] < D:  # new values, or the first negative parts, need new levels
-        return encode(sp.vstack([_widened(decode(codes), D), X], format="csr"), levels, binning)
+        return encode(sp.vstack([_widened(decode(codes), D), X], format="csr"), levels, binning, weight)
     if not isinstance(codes, CodeBlocks):
         raise InvalidParameter("`levels` must stay None when rows are added to exact codes. Call fit instead.")
     last, block_rows = max(codes.bases.size - 2, 0), _block_rows(codes.shape[0] + X.shape[0])

@@ -1,13 +1,14 @@
 """The compiled loops that make codes out of data; like those of loops.py, with a slow twin each in reference.py."""
 
 import numpy as np
-from numba import njit
 
-U = np.uint64  # innermost loops count in unsigned numbers: see loops.py
+from saccade._core.compiled import Unsigned, compiled
+
+U = Unsigned  # innermost loops count in unsigned numbers: see loops.py
 ONE, FOUR, NINE = U(1), U(4), U(9)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _code(x, borders, o, end):
     """The number of borders below x among borders[o:end], which ascend."""
     low, count = o, end - o
@@ -20,7 +21,7 @@ def _code(x, borders, o, end):
     return low - o
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def encode_sparse(indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes):
     """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
 
@@ -42,7 +43,7 @@ def encode_sparse(indptr, indices, data, bases, borders, border_starts, first, l
                     fill[d] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def count_sparse(indptr, indices, data, bases, dims, first, last, counts):
     """counts[block, d] = non-zeros of dimension d among the rows of the block."""
     for block in range(first, last):
@@ -51,7 +52,7 @@ def count_sparse(indptr, indices, data, bases, dims, first, last, counts):
                 counts[block * dims + indices[k]] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def encode_dense(X, borders, border_starts, first, last, start, codes):
     """One block of dense rows as code columns, dimensions first..last; zero is code 0."""
     for d in range(first, last):
@@ -61,7 +62,7 @@ def encode_dense(X, borders, border_starts, first, last, start, codes):
             codes[at + i] = _code(x, borders, border_starts[d], border_starts[d + 1]) if x > 0 else 0
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def to_rows(X, indptr, first, last, indices, data):
     """Dense rows first..last as CSR, where indptr is known. A zero is overwritten by what follows it."""
     for i in range(first, last):
@@ -73,7 +74,7 @@ def to_rows(X, indptr, first, last, indices, data):
             d += ONE
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def to_columns(indptr, indices, data, bases, first, last, fill, rows, values):
     """The non-zeros of CSR row blocks first..last by dimension; fill[block, d] is where those of a block begin."""
     for block in range(first, last):
@@ -87,7 +88,7 @@ def to_columns(indptr, indices, data, bases, first, last, fill, rows, values):
                     tails[U(dims[k])] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sort_columns(starts, first, last, bits, rows):
     """Sort the entries of dimensions first..last, positive floats seen as integers (ordered alike); `rows` move along.
 
@@ -136,7 +137,7 @@ def sort_columns(starts, first, last, bits, rows):
             gap //= U(3)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _insert(keys, rows, gap):
     """Every gap-th key in order, by insertion."""
     for k in range(gap, U(keys.size)):
@@ -147,14 +148,14 @@ def _insert(keys, rows, gap):
         keys[at], rows[at] = x, row
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def column_max(indices, data, first, last, out):
     """out_d = max(out_d, values of dimension d) over the entries first..last of a CSR matrix."""
     for k in range(first, last):
         out[indices[k]] = max(out[indices[k]], data[k])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def distinct(bits, limit):
     """The distinct positive numbers of a column, unsorted; an empty array when there are more than `limit`.
 

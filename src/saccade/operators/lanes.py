@@ -15,6 +15,14 @@ from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from saccade._core.compiled import PLAIN
+from saccade.operators import plain_lanes
+
+
+def vector(definition):
+    """A Numba intrinsic, or its plain twin where nothing is compiled and no intrinsic could be called."""
+    return getattr(plain_lanes, definition.__name__) if PLAIN else intrinsic(definition)
+
 
 def _rows(context, builder, array_type, array, width):
     """Number of the row -> pointer to it, as a vector; and the bytes it is aligned to."""
@@ -41,7 +49,7 @@ def _check(*arrays):
             raise TypingError("lanes need C-contiguous 2-D arrays of one dtype")
 
 
-@intrinsic
+@vector
 def fma_row(typingctx, dst, i, a, j, s, b, k, lanes):
     """dst[i, :] = a[j, :] + s * b[k, :] for C-contiguous (rows, lanes) arrays of one dtype."""
     _check(dst, a, b)
@@ -59,7 +67,7 @@ def fma_row(typingctx, dst, i, a, j, s, b, k, lanes):
     return signature, codegen
 
 
-@intrinsic
+@vector
 def add_between(typingctx, dst, i, T, b, w, lanes):
     """dst[i, :] += (1 - w) * T[b, :] + w * T[b + 1, :]: the row is loaded and stored once, not twice."""
     _check(dst, T)
@@ -80,7 +88,7 @@ def add_between(typingctx, dst, i, T, b, w, lanes):
     return signature, codegen
 
 
-@intrinsic
+@vector
 def add_up(typingctx, C, V, rows, lanes):
     """C[p, :] = the sum of V[rows[q], :] over q >= p, for every p below rows.size."""
     _check(C, V)
@@ -104,7 +112,7 @@ def add_up(typingctx, C, V, rows, lanes):
     return signature, codegen
 
 
-@intrinsic
+@vector
 def step_down(typingctx, out, rows, steps, C, lanes):
     """out[rows[p], :] += the sum of steps[q] * C[q, :] over q <= p, for every p below rows.size."""
     _check(out, C)
@@ -131,7 +139,7 @@ def step_down(typingctx, out, rows, steps, C, lanes):
     return signature, codegen
 
 
-@intrinsic
+@vector
 def sum_minima(typingctx, dst, panel, base, dims, values, lanes):
     """dst[0, :] = the sum over k of min(values[k], panel[dims[k] - base, :])."""
     _check(dst, panel)

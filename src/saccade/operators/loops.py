@@ -8,16 +8,16 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 """
 
 import numpy as np
-from numba import njit
 
+from saccade._core.compiled import Unsigned, compiled
 from saccade.operators.lanes import add_between, add_up, fma_row, step_down, sum_minima
 
-U, SIGNED = np.uint64, np.int64
+U, SIGNED = Unsigned, np.int64
 ONE, TWO, THREE, FOUR = U(1), U(2), U(3), U(4)
 TOGETHER = 64  # values that search their places in step
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sorted_product_one(starts, rows, steps, first, last, v, out, A, B):
     """out += K v over dimensions first..last, entries sorted by value in each; A, B are scratch of a column's length.
 
@@ -58,7 +58,7 @@ def sorted_product_one(starts, rows, steps, first, last, v, out, A, B):
             out[rows_b[p]] += t
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
     """out += K V as in `sorted_product_one`, for several columns of V; C is scratch of a column's length."""
     for d in range(first, last):
@@ -67,7 +67,7 @@ def sorted_product(starts, rows, steps, first, last, V, out, C, lanes):
         step_down(out, column, steps[starts[d] : starts[d + 1]], C, lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
     """T_k of `sorted_product` for every entry k: the table that predicts, each dimension's after one row of zeros."""
     one = V.dtype.type(1)
@@ -85,7 +85,7 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
             fma_row(table, p + ONE, table, p, rises[p], table, p + ONE, lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, lanes):
     """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code a row.
 
@@ -115,7 +115,7 @@ def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, la
                 fma_row(A, a, A, a, one, V, i, lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def cumulate(level_starts, steps, first, last, H, lanes):
     """Turn histograms into tables, in place: H[0] becomes T of the summed H (one H a thread), dimensions first..last.
 
@@ -136,7 +136,7 @@ def cumulate(level_starts, steps, first, last, H, lanes):
             fma_row(T, b, T, b - 1, steps[b], T, b, lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes):
     """out_i += sum_d T_d[c_id], blocks first..last: the second half of the product."""
     one = T.dtype.type(1)
@@ -152,7 +152,7 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
                 fma_row(out, i, out, i, one, T, o + column[k], lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _by_dimension(indptr, indices, data, first, last, heads, rows, values):
     """The entries of rows first..last by dimension: those of d from heads[d] to heads[d+1], unknown ones after all."""
     known = U(heads.size - 2)
@@ -175,7 +175,7 @@ def _by_dimension(indptr, indices, data, first, last, heads, rows, values):
             tails[d] += 1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _places(values, levels, places):
     """places[k] = the last level below values[k] > 0 that has another after it; `levels` start with zero.
 
@@ -187,11 +187,12 @@ def _places(values, levels, places):
     while count > ONE:
         half = count >> ONE
         for k in range(U(values.size)):
-            places[k] = places[k] + half if levels[places[k] + half] < values[k] else places[k]
+            place = U(places[k])
+            places[k] = place + half if levels[place + half] < values[k] else place
         count -= half
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out, lanes):
     """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
 
@@ -212,13 +213,13 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
                 some, owners = values[start : min(start + TOGETHER, heads[d + 1])], rows[start:]
                 _places(some, own, places[: some.size])
                 for k in range(U(some.size)):
-                    b = places[k]
+                    b = U(places[k])
                     w = T.dtype.type(min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0))
                     fma_row(out, owners[k], out, owners[k], one - w, table, b, lanes)
                     fma_row(out, owners[k], out, owners[k], w, table, b + ONE, lanes)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
     """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
 
@@ -241,7 +242,7 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
                 some, owners = values[start : min(start + TOGETHER, heads[d + 1])], rows[start:]
                 _places(some, own, found[: some.size])
                 for k in range(U(some.size)):
-                    b, i = found[k], owners[k]
+                    b, i = U(found[k]), owners[k]
                     out[i, 2] += slack[o + b, 0]
                     out[i, 3] += slack[o + b, 1]
                     weights[known] = min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0)
@@ -260,7 +261,7 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
                         out[chunk + i, 1] += np.float64(f[i, lane]) ** 2
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def weighted_squares(K, weight, first, last, out):
     """out_j += sum_i weight_i K_ij^2, columns first..last: A (12) at the speed of reading K.
 
@@ -280,7 +281,7 @@ def weighted_squares(K, weight, first, last, out):
                 out[j] += (v * K[i, j] ** 2 + w * K[p, j] ** 2) + (x * K[q, j] ** 2 + y * K[r, j] ** 2)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lanes):
     """out_i += sum_d T_d[nearest grid node to x_id]: constant time a value (H §4, quantisation)."""
     one = T.dtype.type(1)
@@ -293,7 +294,7 @@ def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lan
                 fma_row(out, i, out, i, one, T, d * bins + b, lanes)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def intersect(cuts, indices, data, z_cuts, z_indices, z_data, upper, first, last, out, panel, sums, lanes):
     """out[i, j] += sum_d min(X[i, d], Z[j, d]) for two CSR matrices, panels first..last of `lanes` rows of Z.
 

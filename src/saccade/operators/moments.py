@@ -3,13 +3,12 @@
 K is linear in the steps δ_d[b] = ℓ_d[b] − ℓ_d[b−1]: uᵀ(∂K/∂δ_d[b])v = C^u_d[b] C^v_d[b], two suffix sums multiplied.
 """
 
-from numba import njit
-
+from saccade._core.compiled import compiled
 from saccade.operators.lanes import add_up
 from saccade.operators.loops import U
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
+@compiled(fastmath={"reassoc", "nsz"})
 def sorted_moments(starts, rows, first, last, left, right, A, B, G, lanes):
     """G[k] += sum over lanes of C^left[k] C^right[k] for the entries of dimensions first..last.
 
@@ -27,7 +26,7 @@ def sorted_moments(starts, rows, first, last, left, right, A, B, G, lanes):
             out[k] += total
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
+@compiled(fastmath={"reassoc", "nsz"})
 def sorted_matrix_moments(starts, rows, first, last, A, G):
     """G[k] = sum of A[i, j] over the rows i, j of entry k's dimension that are at its level or above; A symmetric."""
     for d in range(first, last):
@@ -43,7 +42,7 @@ def sorted_matrix_moments(starts, rows, first, last, A, G):
             out[k] = total
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "nsz"})
+@compiled(fastmath={"reassoc", "nsz"})
 def binned_moments(level_starts, first, last, A, B, same, G, lanes):
     """The same from histograms A, B of left and right over the levels, which become suffix sums; `same`: B is A."""
     for d in range(first, last):

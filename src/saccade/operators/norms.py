@@ -23,7 +23,8 @@ from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 
 Array = np.ndarray[Any, np.dtype[Any]]
-NODES = 128  # a dimension: 64 columns of them are 32 KiB, a core's first cache, and lose next to nothing
+NODES = 128  # per dimension: 64 columns of them are 32 KiB, a core's first cache, and lose next to nothing
+ALL_NODES = 32_768  # together, where there are few dimensions: a coarse table of one of three is a third of the answer
 WIDEST = 64  # columns that go through the walk together
 TOGETHER, AT_ONCE = 16, 16_000_000  # columns and numbers of exact tables made at a time
 CHUNK = 65_536  # levels whose distances are found at a time
@@ -71,12 +72,17 @@ class NormTables:
 def norm_tables(
     K: Intersection,
     W: Array,  # (n, r), the leading direction first
-    nodes: int = NODES,
+    nodes: int | None = None,
 ) -> NormTables:
-    """The tables of ‖Wᵀk*‖ with at most `nodes` nodes a dimension; exact tables are made a few columns at a time."""
+    """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension; exact tables are made a few columns at a time.
+
+    None: NODES, or more where there are few dimensions. Every dimension then has its error, and with three of them and
+    128 nodes the slack alone was ten times the variance of new examples.
+    """
     r = W.shape[1]
     _check_single(K, W)
     exact = K.tables(W[:, :1] if W[:, 0].sum() >= 0 else -W[:, :1])
+    nodes = max(NODES, ALL_NODES // (exact.level_starts.size - 1)) if nodes is None else nodes
     kept, starts = kept_nodes(exact.levels, exact.level_starts, nodes)
     between = _Between(exact.levels, kept)
     T = np.empty((kept.size, r), np.float32)

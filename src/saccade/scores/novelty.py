@@ -7,8 +7,9 @@ from scipy.special import log_ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MEASURES = ("probability", "variance", "mean", "ratio")
-LEAST = 1e-12  # variance below which "ratio" sees rounding
-ROUNDING = 1e-12  # share of the largest score below which differences mean nothing
+LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
+MOST = 1 << 20  # scores that weights may become
+ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
 def membership(
@@ -18,6 +19,7 @@ def membership(
     noise: float,
     *,
     sign: bool = False,  # whether a label is the sign of f plus noise, instead of f plus noise
+    prior: Array | float = 1.0,  # (n,): k(x, x), for "ratio"
 ) -> Array:  # (n,)
     """O Table 1: M = μ, V = −σ², P = log p(y = 1), H = μ/σ. Higher is more like the training examples.
 
@@ -34,11 +36,38 @@ def membership(
         return mean
     assert variance is not None
     if measure == "ratio":
-        return np.asarray(mean / np.sqrt(np.maximum(variance, LEAST)))
+        known = np.sqrt(np.maximum(variance, LEAST * prior))
+        return np.divide(mean, known, out=np.zeros_like(mean), where=known > 0)  # no features, no mean
     spread = variance + noise
     if sign:
         return np.asarray(log_ndtr(mean / np.sqrt(spread)))
     return np.asarray(-0.5 * (np.square(1.0 - mean) / spread + np.log(2.0 * np.pi * spread)))
+
+
+def lowest_membership(
+    measure: str,
+    mean: Array,  # (n,)
+    variance: Array,  # (n,)
+    prior: Array,  # (n,) k(x, x)
+    noise: float,
+    *,
+    sign: bool = False,
+) -> Array:  # (n,)
+    """The least that `membership` can be when rounding moves mean and variance.
+
+    Equal examples have means and variances that are equal but for rounding, which may make them differ by any factor
+    where the variance itself is next to nothing. A score is compared with this one, so that equal examples are equal.
+
+    >>> lowest_membership("variance", np.zeros(1), np.array([0.25]), np.ones(1), 0.1) < -0.25
+    array([ True])
+    """
+    off, wide = ROUNDING * np.maximum(1.0, np.abs(mean)), ROUNDING * prior
+    found = [
+        membership(measure, mean + a * off, np.maximum(variance + b * wide, 0.0), noise, sign=sign, prior=prior)
+        for a in (-1.0, 1.0)
+        for b in (-1.0, 1.0)
+    ]
+    return np.asarray(np.minimum.reduce(found))
 
 
 def unexplained(
@@ -83,8 +112,7 @@ def p_values(
     array([0.25, 0.75, 1.  ])
     """
     n = normal.size if n is None else n
-    equal = ROUNDING * float(np.abs(normal).max())  # where leaving out changes nothing, scores are equal but for this
-    no_higher = np.searchsorted(normal, scores + equal, side="right") * (n / normal.size)
+    no_higher = np.searchsorted(normal, scores + ROUNDING * np.abs(scores), side="right") * (n / normal.size)
     return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
 
 
@@ -96,3 +124,21 @@ def quantiles(
     places = ((np.arange(count) + 0.5) * (scores.size / count)).astype(int)  # each as often as any other
     places[0], places[-1] = 0, scores.size - 1
     return np.asarray(np.sort(scores)[places])
+
+
+def repeated(
+    scores: Array,  # (n,)
+    weight: Array | None,  # (n,): how many equal examples each score stands for, a fraction perhaps; None for one
+) -> Array:  # (k,)
+    """The scores in ascending order, each as often as its weight says: as many as the weights sum to, and MOST at most.
+
+    >>> repeated(np.array([3.0, 1.0]), np.array([1.0, 2.0]))
+    array([1., 1., 3.])
+    """
+    order = np.argsort(scores, kind="stable")
+    if weight is None:
+        return np.asarray(scores[order])
+    ends = np.cumsum(weight[order])
+    count = int(np.clip(np.round(ends[-1]), 1, MOST))
+    places = np.searchsorted(ends, (np.arange(count) + 0.5) * (ends[-1] / count), side="right")
+    return np.asarray(scores[order[np.minimum(places, scores.size - 1)]])

@@ -50,7 +50,8 @@ def fit_sharpness(
     def loss(log_sharpness: float) -> float:
         return float(-(target * log_softmax(np.exp(log_sharpness) * Mu, axis=1)).sum())
 
-    return float(np.exp(minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded").x))
+    found = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded", options={"xatol": 1e-8})
+    return float(np.exp(found.x))
 
 
 def _targets(label: Array, M: int, weight: Array | None) -> Array:  # (n, M), all of them sum to 1

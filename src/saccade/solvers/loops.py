@@ -11,10 +11,10 @@ which no tree needs, has the sum of all h.
 Last the steps of sequential minimal optimisation, on a kernel matrix that is there.
 """
 
-from numba import njit
+from saccade._core.compiled import compiled
 
 ROWS = 256  # rows that go column by column: sums stay in registers, and the rows in the first-level cache
-sums_may_regroup = njit(nogil=True, cache=True, fastmath={"reassoc"})  # so that they run in parallel lanes
+sums_may_regroup = compiled(fastmath={"reassoc"})  # so that they run in parallel lanes
 
 
 @sums_may_regroup
@@ -70,7 +70,7 @@ def inner(r, z, first, last, sums):
             sums[j] += total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def turn(z, beta, first, last, p, copy):
     """p = z + beta p, and a copy of p in the precision of the product."""
     for i in range(first, last):
@@ -79,7 +79,7 @@ def turn(z, beta, first, last, p, copy):
             copy[i, j] = p[i, j]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _row_product(first, last, dims, slots, level_starts, levels, F):
     """(Kα)_i = Σ_d Σ_b min(l_b, l_c) h_b = Σ_d (Σ_{b <= c} l_b h_b + l_c Σ_{b > c} h_b), row of entries first..last."""
     total = 0.0
@@ -94,7 +94,7 @@ def _row_product(first, last, dims, slots, level_starts, levels, F):
     return total
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def _row_change(first, last, dims, slots, level_starts, levels, change, F):
     """Take a change of α_i into the trees, for the row of entries first..last."""
     for k in range(first, last):
@@ -107,7 +107,7 @@ def _row_change(first, last, dims, slots, level_starts, levels, change, F):
             code += code & -code
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def coordinate_sweep(indptr, dims, slots, level_starts, levels, pivots, noise, b, order, alpha, F):
     """Visit the examples in `order`: α_i += r_i / (K_ii + N_i), r_i = b_i − (Kα)_i − N_i α_i. Returns max |r_i|."""
     worst = 0.0
@@ -122,14 +122,14 @@ def coordinate_sweep(indptr, dims, slots, level_starts, levels, pivots, noise, b
     return worst
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def table_product(indptr, dims, slots, level_starts, levels, F, out):
     """out = Kα as the trees have it."""
     for i in range(out.size):
         out[i] = _row_product(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, F)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def table_from(indptr, dims, slots, level_starts, levels, alpha, F):
     """The trees of α, made anew."""
     F[:] = 0
@@ -137,13 +137,16 @@ def table_from(indptr, dims, slots, level_starts, levels, alpha, F):
         _row_change(indptr[i], indptr[i + 1], dims, slots, level_starts, levels, alpha[i], F)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
     """Steps on pairs for min αᵀKα − diagᵀα, Σα kept, 0 ≤ α ≤ bound, given g = 2Kα − diag. Returns steps and gap.
 
     i is the steepest that may grow; j, which may shrink, makes the step gain most: (g_j − g_i)² / ‖Φ(x_i) − Φ(x_j)‖².
     """
-    n, steps = g.size, 0
+    n, steps, unit = g.size, 0, 0.0
+    for k in range(n):
+        unit = max(unit, diag[k])
+    unit = 1.0 / unit if unit > 0.0 else 1.0  # cubes of small or large kernel values would leave float64
     while True:
         i, low = -1, 0.0
         for k in range(n):
@@ -156,7 +159,8 @@ def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
             rise = g[k] - low
             if alpha[k] > 0.0 and rise > 0.0:
                 gap = max(gap, rise)
-                distance = max(diag[i] + diag[k] - 2.0 * K[i, k], 0.0)
+                distance = max(diag[i] + diag[k] - 2.0 * K[i, k], 0.0) * unit
+                rise *= unit
                 if rise * rise * length > slope * slope * distance:
                     j, slope, length = k, rise, distance
         if gap <= enough or steps == max_steps:

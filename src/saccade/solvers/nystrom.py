@@ -59,6 +59,21 @@ class Nystrom:
         W = solve_triangular(self.inner, (self.B / self.S).T.astype(np.float64), lower=True).T
         return 1.0 / self.S[:, 0], np.asarray(W)
 
+    def inverse_diagonal(
+        self,
+        S: Array,  # (n,)
+    ) -> Array:  # (n,)
+        """The diagonal of (B Bᵀ + diag(S))⁻¹, for any S."""
+        inner = np.eye(self.rank)
+        for rows in gen_batches(S.size, 8192):
+            part = self.B[rows].astype(np.float64)
+            inner += part.T @ (part / S[rows, None])
+        L, found = cholesky(inner, lower=True), 1.0 / S
+        for rows in gen_batches(S.size, 8192):
+            half = solve_triangular(L, self.B[rows].T.astype(np.float64), lower=True)
+            found[rows] -= np.einsum("ij,ij->j", half, half) / S[rows] ** 2
+        return np.asarray(found)
+
 
 def choose_rank(
     K_mm: Array,  # (m, m): kernel matrix of a random sample of m examples

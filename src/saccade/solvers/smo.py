@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade._core.checks import is_number
+from saccade._core.checks import check_range, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
@@ -27,6 +27,7 @@ from saccade.operators.streamed import columns
 Array = np.ndarray[Any, np.dtype[Any]]
 WORKING = 512  # examples among which steps go on when K is known by its products
 STRIDE = 20_000  # steps between two looks at the caller, who may want to interrupt
+SMALLEST = 1e-280  # of the largest k(x, x): a share of it must still be told from 0
 ROUNDING = 1e-13  # of the largest k(x, x): differences of distances below it mean nothing
 
 
@@ -68,6 +69,12 @@ def solve_svdd(
     n, diag = K.shape[0], K.diag()
     count = _snapped(check_nu(nu) * n)
     bound = 1.0 / count
+    check_range(diag)
+    if 0.0 < diag.max() < SMALLEST:
+        raise InvalidInput(
+            f"Values of the kernel must be 0 or reach {SMALLEST:g}, got at most {diag.max():g}, too small for float64 "
+            "arithmetic. Scale the features to about [0, 1] first."
+        )
     mean = K.matmul(np.full((n, 1), 1.0 / n))[:, 0]
     enough = max(tol * float(diag.mean() - mean.mean()), ROUNDING * float(diag.max()))
     alpha = _farthest(diag - 2.0 * mean, count)

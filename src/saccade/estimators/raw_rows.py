@@ -1,0 +1,51 @@
+"""Some training examples as they came, where the codes of a model hold only the nearest of a few levels.
+
+New examples are not rounded to levels, so they are not compared with examples that are: at 32 levels that took half of
+all normal examples for novel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+Array = np.ndarray[Any, np.dtype[Any]]
+MOST = 2048  # kept: enough to know a false-alarm rate of 5 % to half a percent
+
+
+@dataclass(frozen=True)
+class RawRows:
+    """Examples drawn at random from all that a model was trained on."""
+
+    numbers: Array  # (k,) ascending
+    X: Any  # (k, d), dense or CSR
+
+    def __getitem__(
+        self,
+        numbers: Array,  # (b,) some of those that are kept
+    ) -> Any:  # (b, d)
+        return self.X[np.searchsorted(self.numbers, numbers)]
+
+
+def raw_rows(
+    X: Any,  # (n, d)
+    rng: np.random.Generator,
+    old: RawRows | None = None,  # kept of the `before` examples that came before
+    before: int = 0,
+) -> RawRows:
+    """At most MOST examples, old and new ones by their share of all."""
+    n = before + X.shape[0]
+    new = _some(X.shape[0], MOST if old is None else round(MOST * X.shape[0] / n), rng)
+    if old is None:
+        return RawRows(new, X[new])
+    kept = _some(old.numbers.size, MOST - new.size, rng)
+    rows = [old.X[kept], X[new]]
+    joined = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.vstack(rows)
+    return RawRows(np.append(old.numbers[kept], before + new), joined)
+
+
+def _some(n: int, count: int, rng: np.random.Generator) -> Array:
+    return np.sort(rng.permutation(n)[:count])

@@ -1,0 +1,33 @@
+"""Which features move the answer of an additive model f(x) = Σ_d f_d(x_d)."""
+
+from typing import Any
+
+import numpy as np
+
+from saccade.operators.codes import level_dims
+from saccade.operators.intersection import Intersection
+from saccade.operators.tables import PiecewiseTables
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def spread(
+    operator: Intersection,
+    tables: PiecewiseTables,  # of f, at the levels of the operator
+    weight: Array,  # (n,) of the training examples
+    features: int,
+) -> Array:  # (features,)
+    """The standard deviation of f_d over the training examples; of several outputs the root of the sum of squares.
+
+    f_d is 0 at a zero, and an example has a positive or a negative part, not both. So the levels of both parts, and a
+    zero for every other example, are all values that f_d takes.
+    """
+    counts = operator.level_sums(weight)
+    if counts.size != tables.levels.size:  # tables of exact codes have a zero before each dimension's levels
+        counts = np.insert(counts, operator.starts[:-1], 0.0)
+    dims, total = level_dims(tables.level_starts) % features, float(weight.sum())
+    zeros, squares = total - np.bincount(dims, counts, features), np.zeros(features)
+    for values in tables.T.T:
+        mean = np.bincount(dims, counts * values, features) / total
+        squares += np.bincount(dims, counts * np.square(values - mean[dims]), features) + zeros * mean**2
+    return np.asarray(np.sqrt(squares / total))

@@ -1,0 +1,87 @@
+"""Calibration without a factor against calibration with one: they agree within the error that is reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from saccade import GPClassifier
+
+Array = np.ndarray[Any, np.dtype[Any]]
+X, y = load_digits(return_X_y=True)
+order = np.random.default_rng(0).permutation(len(y))
+X, y = X[order] / 16.0, y[order]
+train, test = slice(0, 900), slice(900, 1400)
+
+
+def rms(difference: Array) -> float:
+    return float(np.sqrt(np.square(difference).mean()))
+
+
+def bags_of_words(n: int, classes: int) -> tuple[Array, Array]:
+    """Counts of 40 words; every class has words of its own, and they share some."""
+    rng = np.random.default_rng(0)
+    profiles = rng.dirichlet(np.full(200, 0.3), classes)
+    label = rng.permutation(np.arange(n) % classes)
+    return np.array([rng.multinomial(40, 0.6 * profiles[k] + 0.4 / 200) for k in label]) / 40.0, label
+
+
+@pytest.mark.parametrize("noise", [0.1, 0.01, 0.001])
+def test_digits_with_and_without_a_factor(noise: float) -> None:
+    options: dict[str, Any] = {"noise": noise, "variance": "lowrank", "tol": 1e-4, "random_state": 0}
+    exact, found = (GPClassifier(solver=s, **options).fit(X[train], y[train]) for s in ("cholesky", "cg"))
+    assert exact.leave_one_out_error_ == 0.0
+    error = found.leave_one_out_error_
+    assert 0.0 < error < (0.15 if noise < 0.01 else 0.051)
+    assert found.sharpness_ == pytest.approx(exact.sharpness_, rel=error)
+    labels = np.where(y[train, None] == np.arange(10), 1.0, -1.0)
+    off, true = labels - found.leave_one_out_decision_, labels - exact.leave_one_out_decision_
+    assert rms(off - true) < 1.1 * error * rms(true)
+    right = [(m.leave_one_out_decision_.argmax(axis=1) == y[train]).mean() for m in (exact, found)]
+    assert right[1] == pytest.approx(right[0], abs=0.02)
+    assert np.abs(found.predict_proba(X[test]) - exact.predict_proba(X[test])).max() < error
+    assert rms(found.novelty(X[test]) - exact.novelty(X[test])) < error
+
+
+def test_a_hundred_balanced_classes_with_and_without_factors() -> None:
+    """Examples of a column's own class have a hundredth of the noise there: as if all columns were alike, 0.94."""
+    Z, label = bags_of_words(400, 100)
+    exact, found = (
+        GPClassifier(balanced=True, solver=s, tol=1e-4, random_state=0).fit(Z[:300], label[:300])
+        for s in ("cholesky", "cg")
+    )
+    error = found.leave_one_out_error_
+    assert 0.0 < error < 0.25
+    right = [(m.leave_one_out_decision_.argmax(axis=1) == label[:300]).mean() for m in (exact, found)]
+    assert right[1] == pytest.approx(right[0], abs=0.05)
+    assert found.sharpness_ == pytest.approx(exact.sharpness_, rel=error)
+    assert rms(found.predict_proba(Z[300:]) - exact.predict_proba(Z[300:])) < error
+
+
+def test_up_to_2048_examples_are_exact_with_many_balanced_classes() -> None:
+    """More factors than are kept: 70 of 700 × 700 numbers."""
+    Z, label = bags_of_words(700, 70)
+    model = GPClassifier(balanced=True, random_state=0).fit(Z, label)
+    assert model.leave_one_out_error_ == 0.0
+    assert model.residual_ < 1e-9
+    for i in (0, 300, 699):
+        rest = np.arange(700) != i
+        column = label[i]
+        noise = model._noise_diagonal(model._targets(), None)[:, column]
+        K = model.kernel_(Z)
+        A = K[np.ix_(rest, rest)] + np.diag(noise[rest])
+        mean = K[i, rest] @ np.linalg.solve(A, model._targets()[rest, column])
+        assert model.leave_one_out_decision_[i, column] == pytest.approx(mean, abs=1e-9)
+
+
+def test_weights_below_one_keep_probabilities_sure() -> None:
+    """Half the weight everywhere is twice the noise; examples that count for less than one are left out whole."""
+    half = GPClassifier(noise=0.1).fit(X[train], y[train], np.full(900, 0.5))
+    twice = GPClassifier(noise=0.2).fit(X[train], y[train])
+    np.testing.assert_allclose(half.leave_one_out_decision_, twice.leave_one_out_decision_, atol=1e-9)
+    assert half.sharpness_ == pytest.approx(twice.sharpness_, rel=0.05)  # by half the observations
+    faint = GPClassifier(noise=0.01).fit(X[train], y[train], np.full(900, 0.05))
+    assert faint.predict_proba(X[test]).max(axis=1).mean() > 0.8

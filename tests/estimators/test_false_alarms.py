@@ -1,0 +1,74 @@
+"""False alarms come as often as promised: on both sides of 2,048 examples, by every approximation, and from files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade import GPClassifier, OneClassGP, load
+from saccade.inference.approximation import APPROXIMATIONS
+from saccade.scores.novelty import threshold
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def rows_of(kind: str, n: int, d: int, rng: np.random.Generator) -> Array:
+    if kind == "uniform":
+        return rng.random((n, d))
+    histograms = rng.gamma(0.5, size=(n, d))  # a flat spectrum: leading directions follow the examples they come from
+    return np.asarray(histograms / histograms.sum(axis=1, keepdims=True))
+
+
+def assert_honest(alarms: Array, promised: float, compared: int) -> None:
+    """The rate of a threshold set on `compared` examples is spread by their number and by that of the new ones."""
+    deviation = np.sqrt(promised * (1 - promised) * (1 / compared + 1 / alarms.size))
+    assert abs(alarms.mean() - promised) < 4.0 * deviation + 1 / compared
+
+
+@pytest.mark.parametrize("n", [2048, 2049])
+@pytest.mark.parametrize(
+    ("kind", "d"), [("uniform", 1), ("uniform", 3), ("uniform", 50), ("histograms", 2), ("histograms", 50)]
+)
+def test_both_sides_of_the_largest_exact_model(kind: str, d: int, n: int, tmp_path: Path) -> None:
+    rows = rows_of(kind, n + 2000, d, np.random.default_rng(d))
+    model = OneClassGP().fit(rows[:n])
+    model.save(tmp_path / "m")
+    back = load(tmp_path / "m")
+    assert model.variance_method_ == ("exact" if n == 2048 else "lowrank")
+    for one in (model, back):
+        scores = one.score_samples(rows[n:])
+        for promised in (0.05, 0.2, 0.5):
+            assert_honest(scores < threshold(one.normal_scores_, promised), promised, one.n_known_)
+    assert_honest(model.predict(rows[n:]) < 0, 0.05, model.n_known_)
+
+
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+@pytest.mark.parametrize("measure", ["probability", "variance"])
+def test_every_approximation(approximation: str, measure: str) -> None:
+    """Ten small models each: a threshold of one is spread too widely to see a bias of a third."""
+    if approximation == "sor":
+        measure = "mean"  # its variance says nothing far from its points
+    found, n = [], 60 if approximation == "optimized" else 150
+    for seed in range(10):
+        rows = rows_of("histograms", n + 1000, 12, np.random.default_rng(seed))
+        options: dict[str, Any] = {"variance_rank": 20, "inducing": 0.3, "contamination": 0.2, "random_state": seed}
+        model = OneClassGP(approximation=approximation, measure=measure, **options).fit(rows[:n])
+        found.append((model.predict(rows[n:]) < 0).mean())
+        assert model.n_known_ >= n // 4
+    assert_honest(np.array(found), 0.2, 10 * model.n_known_)
+
+
+@pytest.mark.parametrize("n", [1500, 2500])
+@pytest.mark.parametrize("d", [3, 40])
+def test_novelty_of_classifiers(d: int, n: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = rows_of("uniform", n + 2000, d, rng)
+    label = (rows[:, 0] + 0.1 * rng.standard_normal(len(rows)) > 0.5).astype(int)
+    model = GPClassifier().fit(rows[:n], label[:n])
+    model.save(tmp_path / "m")
+    for one in (model, load(tmp_path / "m")):
+        for promised in (0.05, 0.2, 0.5):
+            assert_honest(one.novelty(rows[n:]) > 1 - promised, promised, one._n_known)

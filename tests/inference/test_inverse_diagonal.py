@@ -1,0 +1,148 @@
+"""The estimated diagonal of (K + N)⁻¹ against the dense one: it is as good as it says, and says it everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from saccade.datasets.synthetic import histograms
+from saccade.inference import inverse_diagonal, regression
+from saccade.inference.inverse_diagonal import SHORT, WANTED, estimate, known_of
+from saccade.inference.regression import Posterior, solve
+from saccade.kernels import HIK
+from saccade.operators.codes import encode
+from saccade.operators.intersection import Intersection, intersection
+from saccade.solvers.nystrom import build
+
+Array = np.ndarray[Any, np.dtype[Any]]
+digits, label = load_digits(return_X_y=True)
+digits, label = digits[:900] / 16.0, label[:900]
+
+
+def pictures_like(n: int) -> Array:
+    """Smooth random pictures of very different brightness, as clothes are."""
+    rng = np.random.default_rng(1)
+    shapes = np.cumsum(np.cumsum(rng.standard_normal((12, 14, 14)), axis=1), axis=2).reshape(12, -1)
+    return np.maximum(0.0, rng.gamma(1.0, size=(n, 1)) * (rng.dirichlet(np.full(12, 0.3), n) @ shapes))
+
+
+def problem(X: Any) -> tuple[Intersection, Array]:
+    """The operator and the matrix."""
+    codes = encode(X)
+    kernel = HIK().fit_codes(codes, None)
+    return intersection(codes, kernel.levels), np.asarray(kernel(X))
+
+
+def exact_diagonal(dense: Array, noise: Array) -> Array:
+    return np.column_stack([np.linalg.inv(dense + np.diag(column)).diagonal() for column in noise.T])
+
+
+def solved(K: Intersection, dense: Array, noise: Array, seed: int = 0, **options: Any) -> Posterior:
+    Y = np.random.default_rng(9).choice([-1.0, 1.0], (len(dense), max(noise.shape[1], 2)))
+    rng = np.random.default_rng(seed)
+    Y = Y[:, : noise.shape[1]] if noise.shape[1] > 1 else Y
+    return solve(
+        K, noise, Y, submatrix=lambda rows: dense[np.ix_(rows, rows)], **{"solver": "cg", "rng": rng, **options}
+    )
+
+
+def off(exact: Array, found: Posterior) -> float:
+    """What `error` claims to be."""
+    return float(np.sqrt(np.square(exact / found.inverse_diagonal - 1.0).mean()))
+
+
+def even(noise: float) -> Any:
+    return lambda n: np.full((n, 1), noise)
+
+
+def per_class(n: int) -> Array:
+    own = label[:n, None] == np.arange(3)
+    return 0.2 * np.where(own, own.mean(axis=0), 1.0 - own.mean(axis=0))
+
+
+def uneven(n: int) -> Array:
+    return 0.1 / np.random.default_rng(5).choice([0.1, 1.0, 10.0], (n, 1))
+
+
+@pytest.mark.parametrize("afford", [True, False], ids=["as many probes as it takes", "few probes"])
+@pytest.mark.parametrize(
+    ("data", "noise"),
+    [
+        ("digits", even(0.1)),
+        ("digits", even(0.01)),
+        ("digits", even(0.001)),
+        ("digits", per_class),
+        ("digits", uneven),
+        ("pictures", even(0.1)),
+        ("pictures", even(0.01)),
+        ("words", even(0.1)),
+    ],
+    ids=["digits 0.1", "0.01", "0.001", "a noise per class", "weights", "pictures 0.1", "pictures 0.01", "words"],
+)
+def test_the_error_is_what_it_says(data: str, noise: Any, afford: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = {
+        "digits": lambda: digits,
+        "pictures": lambda: pictures_like(900),
+        "words": lambda: histograms(900, D=200, nonzeros=40, rng=np.random.default_rng(0))[0],
+    }[data]()
+    monkeypatch.setattr(inverse_diagonal, "WORK", 2e9 if afford else 1e-9)
+    K, dense = problem(X)
+    N = noise(900)
+    exact = exact_diagonal(dense, N)
+    for seed in range(1 if afford else 3):
+        found = solved(K, dense, N, seed)
+        true = off(exact, found)
+        assert true < 1.1 * found.error
+        assert true > 0.3 * found.error
+        assert found.error < (0.15 if data == "digits" and N.max() < 0.01 else 1.01 * WANTED) if afford else 0.5
+        assert (found.inverse_diagonal <= 1.0 / N).all()
+        assert (found.inverse_diagonal >= 1.0 / (N + dense.diagonal()[:, None]) - 1e-12).all()
+
+
+def test_the_low_rank_tells_examples_apart() -> None:
+    """Without it, and with the same probes, the regression misses more."""
+    K, dense = problem(digits)
+    noise = np.full(900, 0.01)
+    inverse = np.linalg.inv(dense + np.diag(noise))
+    Z = np.random.default_rng(0).choice([-1.0, 1.0], (900, 40))
+    low = build(K, noise, np.random.default_rng(1).permutation(900)[:128])
+    missed = []
+    column = noise[:, None]
+    for known in (known_of(K, column, low)[:, 0], known_of(K, column, None)[:, 0], np.zeros((900, 1))):
+        found = estimate(Z * (inverse @ Z), noise, dense.diagonal(), known)
+        assert np.sqrt(np.square(inverse.diagonal() / found.value - 1.0).mean()) < 1.1 * found.error
+        missed.append(found.missed)
+    assert missed[0] < 0.7 * missed[1] < 0.7 * missed[2]
+
+
+def test_few_examples_and_empty_ones() -> None:
+    X = np.array([[0.2, 0.5], [0.0, 0.0], [0.2, 0.5], [0.7, 0.1]])
+    for n in (1, 2, 4):
+        K, dense = problem(X[:n])
+        for noise in (np.full((n, 1), 0.1), np.random.default_rng(0).uniform(0.01, 1.0, (n, 3))):
+            found = solved(K, dense, noise)
+            assert off(exact_diagonal(dense, noise), found) < found.error == SHORT
+
+
+def test_nothing_is_estimated_where_it_is_not_wanted_or_known() -> None:
+    K, dense = problem(digits[:100])
+    noise = np.full((100, 1), 0.1)
+    assert np.isnan(solved(K, dense, noise, leave_one_out=False).error)
+    direct = solved(K, dense, noise, solver="cholesky")
+    assert direct.error == 0.0
+    np.testing.assert_allclose(direct.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)
+
+
+def test_few_examples_are_exact_with_any_number_of_noises(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Factors that are too many to keep are used one after the other."""
+    K, dense = problem(digits[:60])
+    noise = np.random.default_rng(0).uniform(0.05, 0.2, (60, 40))
+    kept = solved(K, dense, noise, solver="auto")
+    monkeypatch.setattr(regression, "MOST_KEPT", 39 * 60 * 60)
+    found = solved(K, dense, noise, solver="auto")
+    assert (len(kept.factors), len(found.factors), found.error) == (40, 0, 0.0)
+    np.testing.assert_array_equal(found.alpha, kept.alpha)
+    np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)

@@ -1,0 +1,65 @@
+"""What of a kernel is learned: every positive number that may be a fraction, and no weight of zero."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade import GPClassifier, Tune
+from saccade.inference.parameters import DenseSpace
+from saccade.kernels import HIK, RBF, GeneralizedRBF, Monotone, Weights
+
+rng = np.random.default_rng(0)
+X = rng.random((40, 3))
+y = (X[:, 0] > X[:, 1]).astype(int)
+
+
+def fitted(kernel: Any, tune: Tune) -> GPClassifier:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return GPClassifier(kernel, tune=tune).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("whole", "fraction"),
+    [
+        (RBF(2), RBF(2.0)),
+        (RBF(np.array([1, 2, 3])), RBF(np.array([1.0, 2.0, 3.0]))),
+        (RBF([1, 2, 3]), RBF(np.array([1.0, 2.0, 3.0]))),
+        (3 * RBF(2, amplitude=1), 3.0 * RBF(2.0, amplitude=1.0)),
+        (GeneralizedRBF(HIK(scale=2), beta=1), GeneralizedRBF(HIK(scale=2.0), beta=1.0)),
+    ],
+    ids=repr,
+)
+def test_whole_numbers_are_learned_as_fractions_are(whole: Any, fraction: Any) -> None:
+    tune = Tune(max_evaluations=5)
+    one, other = fitted(whole, tune), fitted(fraction, tune)
+    assert DenseSpace(whole, X).coordinates.names == DenseSpace(fraction, X).coordinates.names
+    assert one.tuning_.best.value == other.tuning_.best.value
+    np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+
+
+def test_counts_are_not_learned() -> None:
+    kernel = GeneralizedRBF(HIK(Monotone(pieces=4), scale=1.0))
+    assert DenseSpace(kernel, X).coordinates.names == ["base__scale", "beta"]
+    blocks = GeneralizedRBF(HIK(Weights([1.0, 2.0], blocks=[2, 1]), scale=1.0))
+    assert "base__transform__blocks" not in DenseSpace(blocks, X).coordinates.names
+
+
+@pytest.mark.parametrize("method", ["gradient", "nelder-mead", "grid"])
+def test_a_weight_of_zero_stays_zero(method: str) -> None:
+    """Also where the other weights move, as if the dimension were not there."""
+    tune = Tune(method, "evidence", fixed=("noise",), max_evaluations=12, prior=0.1)
+    whole = fitted(HIK(Weights([1.0, 0.0, 0.5]), scale=1.0), tune)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        without = GPClassifier(HIK(Weights([1.0, 0.5]), scale=1.0), tune=tune).fit(X[:, [0, 2]], y)
+    w = np.asarray(whole.kernel_.transforms()[0].w)
+    assert w[1] == 0.0
+    assert w[0] != 1.0
+    np.testing.assert_allclose(w[[0, 2]], without.kernel_.transforms()[0].w, rtol=1e-6)
+    np.testing.assert_allclose(whole.tuning_.best.value, without.tuning_.best.value, rtol=1e-9)
