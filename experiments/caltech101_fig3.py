@@ -165,12 +165,12 @@ def draw(record: dict[str, Any], out: Path) -> None:
     axes.set(
         xlabel="training pictures of each class",
         ylabel="mean of the classes' recognition rates, %",
-        title=f"Caltech-101, mean of {record['splits']} splits (band: one standard deviation)",
+        title=f"Caltech-101, number of splits: {record['splits']} (mean; band: one standard deviation)",
     )
     for name, goal in GOALS.items():
         axes.plot([14, 16], [100 * goal] * 2, color="black", ls=":", lw=1.5, label=f"goal, {name}")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, ncols=2, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, -0.42))
+    figure.legend(frameon=False, ncols=2, fontsize=8, loc="outside lower center")
     save_figure(figure, out, "caltech101_fig3")
 
 
