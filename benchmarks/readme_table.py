@@ -33,7 +33,7 @@ def picture_lines() -> list[tuple[str, str]]:
             "training pictures; classic features; deep ones",
             there,
         ),
-        (f"the same for Caltech-101 from 15 pictures of each class, {caltech['splits']} splits", here),
+        (f"the same for Caltech-101 from 15 pictures of each class, number of splits: {caltech['splits']}", here),
         (
             "pictures of 300 × 200 a second: dense SIFT and 1,000 words on one core; EfficientNet-Lite0 on two; "
             "from the cache",
