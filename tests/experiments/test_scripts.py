@@ -68,7 +68,7 @@ SMALLEST = {
         {"objectives.A_CLASS": 3, "objectives.MANY": 100, "objectives.WORDS": 20},
     ),
     "experiments/one_class_beta.py": Small(
-        FEW,
+        "--cache {cache} --out {out} --splits 1",
         {"one_class_beta.MANY": 6, "one_class_beta.ENOUGH": 8, "one_class_beta.BETAS": np.array([0.5, 1.0])}
         | ONE_CLASS,
     ),
