@@ -128,7 +128,7 @@ def draw(rows: dict[str, dict[str, Any]], out: Path) -> None:
     axes.invert_yaxis()
     axes.set(xlim=(50, 100), xlabel="mean of the classes' recognition rates, % (dotted: our goal)")
     axes.set_title("15-Scenes", loc="left")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False, fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     save_figure(figure, out, "scenes15")
 
 
