@@ -21,7 +21,8 @@ class VocabularyBins(Learner):
 
     A match in a node counts with the node's weight w, and only if it is no match in a child already. Regrouped:
     Σ_nodes (w_node − w_parent) min(n_node(x), n_node(z)). Weights double with every step down: those of Grauman and
-    Darrell, one over the bin's diameter, hardly grow in 128 dimensions and were 2 to 5 points worse on 15-Scenes.
+    Darrell, one over the bin's diameter, hardly grow in 128 dimensions and were 2 to 5 points worse on test
+    pictures of 15-Scenes.
     """
 
     def __init__(
