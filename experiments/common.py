@@ -128,6 +128,7 @@ def save_figure(figure: Any, out: Path, name: str, frame: bool = False) -> None:
         axes.spines[["top", "right"]].set_visible(frame)
     (out / "figures").mkdir(parents=True, exist_ok=True)
     figure.savefig(out / "figures" / f"{name}.png", dpi=150)
+    plots().close(figure)
 
 
 def plots() -> Any:

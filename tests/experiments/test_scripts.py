@@ -40,7 +40,7 @@ ONE_CLASS = {"one_class_kernels.TRAIN": 4, "one_class_kernels.LEAVES": 20}
 SMALLEST = {
     "experiments/approximations_fig2.py": Small("--out {out} --data {data}", {"approximations_data.TRAIN": 20}),
     "experiments/approximations_table2.py": Small(
-        f"{TINY} --splits 1 --classes 2",
+        f"{TINY} --splits 1 --classes 1",
         {"approximations_data.WORDS": 20, "small_pictures.WORDS": 20, "approximations_table2.NEW": 50}
         | {"approximations_table2.SIZES": (5, 10), "approximations_data.TRAIN": 6, "approximations_table2.TRAIN": 6},
         ("results/approximations_table2.json", "figures/approximations_table2.png", "figures/approximations_fig1.png"),
