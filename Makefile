@@ -14,6 +14,10 @@ FLOORS := .venv-floors
 # What a caller may have set for another project must not reach ours.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PIP_USER PIP_TARGET PIP_PREFIX PYTEST_ADDOPTS MYPYPATH
 export PYTHONUTF8 := 1
+# A user without a home, or whose home cannot be written, keeps caches in the checkout.
+ifneq ($(shell test -w "$$HOME" && echo yes),yes)
+export HOME := $(CURDIR)/$(VENV)/home
+endif
 SHELL := /bin/sh
 
 .DEFAULT_GOAL := help

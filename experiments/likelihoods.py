@@ -18,7 +18,7 @@ NOISE, SCALES = 0.1, (1.0, 10.0)
 INFERENCES = ("regression", "laplace", "ep")
 TEST = 1200
 SIZES = (500, 1500, 20_000)  # training examples of each collection
-MOST_EP = 2048  # examples: beyond, the cavities of EP are estimates, and took sixty sweeps without agreeing
+MOST_EP = 2048  # examples: beyond, EP takes a factor per class and step for long, or estimates that do not agree
 
 
 def collections(data: Path | None, cache: Path | None) -> dict[str, tuple[Any, Array, int]]:

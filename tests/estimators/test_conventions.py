@@ -24,16 +24,6 @@ ESTIMATORS = [
 ]
 
 
-def expected_failures(estimator: Any) -> dict[str, str]:
-    """Conjugate gradients estimate the calibration from random probes, one entry an example. A repeated example draws
-    other probes than an example of weight two, so probabilities (not decisions) differ by the estimate's error.
-    """
-    if isinstance(estimator, GPClassifier) and estimator.solver == "cg":
-        kinds = ("dense", "sparse")
-        return {f"check_sample_weight_equivalence_on_{kind}_data": str(expected_failures.__doc__) for kind in kinds}
-    return {}
-
-
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
+@parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_conventions(estimator: Any, check: Any) -> None:
     check(estimator)

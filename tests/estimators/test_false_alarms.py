@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from saccade import GPClassifier, OneClassGP, load
 from saccade.inference.approximation import APPROXIMATIONS
@@ -51,7 +52,7 @@ def test_every_approximation(approximation: str, measure: str) -> None:
     """Ten small models each: a threshold of one is spread too widely to see a bias of a third."""
     if approximation == "sor":
         measure = "mean"  # its variance says nothing far from its points
-    found, n = [], 60 if approximation == "optimized" else 150
+    found, n = [], 60 if approximation.startswith("optimized") else 150
     for seed in range(10):
         rows = rows_of("histograms", n + 1000, 12, np.random.default_rng(seed))
         options: dict[str, Any] = {"variance_rank": 20, "inducing": 0.3, "contamination": 0.2, "random_state": seed}
@@ -72,3 +73,38 @@ def test_novelty_of_classifiers(d: int, n: int, tmp_path: Path) -> None:
     for one in (model, load(tmp_path / "m")):
         for promised in (0.05, 0.2, 0.5):
             assert_honest(one.novelty(rows[n:]) > 1 - promised, promised, one._n_known)
+
+
+@pytest.mark.parametrize("n", [500, 2100])
+@pytest.mark.parametrize("binning", ["quantile", "width"])
+def test_few_levels(n: int, binning: str, tmp_path: Path) -> None:
+    """Training examples are rounded to levels, and new ones are not."""
+    rows = rows_of("uniform", n + 1000, 5, np.random.default_rng(0))
+    model = OneClassGP(levels=16, binning=binning, contamination=0.2).fit(rows[:n])
+    model.save(tmp_path / "m")
+    for one in (model, load(tmp_path / "m"), model.quantized(64)):
+        assert_honest(one.predict(rows[n:]) < 0, 0.2, one.n_known_)
+    label = (rows[:, 0] > 0.5).astype(int)
+    classes = GPClassifier(levels=16, binning=binning).fit(rows[: n // 2], label[: n // 2])
+    classes.partial_fit(rows[n // 2 : n], label[n // 2 : n])
+    assert_honest(classes.novelty(rows[n:]) > 0.8, 0.2, classes._n_known)
+
+
+def test_coarse_steps_of_the_mean() -> None:
+    rows = rows_of("uniform", 1500, 4, np.random.default_rng(0))
+    model = OneClassGP(measure="mean", contamination=0.2).fit(rows[:500])
+    assert_honest(model.quantized(5).predict(rows[500:]) < 0, 0.2, 500)
+
+
+def test_a_real_table_and_its_file(tmp_path: Path) -> None:
+    """Columns of scales from 1e-3 to 1e3; the file has a low-rank variance in the place of the exact one."""
+    rows = load_breast_cancer().data
+    alarms: dict[str, list[float]] = {"fitted": [], "loaded": []}
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(len(rows))
+        model = OneClassGP(contamination=0.2).fit(rows[order[:300]])
+        model.save(tmp_path / "m")
+        for name, one in (("fitted", model), ("loaded", load(tmp_path / "m"))):
+            alarms[name].append((one.predict(rows[order[300:]]) < 0).mean())
+    for rates in alarms.values():  # six splits of the same rows are not six times as many rows
+        assert abs(np.mean(rates) - 0.2) < 0.05

@@ -219,9 +219,7 @@ def test_one_example_and_equal_examples() -> None:
     assert (same.leave_one_out_scores_ >= same.offset_).all()
 
 
-@pytest.mark.parametrize(
-    "approximation", [a for a in APPROXIMATIONS if a != "sor"]
-)  # its variance is 0 but for rounding
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
 @pytest.mark.parametrize("kernel", [HIK(), RBF(0.2)], ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("noise", [1e-6, 0.1, 1e3])
 def test_equal_examples_are_equal_on_every_processor(approximation: str, kernel: Any, noise: float) -> None:

@@ -26,9 +26,14 @@ def made(method: str, case: Case, inducing: Any = 0.5) -> Any:
 def clear_points(case: Case) -> Array:
     """The points that `made` chooses; of no more interest where rounding decides whether one of them adds anything."""
     u = choose_points(0.5, case.n, np.random.default_rng(0))
-    values = np.linalg.eigvalsh(case.K[np.ix_(u, u)])
-    assume(not ((values > 1e-15 * values[-1]) & (values < 1e-8 * values[-1])).any())
+    assume(clear(case, u))
     return u
+
+
+def clear(case: Case, u: Array) -> bool:
+    """Whether no point of these is determined by the others to some digits only."""
+    values = np.linalg.eigvalsh(case.K[np.ix_(u, u)]) if u.size else np.zeros(1)
+    return not ((values > 1e-15 * values[-1]) & (values < 1e-8 * values[-1])).any()
 
 
 def textbook(
@@ -75,26 +80,48 @@ def test_mean_and_variance_are_the_textbooks(method: str, case: Case) -> None:
     np.testing.assert_allclose(found.variance(case.k_star, case.prior), np.maximum(wanted, 0.0), atol=1e-6)
 
 
-@pytest.mark.parametrize("method", FAMILY)
+def left_out_by_the_textbook(method: str, case: Case, u: Array, i: int) -> tuple[Array, Array]:
+    """Mean and variance at example i, which is neither an example nor an inducing point."""
+    points, rest = np.setdiff1d(u, [i]), case.without(i)
+    others, K_u = np.delete(np.arange(case.n), i), case.K[points]
+    blocks = K_u[:, points], K_u[:, others], K_u[:, [i]]
+    return by_columns(rest, lambda noise: textbook(method, *blocks, rest.K.diagonal(), noise, rest.Y, rest.prior))
+
+
+@pytest.mark.parametrize("method", ["dtc", "sor"])
 @some
 @given(case=cases())
-def test_left_out_is_the_textbook_without_the_example_at_the_same_points(method: str, case: Case) -> None:
+def test_left_out_is_the_textbook_without_the_example_and_its_point(method: str, case: Case) -> None:
     found = made(method, case)
     u = clear_points(case)
-
-    def both(rest: Case, i: int) -> tuple[Array, Array]:
-        others, K_u = np.delete(np.arange(case.n), i), case.K[u]
-        return by_columns(
-            rest,
-            lambda noise: textbook(
-                method, K_u[:, u], K_u[:, others], K_u[:, [i]], rest.K.diagonal(), noise, rest.Y, rest.prior
-            ),
-        )
-
-    mean, wanted = refitted(case, lambda rest, i: both(rest, i)[1], lambda rest, i: both(rest, i)[0])
+    for i in u:
+        assume(clear(case, np.setdiff1d(u, [i])))
+    both = [left_out_by_the_textbook(method, case, u, i) for i in range(case.n)]
     got_mean, got = found.left_out(case.K, np.arange(case.n), case.Y)
-    np.testing.assert_allclose(got_mean, mean, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(got, np.maximum(wanted, 0.0), atol=1e-6)
+    np.testing.assert_allclose(got_mean, np.vstack([mean for mean, _ in both]), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got, np.maximum(np.vstack([v for _, v in both]), 0.0), atol=1e-6)
+    assert found.comparable() is None
+
+
+@some
+@given(case=cases())
+def test_fitc_without_an_example_that_is_no_point_is_the_textbook(case: Case) -> None:
+    found = made("fitc", case)
+    u = clear_points(case)
+    others = np.setdiff1d(np.arange(case.n), u)
+    got_mean, got = found.left_out(case.K, np.arange(case.n), case.Y)
+    for i in others:
+        mean, wanted = left_out_by_the_textbook("fitc", case, u, i)
+        np.testing.assert_allclose(got_mean[i], mean[0], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(got[i], np.maximum(wanted[0], 0.0), atol=1e-6)
+
+
+def test_fitc_compares_with_what_is_no_point_where_enough_is_left() -> None:
+    K = RBF(1.0)(np.random.default_rng(0).random((20, 3)))
+    case = Case(factorised(K, np.ones((20, 1))), K, np.ones((20, 1)), np.ones((20, 2)), K, K.diagonal())
+    found = made("fitc", case, np.arange(15))
+    assert np.array_equal(found.comparable(), np.arange(15, 20))
+    assert made("fitc", case, np.arange(16)).comparable() is None
 
 
 @pytest.mark.parametrize("method", ["fitc", "dtc", "sod"])

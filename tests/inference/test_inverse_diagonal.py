@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 from saccade.datasets.synthetic import histograms
 from saccade.inference import inverse_diagonal, regression
-from saccade.inference.inverse_diagonal import SHORT, WANTED, estimate, known_of
+from saccade.inference.inverse_diagonal import WANTED, estimate, known_of
 from saccade.inference.regression import Posterior, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
@@ -88,7 +88,7 @@ def test_the_error_is_what_it_says(data: str, noise: Any, afford: bool, monkeypa
         "pictures": lambda: pictures_like(900),
         "words": lambda: histograms(900, D=200, nonzeros=40, rng=np.random.default_rng(0))[0],
     }[data]()
-    monkeypatch.setattr(inverse_diagonal, "WORK", 2e9 if afford else 1e-9)
+    monkeypatch.setattr(inverse_diagonal, "WORK", 1e9 if afford else 1e-9)
     K, dense = problem(X)
     N = noise(900)
     exact = exact_diagonal(dense, N)
@@ -124,7 +124,7 @@ def test_few_examples_and_empty_ones() -> None:
         K, dense = problem(X[:n])
         for noise in (np.full((n, 1), 0.1), np.random.default_rng(0).uniform(0.01, 1.0, (n, 3))):
             found = solved(K, dense, noise)
-            assert off(exact_diagonal(dense, noise), found) < found.error == SHORT
+            assert off(exact_diagonal(dense, noise), found) <= found.error < 1e-5
 
 
 def test_nothing_is_estimated_where_it_is_not_wanted_or_known() -> None:

@@ -122,8 +122,8 @@ def test_a_weight_is_as_good_as_copies(find: Any) -> None:
     again = np.repeat(np.arange(8), copies)
     one, first = infer(find, K, Y, weight=copies.astype(float))
     other, second = infer(find, K[np.ix_(again, again)], Y[again])
-    np.testing.assert_allclose(K @ first.alpha, (K[:, again] @ second.alpha), atol=3e-4)
-    assert evidence(K, one) == pytest.approx(evidence(K[np.ix_(again, again)], other), abs=1e-3)
+    np.testing.assert_allclose(K @ first.alpha, (K[:, again] @ second.alpha), atol=1e-8)
+    assert evidence(K, one) == pytest.approx(evidence(K[np.ix_(again, again)], other), abs=1e-8)
 
 
 @pytest.mark.parametrize("find", [laplace, ep])
@@ -234,7 +234,10 @@ def test_many_classes_without_a_factor(inference: str) -> None:
     assert fast.converged_ == (not told)
     assert fast.converged_ or inference == "ep"
     mean, expected = (model.latent_mean_and_variance(X[400:600])[0] for model in (fast, slow))
-    np.testing.assert_allclose(mean, expected, atol=0.01 if inference == "laplace" else 0.3)
+    if inference == "laplace":
+        np.testing.assert_allclose(mean, expected, atol=0.01)
+    else:  # single means jump with the estimates: 2 to 5 % on average
+        assert np.square(mean - expected).mean() < 0.1**2 * np.square(expected).mean()
     assert (fast.predict(X[400:]) == slow.predict(X[400:])).mean() > 0.97
 
 

@@ -41,8 +41,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     noise : float
         σ², the label noise, in units of the mean self-similarity when the kernel's scale is "auto".
     inference : "regression", "laplace" or "ep"
-        "ep" finds better variances and evidence than "laplace" and takes several times as long. `changes_` records how
-        far the latent values still moved in each step.
+        "ep" finds better variances and evidence than "laplace" and takes several times as long: with solver="auto" a
+        factor per class and step up to 4,096 examples, beyond with estimates that a warning tells the error of.
+        `changes_` records how far means (and with "ep" variances) still moved in each step, relative.
     levels : int from 2 to 255, or None
         None is exact. 255 levels a dimension take one byte a value: for large n.
     binning : "quantile" or "width"

@@ -47,7 +47,9 @@ def ep(
     while moving.size and len(changes) < (sweeps if known else min(sweeps, SWEEPS_ESTIMATED)):
         before, held = means.copy(), labels.variance
         known = _settle(labels, means, moving, solve, weight, nearly)
-        labels = replace(labels, variance=np.clip(means.left_out, 0.0, largest))
+        share = 1.0 if known else 2.0 / (2.0 + len(changes))  # the average of estimates is calmer than the last of them
+        found = np.clip(means.left_out, 0.0, largest)
+        labels = replace(labels, variance=(1.0 - share) * held + share * found)
         change = _change(labels, before, means, known)
         nearly = np.clip(NEARLY * _share_moved(labels, held), NEARLY * ENOUGH, NEARLY)
         changes.append(float(change[moving].max()))
@@ -88,7 +90,7 @@ def _change(labels: Labels, before: Means, now: Means, known: bool) -> Array:  #
     s s_i dτ: of itself at most the leverage s_i τ times d log τ. The sum bounds what all do. Where variances are
     estimates and single ones jump, averages have to do.
     """
-    step = np.abs(now.f - before.f) / np.minimum(labels.width + np.abs(now.f), np.sqrt(now.noise))
+    step = np.abs(now.f - before.f) / np.minimum(labels.width + np.abs(now.f), np.sqrt(now.noise * labels.copies))
     log_step = now.leverage * np.abs(np.log(now.noise / before.noise))
     if known:
         return np.asarray(np.maximum(step.max(axis=0, initial=0.0), log_step.sum(axis=0)))

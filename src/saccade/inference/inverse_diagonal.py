@@ -28,6 +28,7 @@ WORK = 1e9  # numbers that may be read for further probes, about half a second
 AT_ONCE = 64  # columns solved together
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
 SO_FEW = 200  # examples up to which each has a solve of its own
+SURE = 1e-9  # residual of these
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 RANK = 128  # of a low rank that is made to tell examples apart, where it costs little
 ENERGY_TOL = 3e-3  # a probe stops when no more than this share of z·x seems to come
@@ -69,9 +70,16 @@ class Probes:
         self._probed = np.concatenate([self._probed, (Z * X).reshape(*self.noise.shape, -1)], axis=2)
 
     def ask(self, count: int) -> None:
-        """Solve so many more for every column of the noise."""
-        Z, c = self.draw(count), self.noise.shape[1]
-        self.take(Z, self._solved(Z, self.noise if c == 1 else np.repeat(self.noise, count, axis=1)))
+        """Solve so many more for every column of the noise.
+
+        Entries that are judged apart have probes that are zero elsewhere: what is not probed adds no noise.
+        """
+        Z, X = self.draw(count), np.zeros((len(self.noise), count * self.noise.shape[1]))
+        noise = self.noise if self.noise.shape[1] == 1 else np.repeat(self.noise, count, axis=1)
+        for some in judged_apart(self.noise):
+            wanted = np.repeat(some, count, axis=1)
+            X += np.where(wanted, self._solved(np.where(wanted, Z, 0.0), noise), 0.0)
+        self.take(Z, X)
 
     def _solved(
         self,
@@ -92,6 +100,15 @@ class Probes:
             self._work += float(self.K.work) * found.iterations * (some.stop - some.start)
         return X
 
+    def _one_by_one(self) -> tuple[Array, float]:  # (n, c)
+        """The diagonals from a solve for each example, and a bound of their error: |rᵀK̃⁻¹e| ≤ ‖r‖/N, d ≥ 1/(N + k)."""
+        options: dict[str, Any] = {"tol": SURE, "max_iter": self.max_iter, "precondition": self.precondition}
+        n, most = len(self.noise), self.noise + self.K.diag()[:, None]
+        found = [solve_cg(self.K, column[:, None], np.eye(n), **options) for column in self.noise.T]
+        left = np.sqrt(n) * np.array([result.residual.max() for result in found])
+        value = np.maximum(np.column_stack([result.x.diagonal() for result in found]), 1.0 / most)
+        return value, float((left * (most / self.noise).max(axis=0)).max())
+
     def settle(
         self,
         low_rank: Nystrom | None,
@@ -100,8 +117,7 @@ class Probes:
         """The diagonals and their error, with as many more probes as the error asks for and the work allows."""
         (n, c), self._work = self.noise.shape, 0.0
         if n <= SO_FEW:
-            found = [self._solved(np.eye(n), column[:, None]).diagonal() for column in self.noise.T]
-            return np.maximum(np.column_stack(found), 1.0 / (self.noise + self.K.diag()[:, None])), SHORT
+            return self._one_by_one()
         if not self._probed.shape[2]:
             self.ask(2)
         if low_rank is None and float(self.K.work) * RANK < WORK / 4:

@@ -53,8 +53,8 @@ class Labels:
         z, width = np.zeros_like(f) if first else self._places(f), self.width
         r, bend, straight = hazard(z)
         with np.errstate(divide="ignore"):
-            noise = np.minimum((self.noise + self.variance * straight) / bend, self.flattest)  # of one copy
-        return self.Y * (z * width + r / width * (noise + self.variance)), noise / self.copies
+            noise = np.minimum((self.noise + self.variance * straight) / bend / self.copies, self.flattest)
+        return self.Y * (z * width + r / width * (noise * self.copies + self.variance)), noise
 
     def pull(self, f: Array) -> Array:  # (n, m)
         """The α that the labels ask for where the mean is f."""
@@ -135,7 +135,7 @@ def newton_step(
         step = targets - noise * posterior.alpha - f, posterior.alpha - alpha
         _check_finite(part, step[0])
         share = _share(part, f, alpha, step)
-    unit = np.minimum(part.width + np.abs(f + step[0]), np.sqrt(noise))
+    unit = np.minimum(part.width + np.abs(f + step[0]), np.sqrt(noise * part.copies))
     means.f[:, some], means.alpha[:, some] = f + share * step[0], alpha + share * step[1]
     means.targets[:, some], means.noise[:, some] = targets, noise
     means.left_out[:, some] = leave_one_out(targets, posterior.alpha, posterior.inverse_diagonal, noise, weight)[1]
@@ -148,7 +148,7 @@ def newton_step(
 
 def exact(posterior: Posterior) -> bool:
     """Whether it is that of a factor: α but for rounding, and the diagonal of (K + N)⁻¹, which else is an estimate."""
-    return bool(getattr(posterior, "error", 0.0 if posterior.factors else np.inf) == 0.0)
+    return posterior.error == 0.0
 
 
 def _check_finite(labels: Labels, values: Array) -> None:

@@ -71,14 +71,15 @@ class Kernel(BaseEstimator, abc.ABC):
     ) -> tuple[Array, float]:
         """k(x, x) + k(z, z) − 2k(x, z), the squared distances in feature space (n, m), and how far rounding may be off.
 
-        The terms cancel where examples are near each other and far from the origin. A kernel that knows better says so.
+        The terms cancel where examples are near each other and far from the origin: both are, where the rows of X and
+        those of Z reach. A kernel that knows better says so.
         """
         own = self.diag(X)
         other = own if Z is None else self.diag(Z)
         distance = -2.0 * self(X, Z)
         distance += own[:, None]
         distance += other[None, :]
-        return distance, ROUNDING * float(max(own.max(initial=0.0), other.max(initial=0.0)))
+        return distance, ROUNDING * float(min(own.max(initial=0.0), other.max(initial=0.0)))
 
     def __add__(self, other: object) -> Sum:
         """k + k', again a kernel."""

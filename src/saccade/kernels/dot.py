@@ -57,6 +57,7 @@ class Linear(Kernel):
         """‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up."""
         if sp.issparse(X) or sp.issparse(Z):
             return super().squared_distances(X, Z)
+        self.diag(X if Z is None else np.vstack([X, Z]))  # complains of values out of range
         centre = (X if Z is None else Z).mean(axis=0)
         return super().squared_distances(X - centre, None if Z is None else Z - centre)
 

@@ -30,7 +30,8 @@ class Tridiagonals:
         out = np.zeros(self.length.size)
         for j, k in enumerate(self.steps):
             if k:
-                theta, W = eigh_tridiagonal(self.diagonal[:k, j], self.beside[: k - 1, j])
+                # Not LAPACK's default (stemr): it gave up on the copies of eigenvalues in some builds of OpenBLAS.
+                theta, W = eigh_tridiagonal(self.diagonal[:k, j], self.beside[: k - 1, j], lapack_driver="stev")
                 out[j] = self.length[j] * (W[0] ** 2 @ f(theta))
         return out
 

@@ -11,6 +11,8 @@ which no tree needs, has the sum of all h.
 Last the steps of sequential minimal optimisation, on a kernel matrix that is there.
 """
 
+import math
+
 from saccade._core.compiled import compiled
 
 ROWS = 256  # rows that go column by column: sums stay in registers, and the rows in the first-level cache
@@ -146,7 +148,8 @@ def smo_steps(K, diag, bound, enough, max_steps, g, alpha):
     n, steps, unit = g.size, 0, 0.0
     for k in range(n):
         unit = max(unit, diag[k])
-    unit = 1.0 / unit if unit > 0.0 else 1.0  # cubes of small or large kernel values would leave float64
+    # Cubes of small or large kernel values would leave float64. A power of two, so that nothing is rounded.
+    unit = math.ldexp(1.0, -math.frexp(unit)[1])
     while True:
         i, low = -1, 0.0
         for k in range(n):
