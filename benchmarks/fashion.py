@@ -5,11 +5,11 @@ benchmarks/results/fashion.json.
 """
 
 import gzip
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments
 from sklearn.metrics import log_loss
 
 from saccade import GPClassifier
@@ -29,9 +29,12 @@ def read(folder: Path, part: str) -> tuple[Array, Array]:
     return numbers("images", 16).reshape(-1, 784), numbers("labels", 8)
 
 
-def main(folder: Path) -> None:
-    X, y = read(folder, "train")
-    Z, truth = read(folder, "t10k")
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("folder", type=Path, help="with the four files of Fashion-MNIST")
+    options = parser.parse_args()
+    X, y = read(options.folder, "train")
+    Z, truth = read(options.folder, "t10k")
     GPClassifier(random_state=0, solver="cg").fit(X[:1000], y[:1000]).predict(Z[:10])  # compile
     rows = []
     for name, parameters in (
@@ -62,8 +65,8 @@ def main(folder: Path) -> None:
             }
         )
         print(rows[-1], flush=True)
-    measure.write_json(Path(__file__).parent / "results" / "fashion.json", {"n": len(X), "models": rows})
+    measure.write_json(options.out / "fashion.json", {"n": len(X), "models": rows})
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

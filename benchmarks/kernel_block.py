@@ -7,11 +7,11 @@ Rivals work on few rows of the block, as fast a minimum there as on all; their a
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from harness import arguments
 from numba import njit
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
@@ -109,13 +109,13 @@ def case(n: int, m: int, D: int, filled: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    options = arguments(__doc__).parse_args()
     os.environ["SACCADE_NUM_THREADS"] = "1"
     results = {}
     for name, sizes in CASES.items():
         results[name] = case(*sizes)
         print(name, {k: round(v, 2) for k, v in results[name]["G minima/s"].items()}, flush=True)
-    path = Path(__file__).parent / "results" / "kernel_block.json"
-    measure.write_json(path, {"goal, G minima/s": GOAL, "blocks": results})
+    measure.write_json(options.out / "kernel_block.json", {"goal, G minima/s": GOAL, "blocks": results})
 
 
 if __name__ == "__main__":

@@ -3,11 +3,11 @@
 `python benchmarks/layouts.py` writes benchmarks/results/layouts.json. The layouts that lost live only here.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from harness import arguments
 from numba import njit
 
 from saccade._core.threads import share, thread_count
@@ -18,6 +18,7 @@ from saccade.operators import codes as code_room
 from saccade.operators.intersection import intersection
 
 Array = np.ndarray[Any, np.dtype[Any]]
+SIZES = (10_000, 50_000, 300_000)
 
 
 @njit(nogil=True)
@@ -113,8 +114,8 @@ def ours(X: Any, levels: int | None, v: Array) -> float:
 
 
 def main() -> None:
-    results = []
-    for n in (10_000, 50_000, 300_000):
+    options, results = arguments(__doc__).parse_args(), []
+    for n in SIZES:
         X, _ = data(n)
         unit = measure.unit(X)
         for dtype in (np.float32, np.float64):
@@ -132,7 +133,7 @@ def main() -> None:
             code_room.BLOCK_ROWS = 16_384
             times |= rivals(X, binned(X), np.uint8, v, with_rows=True)
             results.append(_row(n, 255, dtype, times, unit))
-    measure.write_json(Path(__file__).parent / "results" / "layouts.json", {"unit": "CSR matvec", "products": results})
+    measure.write_json(options.out / "layouts.json", {"unit": "CSR matvec", "products": results})
 
 
 def _row(n: int, levels: Any, dtype: Any, times: dict[str, float], unit: float) -> dict[str, Any]:

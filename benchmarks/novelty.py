@@ -10,7 +10,6 @@
 Writes benchmarks/results/novelty.json.
 """
 
-import argparse
 import os
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments
 
 from saccade import OneClassGP
 from saccade.cli import measure
@@ -96,10 +96,9 @@ def scores(name: str, X: Any, new: Any) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--data", type=Path, default=None)
     parser.add_argument("--cache", type=Path, default=None)
-    parser.add_argument("--out", type=Path, default=HERE / "results" / "novelty.json")
     options = parser.parse_args()
     os.environ["SACCADE_NUM_THREADS"] = "1"
     record: dict[str, Any] = {"goal, ratio at n = 100": GOAL_RATIO, "goal, µs": GOAL_US, "testing": ratios()}
@@ -108,7 +107,7 @@ def main() -> None:
     record["tables"] = [scores("synthetic, 200 non-zeros", X[:N], X[N:])]
     if options.cache is not None:
         record["tables"].append(scores("Fashion-MNIST, words", *words(options.data, options.cache)))
-    measure.write_json(options.out, record)
+    measure.write_json(options.out / "novelty.json", record)
 
 
 if __name__ == "__main__":

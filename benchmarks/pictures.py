@@ -1,13 +1,12 @@
 """How fast pictures become vectors, and how much memory many of them take.
 
-    python benchmarks/pictures.py [--out benchmarks/results/pictures.json] [--many 100000]
+    python benchmarks/pictures.py [--many 100000]
 
 Pictures are cut from those that ship with scikit-image: 300 × 200 px, saved as JPEG. One core is one thread of ours
 (n_jobs=1, one BLAS thread). The second run reads everything from the cache. `--many` small pictures (32 × 32, PNG) go
 through in a process of their own, so that its peak memory is theirs.
 """
 
-import argparse
 import json
 import multiprocessing
 import os
@@ -15,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from harness import arguments
 
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
@@ -93,8 +94,7 @@ def many_small(folder: str, queue: Any) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "pictures.json")
+    parser = arguments(__doc__)
     parser.add_argument("--many", type=int, default=100_000)
     options = parser.parse_args()
     from saccade.cli.measure import write_json
@@ -113,7 +113,7 @@ def main() -> None:
             process.start()
             results["small pictures, 32 × 32"] = queue.get(timeout=3600)
             process.join()
-    write_json(options.out, results)
+    write_json(options.out / "pictures.json", results)
     print(json.dumps(results, indent=1))
 
 

@@ -8,12 +8,16 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
+from harness import RESULTS, arguments
 
-HERE = Path(__file__).parent
+IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 
 
 def main() -> None:
-    bench = json.loads((HERE / "results" / "bench.json").read_text())
+    parser = arguments(__doc__)
+    parser.set_defaults(out=IMAGES)
+    options = parser.parse_args()
+    bench = json.loads((RESULTS / "bench.json").read_text())
     rows = bench["scale"]
     n = np.array([r["n"] for r in rows], float)
     total = np.array([r["seconds"] for r in rows])
@@ -38,7 +42,7 @@ def main() -> None:
     axes.set_title(f"{bench['machine']['cpu']}, {bench['machine']['threads']} threads", fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    figure.savefig(HERE.parent / "docs" / "images" / "scale.png", dpi=110)
+    figure.savefig(options.out / "scale.png", dpi=110)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
+from harness import arguments
 
 from saccade.cli import measure
 
+REPEATS = 9
 FIRST_CALL = """
 import time, numpy as np
 from sklearn.datasets import load_digits
@@ -43,10 +44,11 @@ def first_call(environment: dict[str, str]) -> float:
 
 
 def main() -> None:
+    options = arguments(__doc__).parse_args()
     environment = dict(os.environ)
     base = "import sklearn.base, sklearn.utils.validation, sklearn.utils.multiclass, sklearn.metrics, scipy.optimize"
     times = {name: [] for name in ("scikit-learn", "saccade")}
-    for _ in range(9):
+    for _ in range(REPEATS):
         times["scikit-learn"].append(wall(base, environment))
         times["saccade"].append(wall(base + "; from saccade import GPClassifier", environment))
     with tempfile.TemporaryDirectory() as cache:
@@ -60,7 +62,7 @@ def main() -> None:
         "compilation in total, s": cold - warm,
     }
     print(results)
-    measure.write_json(Path(__file__).parent / "results" / "start_up.json", results)
+    measure.write_json(options.out / "start_up.json", results)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,10 @@ non-zeros, two classes (`saccade.datasets.synthetic`). Set OPENBLAS_NUM_THREADS 
 """
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import arguments
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -24,6 +24,9 @@ from saccade.kernels import HIK, Power, Weights
 from saccade.operators.codes import encode
 
 NOISE = 0.1
+SAMPLES = (2_000, 6_000)  # whose evidence dense algebra can judge
+DIGITS, SEEDS = 1797, 10
+SIZES, SEARCHED, TEST = (10_000, 50_050), 50_050, 10_000
 
 
 def data(n: int) -> tuple[Any, Any]:
@@ -33,8 +36,8 @@ def data(n: int) -> tuple[Any, Any]:
 def accuracy() -> list[dict[str, Any]]:
     """Estimates of the evidence against dense algebra, ten seeds: of a search, seven probes, and the one for users."""
     X, y = load_digits(return_X_y=True)
-    cases = [("digits", X / 16.0, y, noise) for noise in (1.0, 0.1, 0.01)]
-    cases += [(f"synthetic, n = {n:,}", *data(n), NOISE) for n in (2_000, 6_000)]
+    cases = [("digits", X[:DIGITS] / 16.0, y[:DIGITS], noise) for noise in (1.0, 0.1, 0.01)]
+    cases += [(f"synthetic, n = {n:,}", *data(n), NOISE) for n in SAMPLES]
     rows = []
     for name, X, y, noise in cases:
         classes = np.unique(y)
@@ -44,11 +47,11 @@ def accuracy() -> list[dict[str, Any]]:
         K, N = space.operator(kernel), np.full((len(y), 1), noise)
         exact = exact_evidence(K, N, Y).value
         options = {"submatrix": space.submatrix(kernel), "start": None, "tol": 1e-2, "max_iter": 1000, "probes": 7}
-        found = [stochastic_evidence(K, N, Y, seed=seed, **options) for seed in range(10)]
+        found = [stochastic_evidence(K, N, Y, seed=seed, **options) for seed in range(SEEDS)]
         alpha = found[0].alpha
         public = [
             log_marginal_likelihood(K, N, Y, alpha, method="stochastic", rng=np.random.default_rng(seed))
-            for seed in range(10)
+            for seed in range(SEEDS)
         ]
         row = {"data": name, "noise": noise, "nats an example": exact / len(y)}
         row["in a search"] = _errors([f.value for f in found], [f.error for f in found], exact)
@@ -98,7 +101,7 @@ def derivatives(n: int) -> dict[str, Any]:
 
 def search(n: int, objective: str) -> dict[str, Any]:
     """Tuning η, noise and scale on n examples, and what it brings."""
-    X, y = data(n + 10_000)
+    X, y = data(n + TEST)
     X, y, X_test, truth = X[:n], y[:n], X[n:], y[n:]
     plain = GPClassifier(HIK(Power(1.0)), noise=NOISE, variance=None, random_state=0).fit(X, y)
     tuned = GPClassifier(HIK(Power(1.0)), noise=NOISE, tune=Tune(objective=objective), variance=None, random_state=0)
@@ -121,12 +124,13 @@ def search(n: int, objective: str) -> dict[str, Any]:
 
 
 def main() -> None:
+    options = arguments(__doc__).parse_args()
     results = {
         "accuracy": accuracy(),
-        "derivatives": [derivatives(n) for n in (10_000, 50_050)],
-        "search": [search(50_050, objective) for objective in ("evidence", "loo")],
+        "derivatives": [derivatives(n) for n in SIZES],
+        "search": [search(SEARCHED, objective) for objective in ("evidence", "loo")],
     }
-    measure.write_json(Path(__file__).parent / "results" / "tuning.json", results)
+    measure.write_json(options.out / "tuning.json", results)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 A task is 100 training pictures of one class (or half of the class where that is less); the other pictures of the class
 are to be told from all pictures of all other classes. Every picture is a histogram of 1,000 visual words of dense SIFT
-without positions, of sum 1. Words are learned without labels: on the standard training part of 15-Scenes, on five
-pictures of each class of Caltech-101, on the training part of Fashion-MNIST. The latter has its own test part, so that
-training pictures come from the one and test pictures from the other; beside it, the plain pixels are a fourth set.
+without positions, of sum 1; the descriptors are RootSIFT, which the committed results were measured with. Words are
+learned without labels: on the standard training part of 15-Scenes, on five pictures of each class of Caltech-101, on
+the training part of Fashion-MNIST. The latter has its own test part, so that training pictures come from the one and
+test pictures from the other; beside it, the plain pixels are a fourth set.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,6 +32,8 @@ class Blocks(NamedTuple):
     K: Array  # (n, n)
     k_star: Array  # (n, t)
     normal: Array  # (t,) bool
+    train: Array  # (n,) numbers of the examples in their collection
+    tested: Array  # (t,)
 
 
 def scenes(options: Any) -> Collection:
@@ -40,7 +43,7 @@ def scenes(options: Any) -> Collection:
     from saccade.datasets.on_disk import scenes15
 
     (train, y), (test, z) = scenes15("train"), scenes15("test")
-    words = chain("words", WORDS, options.cache)
+    words = chain("words", WORDS, options.cache, root=True)  # RootSIFT, which the committed results were measured with
     parts = words.fit_transform(all_pictures(train, options.cache)), words.transform(all_pictures(test, options.cache))
     every = np.ones(len(y) + len(z), bool)
     return Collection(sp.vstack(parts, format="csr"), np.concatenate([y, z]), every, every)
@@ -55,7 +58,7 @@ def caltech(options: Any) -> Collection:
     paths, y = caltech101()
     rng = np.random.default_rng(0)
     some = np.concatenate([np.sort(rng.permutation(np.flatnonzero(y == c))[:5]) for c in np.unique(y)])
-    words = make_pipeline(DenseSIFT(), BagOfWords(WORDS, cache=options.cache, random_state=0))
+    words = make_pipeline(DenseSIFT(root=True), BagOfWords(WORDS, cache=options.cache, random_state=0))
     words.fit(all_pictures([paths[k] for k in some], options.cache))
     every = np.ones(len(y), bool)
     return Collection(words.transform(all_pictures(paths, options.cache)), y, every, every)
@@ -106,4 +109,5 @@ def tasks(data: Collection, label: Any, splits: int) -> Iterator[Blocks]:
         mine = np.searchsorted(columns, train)
         others = np.setdiff1d(tests, train)
         K = block[np.ix_(mine, np.searchsorted(rows, train))]
-        yield Blocks((K + K.T) / 2, block[np.ix_(mine, np.searchsorted(rows, others))], data.y[others] == label)
+        k_star = block[np.ix_(mine, np.searchsorted(rows, others))]
+        yield Blocks((K + K.T) / 2, k_star, data.y[others] == label, train, others)

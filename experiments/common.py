@@ -10,6 +10,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 NOISE = 0.1  # of the GP; the mean self-similarity of the training pictures is 1
 C = 10.0  # of the SVM, on the same scale
+NOISES = tuple(float(noise) for noise in np.geomspace(1e-3, 3.0, 15))  # among which leave-one-out chooses
+COSTS = (1.0, 10.0, 100.0)  # values of C among which cross-validation chooses
+FOLDS = 3
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -50,21 +53,64 @@ def kernel_matrices(
     return kernel(train), kernel(test, train)
 
 
-def gp_answers(K: Array, K_test: Array, y: Array) -> Array:
-    """One-vs-all label regression with dense algebra: the class with the largest mean."""
+def gp_answers(K: Array, K_test: Array, y: Array, noise: float = NOISE) -> Array:
+    """One-against-rest label regression with dense algebra: the class with the largest mean."""
     from saccade.solvers.cholesky import factorise
 
     classes = np.unique(y)
     Y = np.where(y[:, None] == classes, 1.0, -1.0)
-    alpha = factorise(K, np.full(len(y), NOISE)).solve(Y)
+    alpha = factorise(K, np.full(len(y), noise)).solve(Y)
     return np.asarray(classes[(K_test @ alpha).argmax(axis=1)])
 
 
+def learned_noise(
+    K: Array,  # (n, n)
+    y: Array,  # (n,)
+) -> float:
+    """The noise of NOISES with the best leave-one-out rate on the training pictures: of equals, the middle one.
+
+    One eigendecomposition K = U diag(λ) Uᵀ serves all: α = K̃⁻¹Y, and y_i − α_i / (K̃⁻¹)_ii is the mean without i.
+    """
+    classes = np.unique(y)
+    Y = np.where(y[:, None] == classes, 1.0, -1.0)
+    eigenvalues, U = np.linalg.eigh(K)
+    squares, projected = U**2, U.T @ Y
+    rates = []
+    for noise in NOISES:
+        inverse = 1.0 / (np.maximum(eigenvalues, 0.0) + noise)
+        left_out = Y - U @ (inverse[:, None] * projected) / (squares @ inverse)[:, None]
+        rates.append(class_rate(y, classes[left_out.argmax(axis=1)]))
+    best = np.flatnonzero(np.isclose(rates, max(rates), rtol=0, atol=1e-12))
+    return NOISES[best[len(best) // 2]]
+
+
 def svm_answers(K: Array, K_test: Array, y: Array) -> Array:
-    """libsvm (one-vs-one) on the same matrix."""
+    """libsvm as it comes (one against one, by votes) with C = 10, on the same matrix."""
     from sklearn.svm import SVC
 
     return np.asarray(SVC(C=C, kernel="precomputed").fit(K, y).predict(K_test))
+
+
+def svm_rest_answers(K: Array, K_test: Array, y: Array, cost: float) -> Array:
+    """One SVM of libsvm for each class against the rest; the class with the largest decision value."""
+    from sklearn.svm import SVC
+
+    classes, K, K_test = np.unique(y), np.ascontiguousarray(K), np.ascontiguousarray(K_test)  # copied once, not by SVC
+    values = [SVC(C=cost, kernel="precomputed").fit(K, y == c).decision_function(K_test) for c in classes]
+    return np.asarray(classes[np.argmax(values, axis=0)])
+
+
+def learned_cost(K: Array, y: Array) -> float:
+    """C of COSTS with the best rate by stratified cross-validation on the training pictures: of equals, the least."""
+    from sklearn.model_selection import StratifiedKFold
+
+    folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(K, y))
+
+    def rate(cost: float) -> float:
+        found = [svm_rest_answers(K[np.ix_(a, a)], K[np.ix_(b, a)], y[a], cost) for a, b in folds]
+        return float(np.mean([class_rate(y[b], answer) for (_, b), answer in zip(folds, found, strict=True)]))
+
+    return max(COSTS, key=rate)
 
 
 def write(out: Path, name: str, record: dict[str, Any], quiet: bool = False) -> None:
@@ -76,12 +122,13 @@ def write(out: Path, name: str, record: dict[str, Any], quiet: bool = False) -> 
         print(json.dumps({k: v for k, v in record.items() if k != "machine"}, indent=1, default=float))
 
 
-def save_figure(figure: Any, out: Path, name: str) -> None:
-    """To figures/, without the frame that plots have above and to the right."""
+def save_figure(figure: Any, out: Path, name: str, frame: bool = False) -> None:
+    """To figures/, without the frame that plots have above and to the right unless it is wanted."""
     for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["top", "right"]].set_visible(frame)
     (out / "figures").mkdir(parents=True, exist_ok=True)
     figure.savefig(out / "figures" / f"{name}.png", dpi=150)
+    plots().close(figure)
 
 
 def plots() -> Any:

@@ -34,7 +34,7 @@ def measure(X: Any, y: Any, X_test: Any, truth: Any, etas: Any) -> list[dict[str
         start = time.perf_counter()
         found = stochastic_evidence(
             model._operator(),
-            model._noise,
+            model._sites.noise,
             model._targets(),
             submatrix=partial(_submatrix, model.kernel_, X),
             start=None,

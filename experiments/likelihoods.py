@@ -17,6 +17,7 @@ from common import Array, arguments, show_progress, write
 NOISE, SCALES = 0.1, (1.0, 10.0)
 INFERENCES = ("regression", "laplace", "ep")
 TEST = 1200
+SIZES = (500, 1500, 20_000)  # training examples of each collection
 MOST_EP = 2048  # examples: beyond, EP takes a factor per class and step for long, or estimates that do not agree
 
 
@@ -27,9 +28,9 @@ def collections(data: Path | None, cache: Path | None) -> dict[str, tuple[Any, A
 
     words = histograms("fashion-mnist", data, cache)
     return {
-        "digits": (*load_digits(return_X_y=True), 500),
-        "Fashion-MNIST, words": (words.train, words.y, 1500),
-        "Fashion-MNIST, words, many": (words.train, words.y, 20_000),
+        "digits": (*load_digits(return_X_y=True), SIZES[0]),
+        "Fashion-MNIST, words": (words.train, words.y, SIZES[1]),
+        "Fashion-MNIST, words, many": (words.train, words.y, SIZES[2]),
     }
 
 

@@ -166,7 +166,7 @@ class Caltech:
 
 
 def write_sifts(pictures: Any, folder: Path) -> None:
-    """Without the roots that our other experiments take: a tree compares single values, and these are exact bytes."""
+    """Plain descriptors: a tree compares single values, and these are exact bytes."""
     from saccade._core.progress import report
     from saccade.features import OpponentSIFT
     from saccade.features.items import stream

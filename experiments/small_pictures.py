@@ -117,23 +117,25 @@ def _checked(pictures: Pictures, place: Path) -> Pictures:
     return pictures
 
 
-def chain(words: int = WORDS) -> Any:
+def chain(words: int) -> Any:
     """Pictures to histograms. A picture of CIFAR-10 has 371 patches; the largest covers a quarter of it."""
     from sklearn.pipeline import make_pipeline
 
     from saccade.features import BagOfWords, DenseSIFT
 
-    return make_pipeline(DenseSIFT(STEP, SCALES), BagOfWords(words))
+    return make_pipeline(
+        DenseSIFT(STEP, SCALES, root=True), BagOfWords(words)
+    )  # RootSIFT, which the committed results were measured with
 
 
 def histograms(
     name: str,
     folder: Path | None = None,
     cache: Path | None = None,
-    words: int = WORDS,
+    words: int | None = None,  # WORDS
 ) -> Histograms:
     """Words learned from the training part, histograms of both parts; kept in `cache` by what they are."""
-    scales = "-".join(map(str, SCALES))
+    words, scales = words or WORDS, "-".join(map(str, SCALES))
     kept = None if cache is None else cache / f"{name}_{words}-words_step-{STEP}_patches-{scales}.npz"
     if kept is not None and kept.is_file():
         return _read(kept)
@@ -174,9 +176,11 @@ def _read(path: Path) -> Histograms:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("name", choices=list(PICTURES), nargs="*", help="which collections; none: both")
+    parser.add_argument("name", nargs="*", help=f"which collections, of {list(PICTURES)}; none: both")
     parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
     options = parser.parse_args()
+    if unknown := set(options.name) - set(PICTURES):
+        parser.error(f"{sorted(unknown)} is not one of {list(PICTURES)}.")
     for name in options.name or PICTURES:
         made = histograms(name, options.data, options.cache)
         nonzeros = made.train.nnz / made.train.shape[0]

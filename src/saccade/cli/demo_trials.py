@@ -18,12 +18,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from saccade import GPClassifier, load
 from saccade._core.threads import thread_count
-from saccade.cli.demo_contenders import SEED, Contender, calibrated, contenders
+from saccade.cli.demo_contenders import SEED, Contender, TunedSVC, contenders
 from saccade.datasets import embedded
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.scores.probability import expected_calibration_error
@@ -167,7 +166,7 @@ def try_faces(say: Say) -> Faces:
     models = {
         "saccade HIK": GPClassifier(random_state=SEED),
         "saccade exp-HIK": GPClassifier(GeneralizedRBF(HIK()), random_state=SEED),
-        "SVC sigmoid": calibrated(SVC()),
+        "SVC sigmoid": TunedSVC(),
     }
     trials = []
     for features, F in (("edges", edges(pictures)), ("HOG", np.array(oriented))):

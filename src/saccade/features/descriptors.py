@@ -25,7 +25,7 @@ SHRUNK = 12  # px of larger ones after shrinking: a third faster than 16
 SMALLEST = 4  # px, one a bin
 SIDE_A_SIZE = 6  # OpenCV makes a bin 3/2 of a keypoint's size, and a patch has four
 SIFT_NORM = 512.0  # OpenCV's descriptors have this length and are rounded to whole numbers
-NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 costs 3 points of accuracy on 15-Scenes
+NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 costs 3.7 points (docs/decisions/012)
 KEPT_POINTS = 20_000  # grids with more are not kept for the next picture
 
 
@@ -52,7 +52,7 @@ class DenseSIFT(PerPicture):
         *,
         points: str = "dense",
         contrast: float = 0.5,
-        root: bool = True,
+        root: bool = False,
     ) -> None:
         self.step = step
         self.scales = scales
@@ -113,7 +113,7 @@ class OpponentSIFT(DenseSIFT):
         *,
         points: str = "dense",
         contrast: float = 0.5,
-        root: bool = True,
+        root: bool = False,
     ) -> None:
         super().__init__(step, scales, points=points, contrast=contrast, root=root)
 

@@ -13,6 +13,7 @@ from saccade.features.learn import Learner, State, counted, part, sample_of, val
 
 Array = np.ndarray[Any, np.dtype[Any]]
 BLOCK_ROWS = 512
+FALL = 0.5  # how much a match counts, of one a level further down
 
 
 class VocabularyBins(Learner):
@@ -20,7 +21,8 @@ class VocabularyBins(Learner):
 
     A match in a node counts with the node's weight w, and only if it is no match in a child already. Regrouped:
     Σ_nodes (w_node − w_parent) min(n_node(x), n_node(z)). Weights double with every step down: those of Grauman and
-    Darrell, one over the bin's diameter, hardly grow in 128 dimensions and were 2 to 5 points worse on 15-Scenes.
+    Darrell, one over the bin's diameter, hardly grow in 128 dimensions and were 2 to 5 points worse on test
+    pictures of 15-Scenes.
     """
 
     def __init__(
@@ -103,7 +105,7 @@ class VocabularyBins(Learner):
         if depth.max() >= self.levels:
             raise ValueError(f"the tree is deeper than its {self.levels} levels")
         # A leaf that could not be divided is its own only part at every finer level, so a match there is a finest one.
-        w = np.where(children == 0, 1.0, 0.5 ** (self.levels - 1 - depth))
+        w = np.where(children == 0, 1.0, FALL ** (self.levels - 1 - depth))
         self.centres_, self.children_, self.depth_ = centres, children, int(depth.max())
         self._first, self._share = first, np.append(w[0], w[1:] - w[parent[1:]])
         self._origin = centres[0]

@@ -1,0 +1,66 @@
+"""Small made-up collections in the layout of the research data, so that every experiment can run anywhere."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from tests.features.textures import textures
+
+Array = np.ndarray[Any, np.dtype[Any]]
+CALTECH = ("BACKGROUND_Google", "airplanes", "Faces", "Leopards", "chair", "windsor_chair")
+EACH = 12  # pictures of a class
+SIDE = 48  # px
+
+
+def write_all(folder: Path) -> None:
+    """caltech101/, scenes15/, fashion-mnist/ and cifar10/ inside the folder."""
+    _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
+    for seed, part in enumerate(("train", "test"), 1):
+        _pictures(folder / "scenes15" / part, ("coast", "forest", "street"), seed)
+    rng = np.random.default_rng(0)
+    _fashion(folder / "fashion-mnist", rng)
+    _cifar10(folder / "cifar10", rng)
+
+
+def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
+    """Pieces of three textures; classes beyond the third are the same ones turned by a quarter."""
+    pieces, labels = textures(EACH, SIDE, seed)
+    kinds = [
+        [piece for piece, label in zip(pieces, labels, strict=True) if label == kind] for kind in np.unique(labels)
+    ]
+    for place, name in enumerate(classes):
+        (folder / name).mkdir(parents=True)
+        for number, piece in enumerate(kinds[place % 3], 1):
+            Image.fromarray(np.rot90(piece, place // 3)).save(folder / name / f"image_{number:04}.jpg")
+
+
+def _shapes(count: int, side: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Noise, with a bright column at a place that depends on the class; a tenth of the pictures of each."""
+    labels = np.arange(count) % 10
+    made = rng.integers(0, 120, (count, side, side), np.uint8)
+    for picture, label in zip(made, labels, strict=True):
+        picture[:, 2 * label : 2 * label + 4] += 120
+    return made, labels.astype(np.uint8)
+
+
+def _fashion(place: Path, rng: np.random.Generator, count: int = 400) -> None:
+    place.mkdir()
+    for part, size in (("train", count), ("t10k", count // 2)):
+        pictures, labels = _shapes(size, 28, rng)
+        for name, array in ((f"{part}-images-idx3-ubyte", pictures), (f"{part}-labels-idx1-ubyte", labels)):
+            head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes()
+            (place / f"{name}.gz").write_bytes(gzip.compress(head + array.tobytes()))
+
+
+def _cifar10(place: Path, rng: np.random.Generator, sheet: int = 40) -> None:
+    place.mkdir()
+    made, labels = _shapes(6 * sheet, 32, rng)
+    sheets = np.repeat(made[..., None], 3, axis=3).reshape(6, sheet, 32 * 32, 3)
+    for name, pixels in zip([*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"], sheets, strict=True):
+        Image.fromarray(pixels).save(place / f"{name}.png")
+    for part, some in (("train", labels[: 5 * sheet]), ("test", labels[5 * sheet :])):
+        (place / f"{part}_lables.json").write_text(json.dumps(some.tolist()))
