@@ -48,10 +48,10 @@ class OneClassGP(Outliers, GaussianProcess):
     approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank", "parzen", ...
         Of mean and variance alike. "diagonal" (FA) and "optimized" (OA) are those of A; "optimized-signed" is OA as
         printed, with weights of either sign: it ranks poorly, and its thresholds do not keep what they promise. "fitc",
-        "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions, "parzen" is the kernel density
-        estimate that the mean becomes for a diagonal kernel matrix (O §3.1). "auto" is "exact" for few examples and for kernels without tables, else "lowrank";
-        `variance_method_` says which. "diagonal" and "parzen" never hold the kernel matrix. The variance of "sor"
-        vanishes far from its examples: with it, only "mean" makes sense.
+        "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions, "parzen" is the kernel
+        density estimate that the mean becomes for a diagonal kernel matrix (O §3.1). "auto" is "exact" for few examples
+        and for kernels without tables, else "lowrank"; `variance_method_` says which. "diagonal" and "parzen" never
+        hold the kernel matrix. The variance of "sor" vanishes far from its examples: with it, only "mean" makes sense.
     inducing : float or array of int
         The share of the training examples, drawn at random, that "fitc", "sor", "dtc" and "sod" use; or their numbers.
     variance_rank : int
