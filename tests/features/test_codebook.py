@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput
 from saccade.features import codebook
-from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows
+from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, apart, distinct_rows
 from tests.features.sets import described
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -137,3 +137,12 @@ def test_distinct_rows(rows: list[tuple[float, float]]) -> None:
 def test_centres_too_far_apart_for_float32() -> None:
     with pytest.raises(InvalidInput, match="Scale them"):
         Nearest(np.array([[1e30], [-1e30]], np.float32))
+
+
+def test_a_centre_that_k_means_found_twice_is_one_word() -> None:
+    """Two centres that differ by rounding: the processor would choose between them."""
+    centres = np.random.default_rng(0).random((40, 8)).astype(np.float32) * 250
+    again = np.vstack([centres, np.nextafter(centres[3:5], np.float32(np.inf)), centres[3:4]])
+    np.testing.assert_array_equal(apart(again), centres)
+    np.testing.assert_array_equal(apart(centres), centres)
+    assert len(apart(np.ones((3, 2), np.float32))) == 1

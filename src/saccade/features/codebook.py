@@ -8,6 +8,7 @@ from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_choice
@@ -18,6 +19,7 @@ from saccade.features.items import Items
 from saccade.features.learn import Learner, State, check_count, counted, normed, part, sample_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
+EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres differ by rounding
 BLOCK_ROWS = 512  # descriptors compared with all words at a time
 BATCH = 4096  # descriptors a step of k-means
 SEEDING = 2000  # descriptors at least that the first centres are chosen from; time grows with it
@@ -194,7 +196,20 @@ def _clustered(
     sizes = {"batch_size": max(BATCH, 2 * words), "init_size": max(SEEDING, 3 * words)}
     found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
     with one_thread_a_product():  # seeding makes thousands of small products
-        return np.asarray(found.fit(values).cluster_centers_, np.float32)
+        return apart(np.asarray(found.fit(values).cluster_centers_, np.float32))
+
+
+def apart(
+    centres: Array,  # (w, d)
+) -> Array:  # (at most w, d)
+    """The centres without those that are another one but for rounding.
+
+    k-means may leave a centre twice, and the processor would decide which of the two is the nearest word.
+    """
+    shifted = centres - centres.mean(axis=0, dtype=np.float64)
+    reach = EQUAL * float(np.sqrt(np.square(shifted).sum(axis=1).max()))
+    pairs = cKDTree(shifted).query_pairs(reach, output_type="ndarray")
+    return np.delete(centres, pairs[:, 1], axis=0)
 
 
 def distinct_rows(
