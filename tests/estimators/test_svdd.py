@@ -95,7 +95,8 @@ def test_nu_bounds_outliers_and_support(X: Array, nu: float, signed: bool) -> No
         expected = distances(model.kernel_(X), alpha)
         np.testing.assert_allclose(-model.score_samples(X), expected, atol=1e-12 * scale)
         assert_close(model.decision_function(X), model.score_samples(X) - model.offset_)
-        np.testing.assert_allclose(model.offset_, -(model.radius_**2), atol=2 * svdd.ROUNDING * scale)
+        known_to = model.residual_ + 2 * svdd.ROUNDING * scale  # an example on the surface counts as inside
+        np.testing.assert_allclose(model.offset_, -(model.radius_**2), atol=known_to)
 
 
 def test_notices_other_digits(zeros: Array) -> None:

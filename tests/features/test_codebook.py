@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput
 from saccade.features import codebook
-from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, apart, distinct_rows
+from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows, joined
 from tests.features.sets import described
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -26,7 +26,8 @@ def squared_distances(X: Array, C: Array) -> Array:
 def test_the_nearest_have_the_smallest_distances(seed: int, k: int, w: int, d: int, offset: float) -> None:
     rng = np.random.default_rng(seed)
     X, C = ((rng.integers(-8, 9, (rows, d)) / 8 + offset).astype(np.float32) for rows in (k, w))  # many ties
-    count = int(rng.integers(1, w + 1))
+    C = np.unique(C, axis=0)  # equal points count as one, see below
+    count = int(rng.integers(1, len(C) + 1))
     numbers, closeness = Nearest(C).few(X, count)
     distances = squared_distances(X, C)
     found = np.take_along_axis(distances, numbers, axis=1)
@@ -143,6 +144,10 @@ def test_a_centre_that_k_means_found_twice_is_one_word() -> None:
     """Two centres that differ by rounding: the processor would choose between them."""
     centres = np.random.default_rng(0).random((40, 8)).astype(np.float32) * 250
     again = np.vstack([centres, np.nextafter(centres[3:5], np.float32(np.inf)), centres[3:4]])
-    np.testing.assert_array_equal(apart(again), centres)
-    np.testing.assert_array_equal(apart(centres), centres)
-    assert len(apart(np.ones((3, 2), np.float32))) == 1
+    np.testing.assert_array_equal(joined(again), np.vstack([centres, centres[3:5], centres[3:4]]))
+    np.testing.assert_array_equal(joined(centres), centres)
+    near = np.repeat(centres[3:5], 50, axis=0) + np.random.default_rng(1).random((100, 8), np.float32)
+    words, closeness = Nearest(joined(again)).few(near, 43)
+    assert words.shape == (100, 40)
+    assert words[:, 0].tolist() == [3] * 50 + [4] * 50
+    assert np.isfinite(closeness).all()

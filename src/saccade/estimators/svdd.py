@@ -142,7 +142,8 @@ class SVDD(Outliers, BaseEstimator):
         self.dual_coef_ = ball.alpha[self.support_]
         self._centre_norm2 = ball.centre_norm2
         self.radius_ = float(np.sqrt(ball.radius2))
-        self.offset_ = -(ball.radius2 + ROUNDING * float(K.diag().max()))
+        known_to = ball.gap if ball.converged else 0.0  # squared distances: the surface is as thick
+        self.offset_ = -(ball.radius2 + known_to + ROUNDING * float(K.diag().max()))
         self.n_iter_, self.residual_, self.converged_ = max(ball.iterations, 1), ball.gap, ball.converged
         if not ball.converged:
             warnings.warn(

@@ -159,6 +159,9 @@ class Nearest:
         self.half = np.einsum("wd,wd->w", shifted, shifted) / 2
         if not np.isfinite(self.half).all():
             raise InvalidInput("The descriptors are too large for float32. Scale them to about [0, 1].")
+        _, first = np.unique(points, axis=0, return_index=True)
+        self.half[np.delete(np.arange(len(points)), first)] = np.inf  # of equal points, the first is the nearest
+        self.distinct = first.size
 
     def few(
         self,
@@ -166,7 +169,7 @@ class Nearest:
         count: int,
     ) -> tuple[Array, Array]:
         """The `count` nearest of each x, nearest first, and their closeness x·c − ‖c‖²/2; both (k, count)."""
-        count = min(count, len(self.half))
+        count = min(count, self.distinct)
         numbers = np.empty((len(X), count), np.int64)
         closeness = np.empty((len(X), count), np.float32)
         block = np.empty((min(len(X), BLOCK_ROWS), len(self.half)), np.float32)  # once: new pages cost as much as BLAS
@@ -196,20 +199,22 @@ def _clustered(
     sizes = {"batch_size": max(BATCH, 2 * words), "init_size": max(SEEDING, 3 * words)}
     found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
     with one_thread_a_product():  # seeding makes thousands of small products
-        return apart(np.asarray(found.fit(values).cluster_centers_, np.float32))
+        return joined(np.asarray(found.fit(values).cluster_centers_, np.float32))
 
 
-def apart(
+def joined(
     centres: Array,  # (w, d)
-) -> Array:  # (at most w, d)
-    """The centres without those that are another one but for rounding.
+) -> Array:  # (w, d)
+    """The centres, those that are an earlier one but for rounding as that one: `Nearest` then never names them.
 
     k-means may leave a centre twice, and the processor would decide which of the two is the nearest word.
     """
     shifted = centres - centres.mean(axis=0, dtype=np.float64)
     reach = EQUAL * float(np.sqrt(np.square(shifted).sum(axis=1).max()))
-    pairs = cKDTree(shifted).query_pairs(reach, output_type="ndarray")
-    return np.delete(centres, pairs[:, 1], axis=0)
+    found = centres.copy()
+    for first, again in sorted(cKDTree(shifted).query_pairs(reach)):
+        found[again] = found[first]
+    return found
 
 
 def distinct_rows(
