@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
@@ -178,8 +178,11 @@ def test_read_only_and_fortran_input(kernel: Kernel, X: Array) -> None:
 @settings(deadline=None)
 @given(X=histograms())
 def test_conformance_on_awkward_histograms(kernel: Kernel, X: Array) -> None:
-    assume(not 0.0 < X.max(initial=0.0) < 1e-300)  # HIK(scale="auto") refuses a mean that it cannot invert
-    fitted = kernel.fit(X)
+    try:
+        fitted = kernel.fit(X)
+    except InvalidInput:  # HIK(scale="auto") refuses a mean that float64 cannot invert, and nothing else
+        assert 0.0 < X.max() < 1e-300
+        return
     K = fitted(X)
     np.testing.assert_array_equal(K, K.T)
     assert_positive_semidefinite(K)

@@ -77,7 +77,7 @@ def norm_tables(
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension; exact tables are made a few columns at a time.
 
     None: NODES, or more where there are few dimensions. Every dimension then has its error, and with three of them and
-    128 nodes the slack alone was ten times the variance of new examples.
+    128 nodes the slack was as large as the variance of new examples.
     """
     r = W.shape[1]
     _check_single(K, W)
