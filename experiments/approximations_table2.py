@@ -127,7 +127,7 @@ def timed_blocks(data: Collection, label: Any, n: int, new: int) -> Blocks:
     rng = np.random.default_rng(0)
     train = rng.permutation(np.flatnonzero(data.y == label))[:n]
     others = np.setdiff1d(rng.permutation(len(data.y))[: new + n], train)[:new]
-    kernel = GeneralizedRBF(HIK(), BETA).fit(data.X[train])
+    kernel = GeneralizedRBF(HIK(), BETA).settled(data.X[train])
     k_star = kernel(data.X[train], data.X[others])
     return Blocks(kernel(data.X[train]), k_star, data.y[others] == label, train, others)
 

@@ -93,7 +93,7 @@ def many(sift: Any, chains: dict[str, Any], cache: Any) -> dict[str, Any]:
 
     from saccade._core.progress import report
     from saccade.features.cache import Cache
-    from saccade.features.items import digest_of, stream
+    from saccade.features.lazy import digest_of, stream
 
     recipe = digest_of(*(step.recipe() for chain in chains.values() for step in steps_of(chain)))
 

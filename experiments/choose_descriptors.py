@@ -57,7 +57,7 @@ def constants(blur: float, fall: float) -> Iterator[None]:
 def described(pictures: Any, setting: dict[str, Any]) -> Any:
     """The descriptors of all pictures, in memory."""
     from saccade.features import DenseSIFT
-    from saccade.features.items import Given, stream
+    from saccade.features.lazy import Given, stream
 
     sift = DenseSIFT(scales=setting["scales"], contrast=setting["contrast"], root=setting["root"])
     return Given(list(stream(lambda i: sift.make(pictures[i]), range(len(pictures)), None)))

@@ -49,7 +49,7 @@ def kernel_matrices(
     """HIK with scale="auto", settled on the training part."""
     from saccade.kernels import HIK
 
-    kernel = HIK().fit(train)
+    kernel = HIK().settled(train)
     return kernel(train), kernel(test, train)
 
 
@@ -143,6 +143,6 @@ def plots() -> Any:
 
 def show_progress() -> Any:
     """Bars for whoever waits at a terminal."""
-    from saccade.cli import say
+    from saccade.cli import console
 
-    return say.progress()
+    return console.progress()

@@ -118,7 +118,7 @@ class Caltech:
     def words(self, representation: str, task: Task) -> tuple[Array, Array]:  # (grids, n, n), (grids, t, n)
         """The intersections of the three grids, kept in the cache folder."""
         from saccade.features.cache import Cache
-        from saccade.features.items import digest_of
+        from saccade.features.lazy import digest_of
 
         key = digest_of(f"one-class {representation} 1 {TREES} {LEAVES} {task.split}", task.train, task.test)
         with Cache(self.cache) as kept:
@@ -151,7 +151,7 @@ class Caltech:
             rows = np.concatenate([own, np.flatnonzero(self.y == against)])
             at = np.full(len(self.y), -1)
             at[rows] = np.arange(len(rows))
-            self.made[key] = HIK(scale=1.0).fit(X[own])(X[rows], X[own]), at
+            self.made[key] = HIK(scale=1.0).settled(X[own])(X[rows], X[own]), at
         return self.made[key]
 
     @cached_property
@@ -169,7 +169,7 @@ def write_sifts(pictures: Any, folder: Path) -> None:
     """Plain descriptors: a tree compares single values, and these are exact bytes."""
     from saccade._core.progress import report
     from saccade.features import OpponentSIFT
-    from saccade.features.items import stream
+    from saccade.features.lazy import stream
 
     items = OpponentSIFT(root=False).fit_transform(pictures)
     positions, partial = [], folder / "opponent_sift.partial"

@@ -55,7 +55,7 @@ def fast(X: Any, y: Array) -> tuple[Array, int]:
     from saccade.operators.intersection import intersection
     from saccade.solvers.cg import solve_cg
 
-    kernel = HIK().fit(X)
+    kernel = HIK().settled(X)
     K = intersection(encode(X), kernel.levels)
     noise, Y = np.full((len(y), 1), NOISE), np.where(y[:, None] == np.unique(y), 1.0, -1.0)
     M = precondition(K, noise[:, 0], Y.shape[1], lambda rows: kernel(X[rows]), np.random.default_rng(0))
@@ -70,7 +70,7 @@ def dense(X: Any, y: Array) -> tuple[Array, Array]:
 
     classes = np.unique(y)
     Y = np.where(y[:, None] == classes, 1.0, -1.0)
-    K = HIK().fit(X)(X)
+    K = HIK().settled(X)(X)
     factor = factorise(K, np.full(len(y), NOISE))
     alpha = factor.solve(Y)
     return K @ alpha, Y - alpha / factor.inverse_diagonal()[:, None]

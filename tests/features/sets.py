@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skimage.data import astronaut, brick, camera, chelsea, coffee, grass, gravel
 
 from saccade.features.descriptors import DenseSIFT
-from saccade.features.items import Descriptors, Items, digest_of
+from saccade.features.lazy import Descriptors, Items, digest_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 EMPTY = Descriptors(np.empty((0, 128), np.float32), np.empty((0, 2)))

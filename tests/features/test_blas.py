@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from saccade.features.blas import one_thread_a_product
-from saccade.features.items import stream
+from saccade.features.lazy import stream
 
 
 def blas_threads() -> set[int]:

@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from saccade._core.errors import SaccadeError
 from saccade.features.cache import FILE, Cache, CacheError
-from saccade.features.items import digest_of
+from saccade.features.lazy import digest_of
 
 ARRAYS = st.dictionaries(
     st.text("abcxyz_", min_size=1, max_size=5),

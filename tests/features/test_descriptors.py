@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import descriptors
 from saccade.features.descriptors import DenseSIFT, OpponentSIFT
-from saccade.features.items import Descriptors, stream
+from saccade.features.lazy import Descriptors, stream
 from saccade.features.pixels import to_grey
 
 Array = np.ndarray[Any, np.dtype[Any]]

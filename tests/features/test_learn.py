@@ -20,10 +20,10 @@ from saccade._core.progress import listening
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import BagOfWords
 from saccade.features.forest import ForestCodebook
-from saccade.features.items import Descriptors, Given
+from saccade.features.lazy import Descriptors, Given
 from saccade.features.learn import A_PICTURE, counted, sample_of, values_of
-from saccade.features.match import PyramidHistogram
 from saccade.features.pyramid import SpatialPyramid
+from saccade.features.pyramid_match import PyramidHistogram
 from tests.features.sets import EMPTY, Counted, described, portrait
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.descriptors import DenseSIFT
-from saccade.features.items import Descriptors
+from saccade.features.lazy import Descriptors
 from saccade.features.projection import DescriptorPCA
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from saccade.features.codebook import BagOfWords
 from saccade.features.forest import ForestCodebook
-from saccade.features.items import Descriptors
+from saccade.features.lazy import Descriptors
 from saccade.features.pyramid import SpatialPyramid, cells_of
 from saccade.kernels import HIK
 from tests.features.sets import described, point_sets

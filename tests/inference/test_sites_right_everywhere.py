@@ -211,7 +211,7 @@ def test_ep_takes_factors_while_they_are_affordable() -> None:
     rng = np.random.default_rng(0)
     model = GPClassifier(inference="ep").fit(rng.random((9, 2)), np.arange(9) % 2)
     for n, columns, dense in ((2100, 1, True), (2100, 70, False), (4097, 1, False)):
-        K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).fit(rng.random((n, 1))).levels)
+        K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).settled(rng.random((n, 1))).levels)
         assert isinstance(model._for_cavities(K, columns), Dense) == dense
 
 

@@ -92,7 +92,7 @@ def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, 
 
 def problem(n: int = 150) -> tuple[Array, Array, Any, Array]:
     X = sparse_rows(n + 40, 12)
-    kernel = HIK().fit(X[:n])
+    kernel = HIK().settled(X[:n])
     operator = intersection(encoded(X[:n], "sorted"), kernel.levels)
     return kernel(X[:n]), kernel(X[:n], X[n:]), operator, np.full((n, 1), 0.05)
 

@@ -35,12 +35,12 @@ def Z() -> Array:
 
 def written_out(base: Kernel, X: Array, A: Array, B: Array) -> Array:
     """The formula, term by term."""
-    k = base.fit(X)
+    k = base.settled(X)
     return np.asarray(k(A, B) - k(A, X).mean(axis=1)[:, None] - k(X, B).mean(axis=0)[None, :] + k(X, X).mean())
 
 
 def test_centred_linear_is_linear_on_centred_features(X: Array, Z: Array) -> None:
-    kernel = Centred(Linear()).fit(X)
+    kernel = Centred(Linear()).settled(X)
     mean = X.mean(axis=0)
     assert_close(kernel(X), Linear()(X - mean))
     assert_close(kernel(Z, X), Linear()(Z - mean, X - mean))
@@ -49,7 +49,7 @@ def test_centred_linear_is_linear_on_centred_features(X: Array, Z: Array) -> Non
 
 @every_base
 def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None:
-    kernel = Centred(base).fit(X)
+    kernel = Centred(base).settled(X)
     assert_close(kernel(Z, X), written_out(base, X, Z, X))
     K = kernel(X)
     assert_close(K, written_out(base, X, X, X))
@@ -58,7 +58,7 @@ def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None
     assert_positive_semidefinite(kernel(Z))
     np.testing.assert_allclose(K.sum(axis=0), 0.0, atol=1e-12 * len(X))  # the mean is the origin
     for sparse in (sp.csr_matrix, sp.csr_array):
-        assert_close(Centred(base).fit(sparse(X))(sparse(Z), sparse(X)), kernel(Z, X))
+        assert_close(Centred(base).settled(sparse(X))(sparse(Z), sparse(X)), kernel(Z, X))
         assert_close(kernel.diag(sparse(Z)), kernel.diag(Z))
 
 
@@ -67,13 +67,13 @@ def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None
 def test_awkward_histograms(X: Array, signed: bool) -> None:
     X = X - 0.25 * (X > 0) if signed else X
     for base in (HIK(), HIK(scale=1.0), RBF()):
-        kernel = Centred(base).fit(X)
+        kernel = Centred(base).settled(X)
         np.testing.assert_allclose(kernel(X), written_out(base, X, X, X), atol=1e-12 * max(1.0, base.diag(X).max()))
         assert (kernel.diag(X) >= 0).all()
 
 
 def test_distances_are_those_of_the_base(X: Array, Z: Array) -> None:
-    plain, moved = HIK(scale=1.0), Centred(HIK(scale=1.0)).fit(X)
+    plain, moved = HIK(scale=1.0), Centred(HIK(scale=1.0)).settled(X)
 
     def distance(kernel: Kernel) -> Array:
         return np.asarray(kernel.diag(X)[:, None] + kernel.diag(Z)[None, :] - 2.0 * kernel(X, Z))
@@ -88,7 +88,7 @@ def test_variance_is_a_mahalanobis_distance(X: Array, Z: Array, noise: float) ->
     scatter = (X - mean).T @ (X - mean) + noise * np.eye(X.shape[1])
     mahalanobis = np.einsum("ij,jk,ik->i", Z - mean, np.linalg.inv(scatter), Z - mean)
     y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)  # of mean 0 and variance 1, so that nothing is scaled
-    model = GPRegressor(Centred(Linear()), noise=noise, variance="exact").fit(X, y)
+    model = GPRegressor(Centred(Linear()), noise=noise, variance="exact").settled(X, y)
     np.testing.assert_allclose(model.latent_mean_and_variance(Z)[1], noise * mahalanobis, rtol=1e-9)
 
 
@@ -96,15 +96,15 @@ def test_variance_is_a_mahalanobis_distance(X: Array, Z: Array, noise: float) ->
 def test_clone_parameters_and_state(base: Kernel, X: Array, Z: Array) -> None:
     kernel = Centred(base)
     before = repr(vars(kernel))
-    fitted = kernel.fit(X)
+    fitted = kernel.settled(X)
     assert repr(vars(kernel)) == before
     assert isinstance(fitted, Centred)
-    assert_close(fitted.fit(X)(Z, X), fitted(Z, X))
+    assert_close(fitted.settled(X)(Z, X), fitted(Z, X))
     assert repr(clone(kernel)) == repr(kernel)
-    assert_close(clone(fitted).fit(X)(Z, X), fitted(Z, X))
+    assert_close(clone(fitted).settled(X)(Z, X), fitted(Z, X))
     assert_close(kernel(X), fitted(X))  # not fitted: centred on what it is called with
     moved = X.copy()
-    held = kernel.fit(moved)
+    held = kernel.settled(moved)
     moved[:] = 7.0
     assert_close(held(Z), fitted(Z))
 
@@ -122,7 +122,7 @@ def test_nested_parameters_and_bad_ones(X: Array) -> None:
 
 
 def test_batches_of_rows(X: Array, Z: Array, monkeypatch: Any) -> None:
-    kernel = Centred(RBF()).fit(X)
+    kernel = Centred(RBF()).settled(X)
     before = kernel(Z)
     monkeypatch.setattr(centred, "AT_ONCE", 3 * len(X))
     assert_close(kernel(Z), before)

@@ -191,7 +191,7 @@ def test_other_kernels_share_the_codes(layout: str, signed: bool, kernel: HIK) -
         X *= np.sign(np.random.default_rng(1).normal(size=X.shape))
     c = encoded(split_signs(X), layout)
     values = c.values.copy()
-    fitted = kernel.fit(X)
+    fitted = kernel.settled(X)
     operator, K = intersection(c, fitted.levels), fitted(X)
     assert_close(operator.matmul(V), K @ V)
     assert_close(operator.diag(), np.diag(K))

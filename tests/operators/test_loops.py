@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import block, codes, coding, loops, moments, reference
+from saccade.operators import block, codes, encode_loops, gradient_loops, loops, reference
 from tests.operators.histograms import Array, columns, encoded, histograms
 from tests.tolerances import assert_close
 
@@ -57,7 +57,7 @@ def blocks(X: Array, layout: str) -> codes.CodeBlocks:
 
 
 def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
-    everything = vars(loops) | vars(coding) | vars(moments)
+    everything = vars(loops) | vars(encode_loops) | vars(gradient_loops)
     compiled = {name: f for name, f in everything.items() if isinstance(f, Dispatcher) and name[0] != "_"}
     twins = {name for name, f in vars(reference).items() if inspect.isfunction(f) and name[0] != "_"}
     assert twins == set(compiled)
@@ -188,7 +188,7 @@ def test_sparse_rows_to_codes(dtype: type, index_dtype: type, data: st.DataObjec
     count = bases.size - 1
 
     counts, expected = np.zeros(count * D, np.int64), np.zeros(count * D, np.int64)
-    in_two(lambda a, b: coding.count_sparse(*rows_csr, bases, D, a, b, counts), count, cut)
+    in_two(lambda a, b: encode_loops.count_sparse(*rows_csr, bases, D, a, b, counts), count, cut)
     reference.count_sparse(*rows_csr, bases, D, 0, count, expected)
     np.testing.assert_array_equal(counts, expected)
 
@@ -197,7 +197,7 @@ def test_sparse_rows_to_codes(dtype: type, index_dtype: type, data: st.DataObjec
     given_to = (*rows_csr, bases, borders, border_starts)
     rows, coded = np.full(starts[-1], 99, np.uint16), np.full(starts[-1], 99, np.uint8)
     twin_rows, twin_coded = rows.copy(), coded.copy()
-    in_two(lambda a, b: coding.encode_sparse(*given_to, a, b, starts, rows, coded), count, cut)
+    in_two(lambda a, b: encode_loops.encode_sparse(*given_to, a, b, starts, rows, coded), count, cut)
     reference.encode_sparse(*given_to, 0, count, starts, twin_rows, twin_coded)
     np.testing.assert_array_equal(rows, twin_rows)
     np.testing.assert_array_equal(coded, twin_coded)
@@ -211,7 +211,7 @@ def test_encode_dense(dtype: type, data: st.DataObject, cut: float, seed: int, s
     borders, border_starts = some_borders(X.shape[1], seed)
     coded = np.full(start + X.size + 3, 99, np.uint8)
     expected = coded.copy()
-    in_two(lambda a, b: coding.encode_dense(X, borders, border_starts, a, b, start, coded), X.shape[1], cut)
+    in_two(lambda a, b: encode_loops.encode_dense(X, borders, border_starts, a, b, start, coded), X.shape[1], cut)
     reference.encode_dense(X, borders, border_starts, 0, X.shape[1], start, expected)
     np.testing.assert_array_equal(coded, expected)
 
@@ -232,7 +232,7 @@ def test_to_columns(dtype: type, data: st.DataObject, cut: float) -> None:
     fill = np.cumsum(counts.sum(axis=0)) - counts.sum(axis=0) + np.cumsum(counts, axis=0) - counts
     rows, values = np.zeros((2, counts.sum()))
     expected = fill.copy(), rows.copy(), values.copy()
-    in_two(lambda a, b: coding.to_columns(*csr(S), bases, a, b, fill, rows, values), 2, cut)
+    in_two(lambda a, b: encode_loops.to_columns(*csr(S), bases, a, b, fill, rows, values), 2, cut)
     reference.to_columns(*csr(S), bases, 0, 2, *expected)
     for found, wanted in zip((fill, rows, values), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -249,7 +249,7 @@ def test_sort_columns(seed: int, ties: bool, cut: float) -> None:
     rows = rng.permutation(starts[-1]).astype(np.uint32)
     expected = values.copy(), rows.copy()
     before = dict(zip(rows.tolist(), values.tolist(), strict=True))
-    in_two(lambda a, b: coding.sort_columns(starts, a, b, values.view(np.int64), rows), 6, cut)
+    in_two(lambda a, b: encode_loops.sort_columns(starts, a, b, values.view(np.int64), rows), 6, cut)
     reference.sort_columns(starts, 0, 6, expected[0].view(np.int64), expected[1])
     np.testing.assert_array_equal(values, expected[0])
     assert dict(zip(rows.tolist(), values.tolist(), strict=True)) == before  # every row kept its value
@@ -262,7 +262,7 @@ def test_column_max(dtype: type, data: st.DataObject, cut: float) -> None:
     S = sp.csr_matrix(data.draw(histograms(dtype)))
     out = np.linspace(0.0, 1.0, S.shape[1]).astype(dtype)
     expected = out.copy()
-    in_two(lambda a, b: coding.column_max(S.indices, S.data, a, b, out), S.nnz, cut)
+    in_two(lambda a, b: encode_loops.column_max(S.indices, S.data, a, b, out), S.nnz, cut)
     reference.column_max(S.indices, S.data, 0, S.nnz, expected)
     np.testing.assert_array_equal(out, expected)
 
@@ -272,13 +272,13 @@ def test_column_max(dtype: type, data: st.DataObject, cut: float) -> None:
 def test_distinct(dtype: type, data: st.DataObject, limit: int) -> None:
     """Few slots for many values: collisions run past the end of the table."""
     bits = data.draw(histograms(dtype, dims=1)).ravel().astype(np.float64).view(np.int64)
-    np.testing.assert_array_equal(np.sort(coding.distinct(bits, limit)), reference.distinct(bits, limit))
+    np.testing.assert_array_equal(np.sort(encode_loops.distinct(bits, limit)), reference.distinct(bits, limit))
 
 
 @pytest.mark.parametrize("values", [np.arange(256.0), np.arange(257.0), np.exp2(np.arange(-120.0, 120.0))])
 def test_distinct_at_the_limit(values: Array) -> None:
     bits = np.random.default_rng(0).permutation(np.tile(values, 3)).view(np.int64)
-    np.testing.assert_array_equal(np.sort(coding.distinct(bits, 255)), reference.distinct(bits, 255))
+    np.testing.assert_array_equal(np.sort(encode_loops.distinct(bits, 255)), reference.distinct(bits, 255))
 
 
 # ---------------------------------------------------------------- prediction
@@ -375,6 +375,6 @@ def test_to_rows(dtype: type, data: st.DataObject, cut: float) -> None:
     X = data.draw(histograms(dtype))
     indptr = np.append(0, np.cumsum(np.count_nonzero(X, axis=1))).astype(np.int32)
     found, expected = (np.full((2, indptr[-1]), NO_NUMBER) for _ in range(2))
-    in_two(lambda a, b: coding.to_rows(X, indptr, a, b, *found), len(X), cut)
+    in_two(lambda a, b: encode_loops.to_rows(X, indptr, a, b, *found), len(X), cut)
     reference.to_rows(X, indptr, 0, len(X), *expected)
     np.testing.assert_array_equal(found, expected)

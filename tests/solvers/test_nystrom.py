@@ -10,7 +10,7 @@ from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.solvers import nystrom
 from saccade.solvers.cg import solve_cg
-from saccade.solvers.leading import Leading
+from saccade.solvers.rank_one import Leading
 from tests.solvers.problems import Array, correlated, random_problem
 from tests.tolerances import assert_close
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import fit, info, novelty, predict, say
+from saccade.cli import console, fit, info, novelty, predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]
@@ -22,18 +22,18 @@ class _Commands(TyperGroup):
         if os.environ.get("SACCADE_DEBUG"):
             return super().invoke(ctx)
         try:
-            with say.plain_warnings():
+            with console.plain_warnings():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
-            say.note("Stopped.")
+            console.note("Stopped.")
             raise typer.Exit(130) from None
         except Exception as error:
-            if say.expected(error):
-                say.fail(say.explain(error))
+            if console.expected(error):
+                console.fail(console.explain(error))
                 raise typer.Exit(2) from None
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort | OSError):
                 raise  # typer's own: a wrong option, a deliberate end, a reader who left
-            say.fail(
+            console.fail(
                 f"This is a mistake in saccade, please report it ({type(error).__name__}: {error}). "
                 "SACCADE_DEBUG=1 shows where it happened."
             )

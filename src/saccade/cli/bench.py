@@ -107,7 +107,7 @@ def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, 
     from saccade.operators.codes import encode
     from saccade.operators.intersection import intersection
     from saccade.solvers.cg import solve_cg
-    from saccade.solvers.leading import leading
+    from saccade.solvers.rank_one import leading
 
     X, y = data(n)
     unit = measure.unit(X)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from saccade._core.progress import report
-from saccade.cli import html_page, say
+from saccade.cli import console, html_page
 
 if TYPE_CHECKING:
     from saccade.cli.predict import Answers
@@ -28,8 +28,8 @@ def write_sheet(path: Path, source: Path, pictures: Pictures, answers: Answers) 
     values = {
         "source": html_page.safe(source.name or str(source)),
         "shown": "all" if len(order) == len(pictures) else f"the {len(order):,} most doubtful of the",
-        "count": say.count(len(pictures), "picture"),
-        "classes": say.count(len(np.unique(answers.label)), "class", "classes"),
+        "count": console.count(len(pictures), "picture"),
+        "classes": console.count(len(np.unique(answers.label)), "class", "classes"),
         "cards": "\n".join(cards),
     }
     html_page.write(path, html_page.render("contact_sheet.html", values))

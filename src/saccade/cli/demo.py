@@ -60,7 +60,7 @@ def _steps(console: Console) -> Iterator[Say]:
 
 
 def _show(console: Console, demo: Demo) -> None:
-    from saccade.cli import say
+    from saccade.cli.console import duration, size
     from saccade.cli.report import percent
 
     console.print(
@@ -73,13 +73,13 @@ def _show(console: Console, demo: Demo) -> None:
     console.print(f"\n[bold]Faces or not[/]: share right, mean of {demo.faces.splits} splits\n")
     console.print(_face_table(demo))
     same = "the same answers, to the last bit" if demo.saving.identical else "[red]different answers[/]"
-    console.print(f"[bold]Saved and loaded[/]: {say.size(demo.saving.bytes)}, {same}.")
+    console.print(f"[bold]Saved and loaded[/]: {size(demo.saving.bytes)}, {same}.")
     growing = demo.growing
     console.print(
         f"[bold]A new class added[/]: {growing.examples[-1]} nines shown to a model of 0 to 8; "
         f"{percent(growing.new_right[-1])} of unseen nines right, {percent(growing.old_right[-1])} of the rest."
     )
-    console.print(f"{say.duration(demo.seconds)} on {demo.machine}.", style="dim")
+    console.print(f"{duration(demo.seconds)} on {demo.machine}.", style="dim")
 
 
 def _table(demo: Demo) -> Table:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from saccade.cli import console
 from saccade.cli import options as o
-from saccade.cli import say
 
 if TYPE_CHECKING:
     from saccade.cli.columns import Reading
@@ -66,7 +66,7 @@ def fit(
     In a folder of pictures each class has a folder of its own.
     """
     o.check_target(model, force, (data,) if labels is None else (data, labels))
-    with say.progress():
+    with console.progress():
         from saccade.cli.columns import Reading
 
         kernel = o.kernel(power, exponential)
@@ -77,7 +77,7 @@ def fit(
         else:
             how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
             rows = _fit_table(estimator, data, model, how, test_share, seed)
-    say.table([*rows, ("model file", f"{model}, {say.size(model.stat().st_size)}")])
+    console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
 
 
 def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> list[tuple[str, str]]:
@@ -87,7 +87,7 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
     examples = read(data, how)
     target = _targets(examples, regression)
     train, test = _split(target, share, seed, regression)
-    watch = say.Stopwatch()
+    watch = console.Stopwatch()
     estimator.fit(examples.X[train] if test.size else examples.X, target[train])
     taken = str(watch)
     rows = _trained(estimator, target[train])
@@ -122,12 +122,12 @@ def _fit_pictures(
     p.note_skipped(pictures)
     y = p.labels(data, pictures)
     train, test = _split(y, share, seed, False)
-    watch = say.Stopwatch()
+    watch = console.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
     seen = str(watch)
     levels = p.usual_levels(X.shape[1]) if how.choose_levels else estimator.levels
     estimator.set_params(levels=levels, variance="lowrank", variance_rank=p.variance_rank(X.shape[1], levels))
-    watch = say.Stopwatch()
+    watch = console.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
@@ -186,7 +186,7 @@ def _targets(examples: Examples, regression: bool) -> Array:
         )
     classes = np.unique(y).size
     if y.dtype.kind in "iuf" and classes > max(MANY_CLASSES, len(y) / 10):
-        say.warn(f"The labels are {classes:,} different numbers. If they are measurements, add --regression.")
+        console.warn(f"The labels are {classes:,} different numbers. If they are measurements, add --regression.")
     return y
 
 

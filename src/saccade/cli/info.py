@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from saccade.cli import say
+from saccade.cli import console
 
 FEW = 8  # classes shown
 
@@ -25,7 +25,7 @@ def info(
 
         print(json.dumps(facts, indent=2))
     else:
-        say.table(_rows(facts))
+        console.table(_rows(facts))
 
 
 def _facts(path: Path) -> dict[str, Any]:
@@ -90,13 +90,16 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["variance"]:
         bound = "about an upper bound" if tables["kind"] == "GridTables" else "upper bound"
         rows.append(("variance", f"{bound} of rank {facts['variance']}"))
-    solved = f"in {say.count(facts['iterations'], 'iteration')}"
+    solved = f"in {console.count(facts['iterations'], 'iteration')}"
     doubt = "" if facts["converged"] else ", not converged"
     return [
         *rows,
-        ("tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {say.size(tables['bytes'])}"),
+        ("tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {console.size(tables['bytes'])}"),
         ("solved", f"{solved}, residual {facts['residual']:.1e}{doubt}"),
-        ("file", f"{facts['file']}, {say.size(facts['bytes'])}, format {facts['format']}, saccade {facts['saccade']}"),
+        (
+            "file",
+            f"{facts['file']}, {console.size(facts['bytes'])}, format {facts['format']}, saccade {facts['saccade']}",
+        ),
         ("digest", "ok: whole and unchanged"),
     ]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from saccade.cli import console
 from saccade.cli import options as o
-from saccade.cli import say
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
-    from saccade.cli.known import Known
+    from saccade.cli.detector import Detector
     from saccade.cli.read import Array, Examples
 
 BLOCK_ROWS = 16_384  # examples judged at a time
@@ -89,8 +89,8 @@ def novelty(
     """
     wanted = {"--out": None if out == "-" else Path(out), "--report": report, "--save": save}
     o.check_targets({name: path for name, path in wanted.items() if path is not None}, force, (fit, score))
-    with say.progress():
-        from saccade.cli import known as k
+    with console.progress():
+        from saccade.cli import detector as k
         from saccade.cli.columns import Reading
 
         how = Reading(label, None, x, None, id_, tuple(drop or ()), header, zero_based)
@@ -101,24 +101,24 @@ def novelty(
         kind = _check_kinds(fit, score)
         shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
         if kind == "model":
-            known = _recalled(fit, seeing, options | shape)
+            detector = _recalled(fit, seeing, options | shape)
         else:
-            known = _learned(kind, fit, how, seeing, options | shape)
-        itself = known.examples is not None and fit.samefile(score)
-        examples = known.examples if itself else k.read_new(known, score, how, seeing)
+            detector = _learned(kind, fit, how, seeing, options | shape)
+        itself = detector.examples is not None and fit.samefile(score)
+        examples = detector.examples if itself else k.read_new(detector, score, how, seeing)
         assert examples is not None
-        judged = _judge_known(known) if itself else _judge(known, examples)
+        judged = _judge_known(detector) if itself else _judge(detector, examples)
     with writing(out) as file:
         _write(file, examples, judged, in_order)
-    _summarise(known, examples, judged, out)
+    _summarise(detector, examples, judged, out)
     if report is not None:
         from saccade.cli.novelty_report import write_report
 
-        with say.progress():
-            write_report(report, fit, score, known, examples, judged)
-        say.note(f"Report in {report}.")
+        with console.progress():
+            write_report(report, fit, score, detector, examples, judged)
+        console.note(f"Report in {report}.")
     if save is not None:
-        say.note(f"Model in {save}, {say.size(save.stat().st_size)}.")
+        console.note(f"Model in {save}, {console.size(save.stat().st_size)}.")
 
 
 class Judged(NamedTuple):
@@ -155,7 +155,7 @@ def _check(options: dict[str, Any], to_be_saved: bool) -> None:
 def _check_kinds(fit: Path, score: Path) -> str:
     """The kind of FIT, if SCORE is of the same one or FIT can tell later."""
     from saccade._core.errors import InvalidInput
-    from saccade.cli.known import kind_of
+    from saccade.cli.detector import kind_of
 
     kind, other = kind_of(fit), kind_of(score)
     if kind != "model" and (kind == "pictures") != (other == "pictures"):
@@ -164,9 +164,9 @@ def _check_kinds(fit: Path, score: Path) -> str:
     return kind
 
 
-def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Known:
+def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Detector:
     from saccade._core.errors import InvalidInput
-    from saccade.cli.known import recall
+    from saccade.cli.detector import recall
 
     contamination = options.pop("contamination")
     given = [name for name, value in options.items() if value is not None]
@@ -178,24 +178,24 @@ def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Known:
     return recall(model, seeing, contamination)
 
 
-def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any]) -> Known:
+def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any]) -> Detector:
     """What FIT teaches, kept at once where --save says so."""
     from saccade import OneClassGP
-    from saccade.cli import known as k
+    from saccade.cli import detector as k
 
     save = options["save"]
     if save is not None and options["approximation"] is None:
         options["approximation"] = "lowrank"  # as in the file, so that it says the same tomorrow
     given = {name: options[name] for name in ESTIMATOR if options[name] is not None}
     levels, kernel = o.level_count(options["levels"]), o.kernel(options["power"], options["exponential"])
-    detector = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)
-    known = k.learn_pictures(detector, fit, seeing) if kind == "pictures" else k.learn_table(detector, fit, how)
+    model = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)
+    detector = k.learn_pictures(model, fit, seeing) if kind == "pictures" else k.learn_table(model, fit, how)
     if save is not None:
-        k.save(known, save)
-    return known
+        k.save(detector, save)
+    return detector
 
 
-def _judge(known: Known, examples: Examples) -> Judged:
+def _judge(detector: Detector, examples: Examples) -> Judged:
     import numpy as np
     from sklearn.utils import gen_batches
 
@@ -204,20 +204,20 @@ def _judge(known: Known, examples: Examples) -> Judged:
 
     n, parts = examples.X.shape[0], []
     for rows in gen_batches(n, getattr(examples.X, "block_rows", BLOCK_ROWS)):
-        parts.append(known.model.score_samples(examples.X[rows]))
+        parts.append(detector.model.score_samples(examples.X[rows]))
         report("judging", rows.stop / n)
     score = np.concatenate(parts)
-    normal = p_values(score, known.model.normal_scores_, known.model.n_known_)
-    return Judged(score, normal, score < known.model.offset_)
+    normal = p_values(score, detector.model.normal_scores_, detector.model.n_known_)
+    return Judged(score, normal, score < detector.model.offset_)
 
 
-def _judge_known(known: Known) -> Judged:
+def _judge_known(detector: Detector) -> Judged:
     """The training examples, each by all the others: as if it had not been there."""
     import numpy as np
 
-    score, compared = known.scores, known.model.normal_scores_
+    score, compared = detector.scores, detector.model.normal_scores_
     no_higher = np.maximum(np.searchsorted(compared, score, side="right"), 1)  # itself counts, as in p_values
-    return Judged(score, no_higher / compared.size, score < known.model.offset_)
+    return Judged(score, no_higher / compared.size, score < detector.model.offset_)
 
 
 def _write(file: TextIO, examples: Examples, judged: Judged, in_order: bool) -> None:
@@ -236,7 +236,7 @@ def name_of(examples: Examples, i: int) -> str:
     return str(i + 1) if examples.ids is None else examples.ids[i]
 
 
-def _summarise(known: Known, examples: Examples, judged: Judged, out: str) -> None:
+def _summarise(detector: Detector, examples: Examples, judged: Judged, out: str) -> None:
     from saccade.cli.pictures import printable
 
     what = "picture" if examples.id_name == "file" else "example"
@@ -244,7 +244,7 @@ def _summarise(known: Known, examples: Examples, judged: Judged, out: str) -> No
     prefix = "row " if examples.ids is None else ""
     names = ", ".join(prefix + printable(name_of(examples, int(i))) for i in first)
     where = "" if out == "-" else f" All in {out}."
-    say.note(known.said)
+    console.note(detector.said)
     are = "is" if len(judged.novel) == 1 else "are"
-    say.note(f"{int(judged.novel.sum()):,} of {say.count(len(judged.novel), what)} {are} novel.{where}")
-    say.note(f"Most novel: {names}.")
+    console.note(f"{int(judged.novel.sum()):,} of {console.count(len(judged.novel), what)} {are} novel.{where}")
+    console.note(f"Most novel: {names}.")

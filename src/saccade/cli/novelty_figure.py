@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.cli import say
+from saccade.cli import console
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTH, SIDE, TOP, HALF, LABELS = 960, 24, 62, 120, 44  # pixels; HALF is the height of the tallest bar
@@ -76,7 +76,9 @@ def _bars(scale: _Scale, scores: Array, base: int, up: int, what: str) -> list[s
         left, right = scale.x(scale.edge(number)), scale.x(scale.edge(number + 1))
         height = HALF * count / counts.max()
         colour = "quiet" if what == "known" else "c1" if number < 0 else "c3"
-        title = f"{say.count(count, 'example')} ({what}) from {scale.edge(number):.3g} to {scale.edge(number + 1):.3g}"
+        title = (
+            f"{console.count(count, 'example')} ({what}) from {scale.edge(number):.3g} to {scale.edge(number + 1):.3g}"
+        )
         drawn.append(
             f'<rect x="{left + 0.5:.1f}" y="{base - height if up > 0 else base:.1f}" width="{right - left - 1:.1f}" '
             f'height="{height:.1f}" fill="var(--{colour})" opacity=".85"><title>{title}</title></rect>'

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade._core.progress import report
-from saccade.cli import html_page, say
+from saccade.cli import console, html_page
+from saccade.cli.detector import Detector
 from saccade.cli.html_page import safe
-from saccade.cli.known import Known
 from saccade.cli.novelty import Judged, name_of
 from saccade.cli.novelty_figure import figure, minus
 from saccade.cli.read import Examples
@@ -20,24 +20,24 @@ MOST, LAST = 300, 100  # of each verdict: shown from its novel end, and from its
 TYPICAL = 8  # known pictures shown of either kind
 
 
-def write_report(path: Path, fit: Path, score: Path, known: Known, examples: Examples, judged: Judged) -> None:
+def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Judged) -> None:
     """One page that needs nothing else."""
-    page = _Page(known, examples, judged)
+    page = _Page(detector, examples, judged)
     values = {
         "head": f"What is {'odd' if page.itself else 'new'} in {_short(score)}",
         "lead": _lead(page, fit, score),
-        "figure": figure(None if page.itself else known.scores, judged.score, known.model.offset_, page.many),
+        "figure": figure(None if page.itself else detector.scores, judged.score, detector.model.offset_, page.many),
         "reading": _reading(page),
         "sections": "\n".join([page.section(True), page.section(False)]),
-        "known": "" if page.itself or known.pictures is None else _comparison(known),
-        "said": safe(known.said),
+        "known": "" if page.itself or detector.pictures is None else _comparison(detector),
+        "said": safe(detector.said),
     }
     html_page.write(path, html_page.render("novelty.html", values))
 
 
 def _lead(page: _Page, fit: Path, score: Path) -> str:
     novel, n = int(page.judged.novel.sum()), len(page.judged.novel)
-    count, are = f"<b>{novel:,}</b> of {say.count(n, page.one)}", "is" if n == 1 else "are"
+    count, are = f"<b>{novel:,}</b> of {console.count(n, page.one)}", "is" if n == 1 else "are"
     if page.itself:
         return f"{count} {are} unlike the others. Each was judged by all the others, as if it were new."
     return f"{count} in <i>{_short(score)}</i> {are} unlike what is known from <i>{_short(fit)}</i>."
@@ -48,7 +48,7 @@ def _short(path: Path) -> str:
 
 
 def _reading(page: _Page) -> str:
-    share, least = page.known.model.contamination, 1 / (page.known.model.n_known_ + (not page.itself))
+    share, least = page.detector.model.contamination, 1 / (page.detector.model.n_known_ + (not page.itself))
     text = (
         f"Bars left of the dashed line are novel {page.many}, right of it normal ones. The percentages say how often a "
         f"normal one would score as low; less than {_percent(least)} cannot be told from what is known here. "
@@ -59,18 +59,18 @@ def _reading(page: _Page) -> str:
 
 
 class _Page(NamedTuple):
-    known: Known
+    detector: Detector
     examples: Examples
     judged: Judged
 
     @property
     def itself(self) -> bool:
         """Whether the known were judged, each by the others."""
-        return self.examples is self.known.examples
+        return self.examples is self.detector.examples
 
     @property
     def pictures(self) -> Any:
-        return self.known.pictures if self.itself else getattr(self.examples.X, "pictures", None)
+        return self.detector.pictures if self.itself else getattr(self.examples.X, "pictures", None)
 
     @property
     def one(self) -> str:
@@ -125,23 +125,23 @@ class _Page(NamedTuple):
         return f'<div class="table"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
 
 
-def _comparison(known: Known) -> str:
+def _comparison(detector: Detector) -> str:
     """What the known look like: the most and the least typical of them."""
-    order = np.argsort(known.scores, kind="stable")
+    order = np.argsort(detector.scores, kind="stable")
     few = min(TYPICAL, order.size // 2)
     parts = (("the most typical", order[::-1][:few]), ("the least typical", order[:few]))
     page = "<h2>The known, for comparison</h2>"
     for head, chosen in parts:
-        cards = "".join(_known_card(known, i) for i in chosen.tolist())
+        cards = "".join(_known_card(detector, i) for i in chosen.tolist())
         page += f'\n<h3>{head.capitalize()}</h3>\n<div class="gallery">{cards}</div>'
     return page
 
 
-def _known_card(known: Known, i: int) -> str:
-    name, score = safe(known.pictures.names[i]), known.scores[i]
-    kind = "novel" if score < known.model.offset_ else "normal"
+def _known_card(detector: Detector, i: int) -> str:
+    name, score = safe(detector.pictures.names[i]), detector.scores[i]
+    kind = "novel" if score < detector.model.offset_ else "normal"
     return html_page.card(
-        html_page.thumbnail(known.pictures[i]), name, f"score {minus(f'{score:.3g}')}<br>{name}", kind
+        html_page.thumbnail(detector.pictures[i]), name, f"score {minus(f'{score:.3g}')}<br>{name}", kind
     )
 
 

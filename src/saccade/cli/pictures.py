@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from saccade.cli import say
+from saccade.cli import console
 
 if TYPE_CHECKING:
     from saccade.cli.read import Examples
@@ -56,11 +56,11 @@ def note_skipped(pictures: Pictures) -> None:
     """How many files gave no picture, which, and why."""
     if not pictures.skipped:
         return
-    say.warn(f"Skipped {say.count(len(pictures.skipped), 'file')}:")
+    console.warn(f"Skipped {console.count(len(pictures.skipped), 'file')}:")
     for name, reason in pictures.skipped[:FEW]:
-        say.line(f"  {printable(name)}: {reason}")
+        console.line(f"  {printable(name)}: {reason}")
     if len(pictures.skipped) > FEW:
-        say.line(f"  and {len(pictures.skipped) - FEW:,} more")
+        console.line(f"  and {len(pictures.skipped) - FEW:,} more")
 
 
 def printable(name: str) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from saccade.cli import console, pictures
 from saccade.cli import options as o
-from saccade.cli import pictures, say
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def predict(
     """
     targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if sheet is None else {"--sheet": sheet})
     o.check_targets(targets, force, (model, data))
-    with say.progress():
+    with console.progress():
         from saccade import load
         from saccade.cli.columns import Reading
 
@@ -63,18 +63,18 @@ def predict(
         seeing = pictures.Seeing(model, cache, max_pixels)
         examples = _examples(estimator, data, how, score, seeing, sheet)
     crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
-    with nullcontext() if crossing else say.progress(), writing(out) as file:
+    with nullcontext() if crossing else console.progress(), writing(out) as file:
         answers = _write(file, estimator, examples, all_)
     if out != "-":
-        say.note(f"{say.count(len(answers.label), 'prediction')} in {out}.")
+        console.note(f"{console.count(len(answers.label), 'prediction')} in {out}.")
     if sheet is not None:
         from saccade.cli.contact_sheet import write_sheet
 
-        with say.progress():
+        with console.progress():
             write_sheet(sheet, data, examples.X.pictures, answers)
-        say.note(f"Contact sheet in {sheet}.")
+        console.note(f"Contact sheet in {sheet}.")
     if score:
-        say.note(_score(estimator, answers.label, examples.y))
+        console.note(_score(estimator, answers.label, examples.y))
 
 
 def _check_predicts(estimator: Any, model: Path, data: Path) -> None:

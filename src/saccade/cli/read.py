@@ -10,7 +10,7 @@ import numpy as np
 
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.cli import say
+from saccade.cli import console
 from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
 from saccade.cli.csv_file import read_table
 from saccade.cli.labels import checked, read_labels, typed, whole
@@ -79,12 +79,12 @@ def read_matching(
     examples = read(path, how, need_labels=need_labels, width=width, wanted=wanted)
     if examples.X.shape[1] != width:
         raise InvalidInput(
-            f"{path} has {say.count(examples.X.shape[1], 'feature')} and the model was trained on {width:,}. "
+            f"{path} has {console.count(examples.X.shape[1], 'feature')} and the model was trained on {width:,}. "
             "Use the columns of the training data."
         )
     if examples.ignored:
         left = listed(list(examples.ignored))
-        say.note(f"Left out {say.count(len(examples.ignored), 'column')} that the model does not know: {left}.")
+        console.note(f"Left out {console.count(len(examples.ignored), 'column')} that the model does not know: {left}.")
     return examples
 
 

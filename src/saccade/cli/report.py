@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saccade.cli import say
+from saccade.cli import console
 from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
 from saccade.cli.demo_trials import Demo, FaceTrial, Trial
 from saccade.cli.html_page import card, render
@@ -67,9 +67,9 @@ FACE_COLUMNS = (
 def page(demo: Demo) -> str:
     """The whole report; every number in it comes from the run."""
     values = {
-        "seconds": say.duration(demo.seconds),
+        "seconds": console.duration(demo.seconds),
         "machine": escape(demo.machine),
-        "warm_up": say.duration(demo.warm_up_seconds),
+        "warm_up": console.duration(demo.warm_up_seconds),
         "what_next": escape(WHAT_NEXT),
     }
     return render("report.html", values | _digits(demo) | _faces(demo) | _saving(demo) | _growing(demo))
@@ -83,7 +83,7 @@ def _digits(demo: Demo) -> dict[str, Any]:
         "first": escape(ours.method),
         "accuracy": percent(ours.accuracy),
         "confidence": percent(ours.confidence),
-        "fit": say.duration(ours.fit_seconds),
+        "fit": console.duration(ours.fit_seconds),
         "train": len(data.y),
         "test": len(data.y_test),
         "digits": len(data.y) + len(data.y_test),
@@ -120,7 +120,7 @@ def _faces(demo: Demo) -> dict[str, Any]:
 
 def _saving(demo: Demo) -> dict[str, Any]:
     return {
-        "size": say.size(demo.saving.bytes),
+        "size": console.size(demo.saving.bytes),
         "load_time": f"{demo.saving.load_seconds * 1000:.1f} ms",
         "same": "exactly the same" if demo.saving.identical else "NOT the same",
     }
@@ -134,7 +134,7 @@ def _growing(demo: Demo) -> dict[str, Any]:
         "new_right": percent(growing.new_right[-1]),
         "old_right": percent(growing.old_right[-1]),
         "old_before": percent(growing.old_right[0]),
-        "update": say.duration(growing.update_seconds),
+        "update": console.duration(growing.update_seconds),
         "difference": f"{growing.difference:.0e}",
     }
 

@@ -184,7 +184,7 @@ class GaussianProcess(BaseEstimator):
 
     def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
         hik = isinstance(kernel, HIK)
-        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.fit(self._X, weight)
+        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.settled(self._X, weight)
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""

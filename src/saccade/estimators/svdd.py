@@ -128,7 +128,7 @@ class SVDD(Outliers, BaseEstimator):
         self.tables_ = K.tables(ball.alpha[:, None])
 
     def _fit_vectors(self, kernel: Kernel, X: Any) -> None:
-        self.kernel_ = kernel.fit(X)
+        self.kernel_ = kernel.settled(X)
         whole = X.shape[0] <= WRITTEN_OUT
         K: Operator = Dense(self.kernel_(X)) if whole else Streamed(self.kernel_, X)
         self._keep(solve_svdd(K, self.nu, **self._limits()), K)

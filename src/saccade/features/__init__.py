@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from saccade.features.forest import ForestCodebook
     from saccade.features.gradients import HOG, PHOG
     from saccade.features.image import Pictures, Resize, read_pictures
-    from saccade.features.items import Descriptors
-    from saccade.features.match import PyramidHistogram
+    from saccade.features.lazy import Descriptors
     from saccade.features.projection import DescriptorPCA
     from saccade.features.pyramid import SpatialPyramid
+    from saccade.features.pyramid_match import PyramidHistogram
     from saccade.features.recipes import images
-    from saccade.features.stored import describe, load_features
+    from saccade.features.serialize import describe, load_features
 
 __all__ = [
     "HOG",
@@ -50,18 +50,18 @@ __getattr__, __dir__ = lazy_names(
         "DeepFeatures": "deep",
         "DenseSIFT": "descriptors",
         "DescriptorPCA": "projection",
-        "Descriptors": "items",
+        "Descriptors": "lazy",
         "ForestCodebook": "forest",
         "HOG": "gradients",
         "OpponentSIFT": "descriptors",
         "PHOG": "gradients",
         "Pictures": "image",
-        "PyramidHistogram": "match",
+        "PyramidHistogram": "pyramid_match",
         "Resize": "image",
         "SpatialPyramid": "pyramid",
-        "describe": "stored",
+        "describe": "serialize",
         "images": "recipes",
-        "load_features": "stored",
+        "load_features": "serialize",
         "read_pictures": "image",
     },
 )

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.progress import report
 from saccade.features.cache import Cache
-from saccade.features.items import Items, Made, as_items, digest_of, stream
+from saccade.features.lazy import Items, Made, as_items, digest_of, stream
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NOT_IN_RECIPE = ("cache", "n_jobs")  # they change where and how fast, not what

@@ -15,7 +15,7 @@ from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.features.blas import one_thread_a_product
-from saccade.features.items import Items
+from saccade.features.lazy import Items
 from saccade.features.learn import Learner, State, check_count, counted, normed, part, sample_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

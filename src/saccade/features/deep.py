@@ -13,7 +13,7 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
 from saccade.features.base import VectorEncoder
-from saccade.features.items import digest_of
+from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import SIDE, OnnxNetwork, averaged, first_line, read_onnx
 from saccade.features.pixels import resize, to_grey, to_rgb
 

@@ -14,7 +14,7 @@ import numpy as np
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import PerPicture
-from saccade.features.items import Descriptors, Items
+from saccade.features.lazy import Descriptors, Items
 from saccade.features.learn import check_count
 from saccade.features.opencv import opencv
 from saccade.features.pixels import to_grey, to_rgb

@@ -15,7 +15,7 @@ import numpy as np
 
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
-from saccade.features.items import digest_of
+from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import onnx_module
 from saccade.features.torch_weights import read_state_dict
 

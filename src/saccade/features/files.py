@@ -18,7 +18,7 @@ from saccade._core.errors import InvalidInput
 from saccade.features.cache import Cache
 from saccade.features.decode import DECODER, Unreadable, decode, kind_of
 from saccade.features.folder import Found, words
-from saccade.features.items import digest_of, stream
+from saccade.features.lazy import digest_of, stream
 from saccade.features.pixels import pillow
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.checks import check_choice
 from saccade._core.progress import report
 from saccade.features.codebook import Codebook
-from saccade.features.items import Items
+from saccade.features.lazy import Items
 from saccade.features.learn import State, check_count, part, sample_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

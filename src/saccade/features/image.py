@@ -19,7 +19,7 @@ from saccade.features.cache import Cache
 from saccade.features.decode import DECODER
 from saccade.features.files import PictureFile, check_files
 from saccade.features.folder import Found, find_pictures
-from saccade.features.items import Items, digest_of, is_selection, selected
+from saccade.features.lazy import Items, digest_of, is_selection, selected
 from saccade.features.pixels import check_picture, limited, pillow, resize, to_grey, to_rgb
 
 __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]

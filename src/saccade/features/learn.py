@@ -12,7 +12,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
 from saccade.features.cache import Cache
-from saccade.features.items import Descriptors, Items, as_items, digest_of, stream
+from saccade.features.lazy import Descriptors, Items, as_items, digest_of, stream
 
 Array = np.ndarray[Any, np.dtype[Any]]
 State = dict[str, Array]

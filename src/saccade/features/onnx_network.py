@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.features.items import digest_of
+from saccade.features.lazy import digest_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}

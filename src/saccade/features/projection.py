@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.base import PictureTransformer
 from saccade.features.cache import Cache
-from saccade.features.items import Descriptors, Items, Made, as_items, digest_of
+from saccade.features.lazy import Descriptors, Items, Made, as_items, digest_of
 from saccade.features.learn import State, check_count, part, positions_of, sample_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -30,7 +30,7 @@ class SpatialPyramid(VectorEncoder):
     `weights`: one a grid; None for Lazebnik's, by the place in the list. `norm`: "l1" divides by the number of
     descriptors, so that with Lazebnik's weights k(x, x) = 1; None counts.
 
-    >>> from saccade.features.items import Descriptors
+    >>> from saccade.features.lazy import Descriptors
     >>> rng = np.random.default_rng(0)
     >>> pictures = [Descriptors(rng.random((30, 8)), rng.random((30, 2))) for _ in range(4)]
     >>> SpatialPyramid(BagOfWords(5), levels=2, n_jobs=1).fit_transform(pictures).shape

@@ -32,8 +32,8 @@ def images(recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = N
 
         words = BagOfWords(1000, "soft", random_state=random_state, **shared)
         return make_pipeline(Resize(LONGER_SIDE), DenseSIFT(), SpatialPyramid(words, **shared))
-    from saccade.features.match import PyramidHistogram
     from saccade.features.projection import DescriptorPCA
+    from saccade.features.pyramid_match import PyramidHistogram
 
     return make_pipeline(
         Resize(LONGER_SIDE),

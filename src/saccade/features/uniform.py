@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from saccade._core.progress import report
-from saccade.features.items import Items, stream
+from saccade.features.lazy import Items, stream
 from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,7 +8,7 @@ import numpy as np
 from saccade._core.progress import report
 from saccade.features.blas import one_thread_a_product
 from saccade.features.codebook import distinct_rows
-from saccade.features.items import Items
+from saccade.features.lazy import Items
 from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
 
 Array = np.ndarray[Any, np.dtype[Any]]

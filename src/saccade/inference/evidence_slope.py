@@ -18,8 +18,8 @@ from saccade.inference.regression import precondition
 from saccade.operators.base import Operator, written_out
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
-from saccade.solvers.leading import Leading
 from saccade.solvers.nystrom import Nystrom
+from saccade.solvers.rank_one import Leading
 
 Array = np.ndarray[Any, np.dtype[Any]]
 LANES = 4  # columns that cost about as much as one: at n = 50,050 a preconditioner seemed to pay and did not

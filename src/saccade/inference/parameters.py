@@ -207,7 +207,7 @@ class DenseSpace:
             value = np.exp(theta[at : at + size]).reshape(shape)
             kernel.set_params(**{name: value if shape else float(value)})
             at += size
-        fitted: Kernel = kernel.fit(self._X, self._weight)
+        fitted: Kernel = kernel.settled(self._X, self._weight)
         return fitted
 
     def operator(self, kernel: Kernel) -> Operator:

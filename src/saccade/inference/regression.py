@@ -13,8 +13,8 @@ from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Dense, Operator, written_out
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
-from saccade.solvers.leading import Leading, leading
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
+from saccade.solvers.rank_one import Leading, leading
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make

@@ -35,7 +35,7 @@ class Kernel(BaseEstimator, abc.ABC):
 
     __array_ufunc__ = None  # np.float64(2) * kernel comes to __rmul__, not to numpy
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)

@@ -36,7 +36,7 @@ class Centred(Kernel):
     >>> import numpy as np
     >>> from saccade.kernels.dot import Linear
     >>> X = np.array([[1.0], [3.0]])
-    >>> Centred(Linear()).fit(X)(X, np.array([[2.0], [5.0]]))
+    >>> Centred(Linear()).settled(X)(X, np.array([[2.0], [5.0]]))
     array([[ 0., -3.],
            [ 0.,  3.]])
     """
@@ -48,13 +48,13 @@ class Centred(Kernel):
     def __init__(self, base: Kernel) -> None:
         self.base = base
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the fitted base, centred on X."""
-        fitted = Centred(check_kernel("base", self.base).fit(X, weight))
+        fitted = Centred(check_kernel("base", self.base).settled(X, weight))
         share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
         if isinstance(fitted.base, HIK):
             K = intersection(encode(split_signs(X)), fitted.base.levels)
@@ -70,7 +70,7 @@ class Centred(Kernel):
         Z: Matrix | None = None,  # (m, d)
     ) -> Array:
         """The dense block (n, m)."""
-        kernel = self._settled(X)
+        kernel = self._ready(X)
         left = kernel._to_mean(X)
         right = left if Z is None else kernel._to_mean(Z)
         K = kernel.base(X, Z)
@@ -84,7 +84,7 @@ class Centred(Kernel):
         X: Matrix,  # (n, d)
     ) -> Array:
         """‖Φ̃(x)‖², (n,)."""
-        kernel = self._settled(X)
+        kernel = self._ready(X)
         return kernel._own(X, kernel._to_mean(X))
 
     def squared_distances(
@@ -93,7 +93,7 @@ class Centred(Kernel):
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
         """Those of the base: another origin changes no distance."""
-        return self._settled(X).base.squared_distances(X, Z)
+        return self._ready(X).base.squared_distances(X, Z)
 
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
@@ -109,5 +109,5 @@ class Centred(Kernel):
         batches = gen_batches(X.shape[0], max(1, AT_ONCE // self._mean.shape[0]))
         return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in batches])
 
-    def _settled(self, X: Matrix) -> Centred:
-        return self if self._mean is not None else self.fit(X)
+    def _ready(self, X: Matrix) -> Centred:
+        return self if self._mean is not None else self.settled(X)

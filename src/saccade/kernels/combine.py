@@ -28,14 +28,14 @@ class Sum(Kernel):
         self.left = left
         self.right = right
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The sum of the two fitted kernels."""
         left, right = self._check()
-        return Sum(left.fit(X, weight), right.fit(X, weight))
+        return Sum(left.settled(X, weight), right.settled(X, weight))
 
     def __call__(
         self,
@@ -82,14 +82,14 @@ class Scaled(Kernel):
         self.base = base
         self.factor = factor
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same multiple of the fitted base."""
         base, factor = self._check()
-        return Scaled(base.fit(X, weight), factor=factor)
+        return Scaled(base.settled(X, weight), factor=factor)
 
     def __call__(
         self,

@@ -83,7 +83,7 @@ class Chi2(Kernel):
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)

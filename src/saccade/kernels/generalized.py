@@ -48,13 +48,13 @@ class GeneralizedRBF(Kernel):
         self.base = base
         self.beta = beta
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the fitted base, with a number for β."""
-        base = check_kernel("base", self.base).fit(X, weight)
+        base = check_kernel("base", self.base).settled(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
     def __call__(
@@ -64,7 +64,7 @@ class GeneralizedRBF(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         if self.beta == "auto":
-            return self.fit(X)(X, Z)
+            return self.settled(X)(X, Z)
         base, beta = self._check()
         distance, off = base.squared_distances(X, Z)
         if beta * off > BLURRED:

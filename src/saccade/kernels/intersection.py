@@ -42,7 +42,7 @@ class HIK(Kernel):
         self.transform = transform
         self.scale = scale
 
-    def fit(self, X: Matrix, weight: Array | None = None) -> HIK:
+    def settled(self, X: Matrix, weight: Array | None = None) -> HIK:
         """The same kernel with `scale` a number."""
         self.check_width(X.shape[1])
         plain = HIK(self.transform, scale=1.0)
@@ -139,7 +139,7 @@ class HIK(Kernel):
 
     def diag(self, X: Matrix) -> Array:
         X = canonical(X)
-        return check_range(self._settled(X)._sums(X))
+        return check_range(self._ready(X)._sums(X))
 
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
@@ -149,11 +149,11 @@ class HIK(Kernel):
             return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in batches])
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        kernel = self._settled(X)
+        kernel = self._ready(X)
         A = kernel.features(X)
         B = None if Z is None else kernel.features(Z)
         K = intersections(A, B)
         return K if Z is not None else symmetric(K, np.asarray(A.sum(axis=1)).ravel())
 
-    def _settled(self, X: Matrix) -> HIK:
-        return self if self.scale != "auto" else self.fit(X)
+    def _ready(self, X: Matrix) -> HIK:
+        return self if self.scale != "auto" else self.settled(X)

@@ -39,7 +39,7 @@ class RBF(Kernel):
         self.length_scale = length_scale
         self.amplitude = amplitude
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
@@ -131,7 +131,7 @@ class Laplacian(Kernel):
     def __init__(self, gamma: float = 1.0) -> None:
         self.gamma = gamma
 
-    def fit(
+    def settled(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)

@@ -105,7 +105,7 @@ def _columns(
     X: Any,  # dense or CSR
 ) -> SortedColumns:
     """The positive entries by dimension, not sorted yet."""
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     X = X if sp.issparse(X) else sp.csr_matrix(X)
     (n, D), threads = X.shape, thread_count()
@@ -113,7 +113,7 @@ def _columns(
     counts = np.zeros((threads, D), np.int64)
 
     def count(_: int, a: int, b: int) -> None:
-        coding.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts.reshape(-1))
+        encode_loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts.reshape(-1))
 
     share(count, threads, threads)
     starts = np.append(0, np.cumsum(counts.sum(axis=0)))
@@ -122,7 +122,7 @@ def _columns(
     values = np.empty(starts[-1])
 
     def move(_: int, a: int, b: int) -> None:
-        coding.to_columns(X.indptr, X.indices, X.data, bases, a, b, fill, rows, values)
+        encode_loops.to_columns(X.indptr, X.indices, X.data, bases, a, b, fill, rows, values)
 
     share(move, threads, threads)
     return SortedColumns((n, D), starts, rows, values)
@@ -131,10 +131,10 @@ def _columns(
 def _sorted(
     columns: SortedColumns,  # changed
 ) -> SortedColumns:
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     c, bits = columns, columns.values.view(np.int64)
-    share(lambda _, a, b: coding.sort_columns(c.starts, a, b, bits, c.rows), c.shape[1], thread_count())
+    share(lambda _, a, b: encode_loops.sort_columns(c.starts, a, b, bits, c.rows), c.shape[1], thread_count())
     return c
 
 
@@ -142,7 +142,7 @@ def _distinct_levels(
     X: Any,  # dense, or columns
 ) -> list[Array] | None:
     """Zero and every distinct value of each dimension, or None when some dimension has more than 255."""
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     tables: list[Array] = []
     for d in range(X.shape[1]):
@@ -150,7 +150,7 @@ def _distinct_levels(
             entries = X.values[X.starts[d] : X.starts[d + 1]]
         else:
             entries = np.ascontiguousarray(X[:, d], np.float64)
-        found = coding.distinct(entries.view(np.int64), MAX_LEVELS)
+        found = encode_loops.distinct(entries.view(np.int64), MAX_LEVELS)
         if found.size == 0 and entries.size and entries.max() > 0:
             return None
         tables.append(np.append(0.0, np.sort(found.view(np.float64))))
@@ -191,10 +191,10 @@ def column_max(X: Any) -> Array:  # (D,) float64
     """The largest value of each dimension, 0 where there is none."""
     if not sp.issparse(X):
         return np.asarray(X.max(axis=0, initial=0), np.float64)
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
-    share(lambda t, a, b: coding.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
+    share(lambda t, a, b: encode_loops.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
     return np.asarray(parts.max(axis=0), np.float64)
 
 
@@ -234,7 +234,7 @@ def _block_rows(n: int) -> int:
 
 
 def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, None, Array]:
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     D = X.shape[1]
     starts = np.append((bases[:-1, None] * D + np.diff(bases)[:, None] * np.arange(D)).ravel(), bases[-1] * D)
@@ -243,27 +243,31 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
 
         def encode(_: int, a: int, b: int, block: Array = block, at: int = first * D) -> None:
-            coding.encode_dense(block, borders, border_starts, a, b, at, codes)
+            encode_loops.encode_dense(block, borders, border_starts, a, b, at, codes)
 
         share(encode, D, thread_count())
     return starts.astype(np.int64), None, codes
 
 
 def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -> tuple[Array, Array, Array]:
-    from saccade.operators import coding
+    from saccade.operators import encode_loops
 
     X = X if sp.issparse(X) else sp.csr_matrix(X)
     D, blocks = X.shape[1], bases.size - 1
     counts = np.zeros(blocks * D, np.int64)
     share(
-        lambda _, a, b: coding.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts), blocks, thread_count()
+        lambda _, a, b: encode_loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts),
+        blocks,
+        thread_count(),
     )
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(starts[-1], np.uint16)
     codes = np.empty(starts[-1], np.uint8)
 
     def encode(_: int, a: int, b: int) -> None:
-        coding.encode_sparse(X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes)
+        encode_loops.encode_sparse(
+            X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes
+        )
 
     share(encode, blocks, thread_count())
     return starts, rows, codes

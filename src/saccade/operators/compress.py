@@ -21,12 +21,12 @@ def compressed(
     """
     if sp.issparse(X) or np.ndim(X) != 2 or X.dtype not in (np.float32, np.float64):
         return sp.csr_matrix(X)
-    from . import coding
+    from . import encode_loops
 
     dense = np.ascontiguousarray(X)
     counts = np.count_nonzero(dense, axis=1)
     index = np.int32 if dense.size <= np.iinfo(np.int32).max else np.int64
     indptr = np.append(0, np.cumsum(counts)).astype(index)
     indices, data = np.empty(indptr[-1], index), np.empty(indptr[-1])
-    share(lambda _, a, b: coding.to_rows(dense, indptr, a, b, indices, data), len(dense), thread_count())
+    share(lambda _, a, b: encode_loops.to_rows(dense, indptr, a, b, indices, data), len(dense), thread_count())
     return sp.csr_matrix((data, indices, indptr), shape=dense.shape)

@@ -161,14 +161,18 @@ class SortedIntersection(Intersection):
         return np.asarray(v[self.codes.rows], np.float64)
 
     def matrix_gradient(self, A: Array) -> Array:
-        from saccade.operators import moments
+        from saccade.operators import gradient_loops
 
         c, G = self.codes, np.empty(self.levels.size)
-        share(lambda _, a, b: moments.sorted_matrix_moments(c.starts, c.rows, a, b, A, G), c.shape[1], thread_count())
+        share(
+            lambda _, a, b: gradient_loops.sorted_matrix_moments(c.starts, c.rows, a, b, A, G),
+            c.shape[1],
+            thread_count(),
+        )
         return self._of_levels(G)
 
     def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
-        from saccade.operators import moments
+        from saccade.operators import gradient_loops
 
         c = self.codes
         longest = int(np.diff(c.starts).max(initial=0))
@@ -177,7 +181,7 @@ class SortedIntersection(Intersection):
         def work(_: int, first: int, last: int) -> None:
             A, B = np.empty((2, longest, len(lanes)), left.dtype)
             B = A if right is None else B
-            moments.sorted_moments(c.starts, c.rows, first, last, left, other, A, B, G, lanes)
+            gradient_loops.sorted_moments(c.starts, c.rows, first, last, left, other, A, B, G, lanes)
 
         share(work, c.shape[1], thread_count())
 
@@ -228,14 +232,14 @@ class BinnedIntersection(Intersection):
         return np.asarray(H)
 
     def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
-        from saccade.operators import moments
+        from saccade.operators import gradient_loops
 
         A = self._histograms(left, lanes).sum(axis=0)
         B = A if right is None else self._histograms(right, lanes).sum(axis=0)
         starts, same = self.codes.level_starts, right is None
 
         def work(_: int, first: int, last: int) -> None:
-            moments.binned_moments(starts, first, last, A, B, same, G, lanes)
+            gradient_loops.binned_moments(starts, first, last, A, B, same, G, lanes)
 
         share(work, self.codes.shape[1], thread_count())
 

@@ -1,7 +1,7 @@
 """The compiled loops: plain arrays in and out, no checks, no Python objects. `reference.py` has the slow twin of each.
 
 Every loop works on a range (dimensions, or blocks of rows), so that threads can share it out, and releases the GIL.
-`lanes` is a tuple as long as a row of V: see lanes.py. Arrays of T, H and V have shape (rows, lanes).
+`lanes` is a tuple as long as a row of V: see simd.py. Arrays of T, H and V have shape (rows, lanes).
 
 Innermost loops count in unsigned numbers: Numba lets a signed index count from the end, and asks each time whether it
 does. That question cost a third of the exact product. (An unsigned number plus a signed one is a float to Numba.)
@@ -10,7 +10,7 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 import numpy as np
 
 from saccade._core.compiled import Unsigned, compiled
-from saccade.operators.lanes import add_between, add_up, fma_row, step_down, sum_minima
+from saccade.operators.simd import add_between, add_up, fma_row, step_down, sum_minima
 
 U, SIGNED = Unsigned, np.int64
 ONE, TWO, THREE, FOUR = U(1), U(2), U(3), U(4)

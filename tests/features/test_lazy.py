@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.features.items import Descriptors, Given, Items, Made, as_items, digest_of, jobs, stream
+from saccade.features.lazy import Descriptors, Given, Items, Made, as_items, digest_of, jobs, stream
 
 PARTS = st.lists(
     st.text(max_size=4)
@@ -99,7 +99,7 @@ def test_a_digest_depends_on_values_not_on_memory() -> None:
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    code = "import numpy as np; from saccade.features.items import digest_of; print(digest_of('ä', np.arange(5.0)))"
+    code = "import numpy as np; from saccade.features.lazy import digest_of; print(digest_of('ä', np.arange(5.0)))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == digest_of("ä", np.arange(5.0))
 

@@ -1,7 +1,7 @@
 """Fitted transformers to and from plain values and arrays: what a model file keeps beside the model.
 
 >>> from saccade.features import HOG
->>> from saccade.features.stored import describe, restore
+>>> from saccade.features.serialize import describe, restore
 >>> steps, arrays = describe(HOG())
 >>> steps[0]["name"], restore(steps, arrays)[0]
 ('HOG', HOG())

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
+from saccade.cli import console
 from saccade.cli import pictures as p
-from saccade.cli import say
 from saccade.cli.columns import Reading
 from saccade.cli.read import TABLES, Array, Examples, read, read_matching
 
@@ -29,7 +29,7 @@ class Seeing(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Known:
+class Detector:
     """A detector, and what it learned from."""
 
     model: Any  # a fitted OneClassGP
@@ -49,16 +49,16 @@ def kind_of(path: Path) -> str:
     return "table" if path.suffix.lower() in TABLES else "model"
 
 
-def learn_table(detector: Any, path: Path, how: Reading) -> Known:
+def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
     examples = read(path, how, need_labels=False)
     _check_several(path, examples.X.shape[0])
     said = _learn(detector, examples.X, "example", "features")
     if examples.names:
         detector.feature_names_in_ = np.array(examples.names, object)
-    return Known(detector, detector.leave_one_out_scores_, said, examples)
+    return Detector(detector, detector.leave_one_out_scores_, said, examples)
 
 
-def learn_pictures(detector: Any, path: Path, how: Seeing) -> Known:
+def learn_pictures(detector: Any, path: Path, how: Seeing) -> Detector:
     """The vocabulary too is that of the known. Folders in the folder are no classes here."""
     from saccade.features import images
 
@@ -71,10 +71,10 @@ def learn_pictures(detector: Any, path: Path, how: Seeing) -> Known:
     detector.set_params(levels=levels, variance_rank=p.variance_rank(X.shape[1], levels))
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")
-    return Known(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
+    return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
 
 
-def recall(path: Path, how: Seeing, contamination: float | None) -> Known:
+def recall(path: Path, how: Seeing, contamination: float | None) -> Detector:
     """A model file that `saccade novelty --save` wrote; the threshold may be another one."""
     from saccade import OneClassGP, load
     from saccade.scores.novelty import threshold
@@ -92,28 +92,28 @@ def recall(path: Path, how: Seeing, contamination: float | None) -> Known:
 
     chain = p.chain_of(path, how.cache, model.n_features_in_) if model_file.read(path)[0].get("pictures") else None
     said = f"Learned earlier: {path}, {_settings(model, 'features')}."
-    return Known(model, model.normal_scores_, said, chain=chain)
+    return Detector(model, model.normal_scores_, said, chain=chain)
 
 
-def save(known: Known, path: Path) -> None:
+def save(detector: Detector, path: Path) -> None:
     from saccade.features import describe
 
-    known.model.save(path, features=None if known.chain is None else describe(known.chain))
-    if known.model.measure != "mean" and known.model.variance_method_ == "exact":
-        say.note(
+    detector.model.save(path, features=None if detector.chain is None else describe(detector.chain))
+    if detector.model.measure != "mean" and detector.model.variance_method_ == "exact":
+        console.note(
             f"{path} keeps a low-rank variance instead of the exact one, and a threshold that goes with it: its scores "
             "differ a little from those below. Leave --approximation out for the same in both."
         )
 
 
-def read_new(known: Known, path: Path, how: Reading, seeing: Seeing) -> Examples:
+def read_new(detector: Detector, path: Path, how: Reading, seeing: Seeing) -> Examples:
     """The examples to judge."""
     if kind_of(path) != "pictures":
         # What was said of the columns of the known holds for the new as far as they have them.
-        return read_matching(path, replace(how, lenient=known.examples is not None), known.model)
-    if known.chain is None:
+        return read_matching(path, replace(how, lenient=detector.examples is not None), detector.model)
+    if detector.chain is None:
         raise InvalidInput(f"{path} has pictures, and what is known are tables of features. Give it a table.")
-    return p.seen(known.chain, path, seeing.cache, seeing.max_pixels)
+    return p.seen(detector.chain, path, seeing.cache, seeing.max_pixels)
 
 
 def _check_several(path: Path, n: int) -> None:
@@ -125,16 +125,16 @@ def _check_several(path: Path, n: int) -> None:
 
 
 def _learn(detector: Any, X: Any, one: str, what: str) -> str:
-    watch = say.Stopwatch()
+    watch = console.Stopwatch()
     detector.fit(X)
     if detector.measure == "variance":
         prior = detector.kernel_.diag(X)
         if prior.std() > UNEQUAL * prior.mean():
-            say.warn(
+            console.warn(
                 "The sums of the rows differ, and --measure variance takes small ones for normal. Divide each row by "
                 "its sum, or leave --measure out."
             )
-    return f"Learned from {say.count(X.shape[0], one)} in {watch}: {_settings(detector, what)}."
+    return f"Learned from {console.count(X.shape[0], one)} in {watch}: {_settings(detector, what)}."
 
 
 def _settings(model: Any, what: str) -> str:

@@ -27,7 +27,7 @@ from saccade.features import (
     describe,
     load_features,
 )
-from saccade.features.stored import restore
+from saccade.features.serialize import restore
 from tests.features.test_deep import colours
 from tests.features.textures import textures
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.kernels import HIK
-from saccade.operators import codes, moments, reference
+from saccade.operators import codes, gradient_loops, reference
 from saccade.operators.intersection import Intersection, intersection
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
@@ -29,7 +29,7 @@ def test_sorted_moments(same: bool, X: Array, cut: float) -> None:
     A, B = np.full((2, n, 4), np.nan)
     B = A if same else B
     for a, b in ((0, round(cut * D)), (round(cut * D), D)):
-        moments.sorted_moments(c.starts, c.rows, a, b, left, right, A, B, G, (0,) * 4)
+        gradient_loops.sorted_moments(c.starts, c.rows, a, b, left, right, A, B, G, (0,) * 4)
     reference.sorted_moments(c.starts, c.rows, 0, D, left, right, expected)
     assert_close(G, expected)
 
@@ -41,7 +41,7 @@ def test_sorted_matrix_moments(X: Array) -> None:
     A = columns(len(X), len(X))
     A = A + A.T
     G, expected = np.full((2, c.values.size), np.nan)
-    moments.sorted_matrix_moments(c.starts, c.rows, 0, X.shape[1], A, G)
+    gradient_loops.sorted_matrix_moments(c.starts, c.rows, 0, X.shape[1], A, G)
     reference.sorted_matrix_moments(c.starts, c.rows, 0, X.shape[1], A, expected)
     assert_close(G, expected)
 
@@ -53,8 +53,8 @@ def test_binned_moments(same: bool) -> None:
     B = A if same else columns(9, 2, seed=1)
     G, expected = np.zeros((2, 9))
     reference.binned_moments(starts, 0, 3, A, B, same, expected)
-    moments.binned_moments(starts, 0, 2, A, B, same, G, (0, 0))
-    moments.binned_moments(starts, 2, 3, A, B, same, G, (0, 0))
+    gradient_loops.binned_moments(starts, 0, 2, A, B, same, G, (0, 0))
+    gradient_loops.binned_moments(starts, 2, 3, A, B, same, G, (0, 0))
     assert_close(G, expected)
 
 

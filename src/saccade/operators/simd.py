@@ -16,12 +16,12 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from saccade._core.compiled import PLAIN
-from saccade.operators import plain_lanes
+from saccade.operators import plain_simd
 
 
 def vector(definition):
     """A Numba intrinsic, or its plain twin where nothing is compiled and no intrinsic could be called."""
-    return getattr(plain_lanes, definition.__name__) if PLAIN else intrinsic(definition)
+    return getattr(plain_simd, definition.__name__) if PLAIN else intrinsic(definition)
 
 
 def _rows(context, builder, array_type, array, width):

@@ -1,4 +1,4 @@
-"""The rows of lanes.py in plain NumPy, under the same names: what runs with NUMBA_DISABLE_JIT=1."""
+"""The rows of simd.py in plain NumPy, under the same names: what runs with NUMBA_DISABLE_JIT=1."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
 from saccade.solvers.cg import solve_cg
-from saccade.solvers.leading import leading
+from saccade.solvers.rank_one import leading
 
 
 def problem(n: int = 800):

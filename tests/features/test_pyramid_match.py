@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from saccade.features.codebook import BagOfWords
-from saccade.features.items import Descriptors
-from saccade.features.match import PyramidHistogram
+from saccade.features.lazy import Descriptors
 from saccade.features.projection import DescriptorPCA
 from saccade.features.pyramid import SpatialPyramid
+from saccade.features.pyramid_match import PyramidHistogram
 from saccade.features.uniform import PENDING, UniformBins, folded
 from saccade.features.vocabulary import VocabularyBins
 from saccade.kernels import HIK

@@ -4,8 +4,8 @@ K is linear in the steps δ_d[b] = ℓ_d[b] − ℓ_d[b−1]: uᵀ(∂K/∂δ_d[
 """
 
 from saccade._core.compiled import compiled
-from saccade.operators.lanes import add_up
 from saccade.operators.loops import U
+from saccade.operators.simd import add_up
 
 
 @compiled(fastmath={"reassoc", "nsz"})
