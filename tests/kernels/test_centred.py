@@ -88,7 +88,7 @@ def test_variance_is_a_mahalanobis_distance(X: Array, Z: Array, noise: float) ->
     scatter = (X - mean).T @ (X - mean) + noise * np.eye(X.shape[1])
     mahalanobis = np.einsum("ij,jk,ik->i", Z - mean, np.linalg.inv(scatter), Z - mean)
     y = np.where(np.arange(len(X)) % 2, 1.0, -1.0)  # of mean 0 and variance 1, so that nothing is scaled
-    model = GPRegressor(Centred(Linear()), noise=noise, variance="exact").settled(X, y)
+    model = GPRegressor(Centred(Linear()), noise=noise, variance="exact").fit(X, y)
     np.testing.assert_allclose(model.latent_mean_and_variance(Z)[1], noise * mahalanobis, rtol=1e-9)
 
 
