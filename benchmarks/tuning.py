@@ -46,7 +46,7 @@ def accuracy() -> list[dict[str, Any]]:
         kernel = space.kernel(space.coordinates.table[:, 0])
         K, N = space.operator(kernel), np.full((len(y), 1), noise)
         exact = exact_evidence(K, N, Y).value
-        options = {"submatrix": space.submatrix(kernel), "start": None, "tol": 1e-2, "max_iter": 1000, "probes": 7}
+        options = {"start": None, "tol": 1e-2, "max_iter": 1000, "probes": 7}
         found = [stochastic_evidence(K, N, Y, seed=seed, **options) for seed in range(SEEDS)]
         alpha = found[0].alpha
         public = [
@@ -79,7 +79,7 @@ def derivatives(n: int) -> dict[str, Any]:
         return GPClassifier(noise=NOISE, tol=1e-2, variance=None, random_state=0).fit(X, y)
 
     losses = class_losses(y, None)
-    job = task(HIK(Weights()), encode(X), 1000, Y, np.ones((n, 1)), NOISE, None, losses, max_iter=1000, seed=0)
+    job = task(HIK(Weights()), HIK().gram(X), Y, np.ones((n, 1)), NOISE, None, losses, 1000, 0)
     objective = Objective(job, None, "evidence")
     theta = objective.table[:, 0]
 

@@ -24,9 +24,8 @@ from scipy.stats import spearmanr
 from saccade import GPClassifier
 from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
-from saccade.estimators import doubt
+from saccade.inference.compressed import unexplained
 from saccade.inference.low_rank import low_rank
-from saccade.operators.intersection import Intersection
 from saccade.operators.norms import norm_tables
 from saccade.operators.tables import quantize
 
@@ -86,22 +85,20 @@ class Case:
         self.many = sp.vstack([new] * -(-TIMED // new.shape[0]), format="csr")[:TIMED]
         self.exact = self.model.latent_mean_and_variance(self.some)[1]
         self.prior = self.model.kernel_.diag(self.some)
-        K = self.model._operator()
-        assert isinstance(K, Intersection)
-        self.K = K
+        self.K = self.model.gp_.gram.operator
 
     def row(self, rank: int) -> dict[str, Any]:
         model, features = self.model, self.model.kernel_.features
         begin = time.perf_counter()
-        W = low_rank(self.K, model._sites.noise, rank, np.random.default_rng(0)).W
+        W = low_rank(self.K, model.gp_.sites.noise, rank, np.random.default_rng(0)).W
         tables = norm_tables(self.K, W)
         row: dict[str, Any] = {"rank": rank, "seconds to make": time.perf_counter() - begin}
-        model.variance_method_, model.variance_tables_ = "lowrank", tables
-        row["ours"] = self.judged(tables.T.nbytes + tables.slack.nbytes, lambda X: doubt.variance(model, X)[:, 0])
+        size = tables.T.nbytes + tables.slack.nbytes
+        row["ours"] = self.judged(size, lambda X: unexplained(tables, features(X))[:, 0])
         if len(self.K.tables(W[:, :1]).T) * rank * 8e-6 > MOST_MB:
             return row
         exact = self.K.tables(W)
-        grid = quantize(exact, model._tops, features, 256)
+        grid = quantize(exact, model.gp_.gram.tops, features, 256)
         row["exact float64"] = self.judged(
             exact.T.nbytes, lambda X: _left(features(X), np.square(exact.walk(features(X))).sum(axis=1))
         )

@@ -7,7 +7,6 @@ estimate is what tuning uses for many examples (7 probes, residual 1e-2), with t
 """
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +32,9 @@ def measure(X: Any, y: Any, X_test: Any, truth: Any, etas: Any) -> list[dict[str
             seconds[method] = time.perf_counter() - start
         start = time.perf_counter()
         found = stochastic_evidence(
-            model._operator(),
-            model._sites.noise,
-            model._targets(),
-            submatrix=partial(_submatrix, model.kernel_, X),
+            model.gp_.gram,
+            model.gp_.sites.noise,
+            model.gp_.sites.targets,
             start=None,
             tol=1e-2,
             max_iter=1000,
@@ -58,10 +56,6 @@ def measure(X: Any, y: Any, X_test: Any, truth: Any, etas: Any) -> list[dict[str
         )
         print({k: round(v, 4) for k, v in rows[-1].items()}, flush=True)
     return rows
-
-
-def _submatrix(kernel: Any, X: Any, rows: Any) -> Any:
-    return kernel(X[rows])
 
 
 def draw(rows: list[dict[str, float]], out: Path) -> None:

@@ -37,7 +37,7 @@ def posterior(blocks: Blocks, inference: str, noise: float) -> tuple[Array, Arra
     K, rng = blocks.K, np.random.default_rng(0)
 
     def dense(noise: Array, targets: Array, start: Array | None = None) -> Posterior:
-        return solve(Dense(K), noise, targets, submatrix=lambda some: K[np.ix_(some, some)], rng=rng)
+        return solve(Dense(K), noise, targets, rng=rng)
 
     labels = np.ones((len(K), 1))
     if inference == "regression":

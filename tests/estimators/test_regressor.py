@@ -104,7 +104,7 @@ def test_loaded_model_predicts_the_same_and_says_what_it_lacks(diabetes: Any, tm
         again.predict(X, return_cov=True)
     with pytest.raises(InvalidInput, match="no training examples"):
         again.sample_y(X)
-    with pytest.raises(InvalidInput, match="no examples to add to"):
+    with pytest.raises(InvalidInput, match="no training examples"):
         again.partial_fit(X, y)
 
 

@@ -12,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.inspection import permutation_importance
 
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune
-from saccade.estimators.doubt import train_rows
 from saccade.kernels import HIK, RBF, Power, Weights
 
 rng = np.random.default_rng(0)
@@ -35,8 +34,8 @@ y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 3] > 0.7)
 def test_the_spread_of_the_functions_written_out(model: Any, weighted: bool) -> None:
     weight = rng.integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     model.fit(X, y, sample_weight=weight if weighted else None)
-    G = model.kernel_.features(train_rows(model)).toarray()  # positive parts, then negative ones
-    parts = np.stack([np.minimum(g[:, None], g) @ model._alpha for g in G.T])  # (2d, n, m)
+    G = model.kernel_.features(model.gp_.gram.rows()).toarray()  # positive parts, then negative ones
+    parts = np.stack([np.minimum(g[:, None], g) @ model.gp_.solution.alpha for g in G.T])  # (2d, n, m)
     functions = parts[:4] + parts[4:]
     mean = np.average(functions, axis=1, weights=weight)
     squares = np.average(np.square(functions - mean[:, None]), axis=1, weights=weight)
@@ -47,7 +46,7 @@ def test_the_spread_of_the_functions_written_out(model: Any, weighted: bool) -> 
 def test_one_class_and_many_distinct_values() -> None:
     Z = rng.random((400, 3)) * [1.0, 0.1, 0.0]
     model = OneClassGP().fit(Z)
-    functions = np.stack([np.minimum(z[:, None], z) @ model._alpha[:, 0] for z in Z.T])
+    functions = np.stack([np.minimum(z[:, None], z) @ model.gp_.solution.alpha[:, 0] for z in Z.T])
     expected = functions.std(axis=1) / functions.std(axis=1).sum()
     np.testing.assert_allclose(model.feature_relevance_, expected, rtol=1e-9, atol=1e-12)
     assert model.feature_relevance_[2] == 0.0

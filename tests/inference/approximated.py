@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from saccade.inference.approximation import Trained
 from saccade.kernels import HIK, RBF, Kernel
+from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense, Operator
 from saccade.operators.intersection import intersection
-from saccade.operators.streamed import Streamed
 from saccade.solvers.cholesky import factorise
 from tests.operators.histograms import encoded, histograms
 
@@ -59,7 +59,7 @@ def cases(draw: st.DrawFn) -> Case:
     trained = factorised(K, noise)
     how = draw(st.sampled_from(["factor", "intersection", "streamed"]))
     if how == "streamed":
-        trained = iterated(Streamed(kernel, X), noise)
+        trained = iterated(StreamedGram(kernel, X), noise)
     elif how == "intersection" and isinstance(kernel, HIK):
         trained = iterated(intersection(encoded(X, "sorted"), kernel.levels), noise)
     return Case(trained, K, noise, rng.standard_normal((len(X), 2)), kernel(X, new), kernel.diag(new))

@@ -11,8 +11,8 @@ from saccade.inference.approximation import APPROXIMATIONS, Approximation, Train
 from saccade.inference.diagonal import COMPILED_FROM, Diagonal
 from saccade.inference.low_rank import LowRank
 from saccade.kernels import RBF, Linear
+from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense
-from saccade.operators.streamed import Streamed
 from tests.inference.approximated import Case, alpha, cases, factorised, iterated, refitted, variance
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -208,7 +208,7 @@ def test_many_kernel_values_go_through_the_compiled_loop_alike() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_diagonal_refuses_negative_kernel_values_and_says_what_else(streamed: bool) -> None:
     X = np.array([[1.0, 0.5], [-0.74, 0.0], [0.1, 0.1]])
-    K = Streamed(Linear(), X) if streamed else Dense(Linear()(X))
+    K = StreamedGram(Linear(), X) if streamed else Dense(Linear()(X))
     with pytest.raises(InvalidInput, match=r'≥ 0, got -0\.74 .*"lowrank" or "exact".*HIK or RBF'):
         approximate("diagonal", iterated(K, np.ones((3, 1))), rng=np.random.default_rng(0))
     for method in ("optimized", "lowrank", "fitc", "sod"):
@@ -222,5 +222,5 @@ def test_diagonal_takes_rounding_below_zero_for_zero() -> None:
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InvalidParameter, match="'exact', 'diagonal', 'optimized', 'optimized-signed', 'fitc'"):
+    with pytest.raises(InvalidParameter, match="'exact', 'lowrank', 'diagonal', 'optimized', 'optimized-signed'"):
         approximate("nystrom", drawn().trained, rng=np.random.default_rng(0))

@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from saccade.datasets.synthetic import histograms
-from saccade.inference import inverse_diagonal, regression
+from saccade.inference import inverse_diagonal
 from saccade.inference.inverse_diagonal import WANTED, estimate, known_of
-from saccade.inference.regression import Posterior, solve
+from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
 from saccade.operators.intersection import Intersection, intersection
@@ -32,7 +32,7 @@ def pictures_like(n: int) -> Array:
 def problem(X: Any) -> tuple[Intersection, Array]:
     """The operator and the matrix."""
     codes = encode(X)
-    kernel = HIK().fit_codes(codes, None)
+    kernel = HIK().settled_on_codes(codes, None)
     return intersection(codes, kernel.levels), np.asarray(kernel(X))
 
 
@@ -40,16 +40,14 @@ def exact_diagonal(dense: Array, noise: Array) -> Array:
     return np.column_stack([np.linalg.inv(dense + np.diag(column)).diagonal() for column in noise.T])
 
 
-def solved(K: Intersection, dense: Array, noise: Array, seed: int = 0, **options: Any) -> Posterior:
+def solved(K: Intersection, dense: Array, noise: Array, seed: int = 0, **options: Any) -> Solution:
     Y = np.random.default_rng(9).choice([-1.0, 1.0], (len(dense), max(noise.shape[1], 2)))
     rng = np.random.default_rng(seed)
     Y = Y[:, : noise.shape[1]] if noise.shape[1] > 1 else Y
-    return solve(
-        K, noise, Y, submatrix=lambda rows: dense[np.ix_(rows, rows)], **{"solver": "cg", "rng": rng, **options}
-    )
+    return solve(K, noise, Y, **{"solver": "cg", "rng": rng, **options})
 
 
-def off(exact: Array, found: Posterior) -> float:
+def off(exact: Array, found: Solution) -> float:
     """What `error` claims to be."""
     return float(np.sqrt(np.square(exact / found.inverse_diagonal - 1.0).mean()))
 
@@ -136,13 +134,12 @@ def test_nothing_is_estimated_where_it_is_not_wanted_or_known() -> None:
     np.testing.assert_allclose(direct.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)
 
 
-def test_few_examples_are_exact_with_any_number_of_noises(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_examples_are_exact_with_any_number_of_noises() -> None:
     """Factors that are too many to keep are used one after the other."""
     K, dense = problem(digits[:60])
     noise = np.random.default_rng(0).uniform(0.05, 0.2, (60, 40))
     kept = solved(K, dense, noise, solver="auto")
-    monkeypatch.setattr(regression, "MOST_KEPT", 39 * 60 * 60)
-    found = solved(K, dense, noise, solver="auto")
+    found = solved(K, dense, noise, solver="auto", most_kept=39 * 60 * 60)
     assert (len(kept.factors), len(found.factors), found.error) == (40, 0, 0.0)
     np.testing.assert_array_equal(found.alpha, kept.alpha)
     np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)

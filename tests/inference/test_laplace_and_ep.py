@@ -22,7 +22,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
 from saccade.inference.probit import log_average
-from saccade.inference.regression import Posterior, solve
+from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK, RBF
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
@@ -171,9 +171,9 @@ def test_conjugate_gradients_find_the_same_mode() -> None:
     kernel = HIK().settled(X)
     operator = intersection(encode(X), kernel.levels)
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
         few = {"solver": "cg", "tol": 1e-7, "start": start, "rng": np.random.default_rng(0)}
-        return solve(operator, width, targets, submatrix=lambda r: kernel(X[r]), **few)
+        return solve(operator, width, targets, **few)
 
     K = kernel(X)
     _, fast = laplace(operator.diag(), Y, np.full((400, 1), 0.1), solved)
@@ -242,7 +242,7 @@ def test_many_classes_without_a_factor(inference: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("variance", "inference"), [*((v, "laplace") for v in ("lowrank", "diagonal", "fine", "rough")), ("rough", "ep")]
+    ("variance", "inference"), [*((v, "laplace") for v in ("lowrank", "diagonal", "fine", "sod")), ("sod", "ep")]
 )
 def test_probabilities_are_calibrated_with_the_variance_that_decides(
     variance: str, inference: str, tmp_path: Path

@@ -15,10 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from saccade import GPClassifier, OneClassGP
 from saccade._core.errors import InvalidInput
 from saccade.inference.ep import ep
+from saccade.inference.infer import _for_cavities
 from saccade.inference.laplace import laplace
 from saccade.inference.newton import Labels
 from saccade.inference.probit import hazard, log_average
-from saccade.inference.regression import Posterior
+from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites
 from saccade.kernels import HIK, RBF, Linear
 from saccade.operators.base import Dense
@@ -151,7 +152,7 @@ def test_ep_keeps_the_calmest_sweep() -> None:
     def found(sweeps: int) -> Sites:
         rng = np.random.default_rng(1)
 
-        def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+        def solved(width: Array, targets: Array, start: Array | None) -> Solution:
             posterior = infer_regression(K, width, targets)
             Z = rng.choice([-1.0, 1.0], (len(K), 3))
             diagonal = (Z * posterior.factors[0].solve(Z)).mean(axis=1, keepdims=True)
@@ -172,7 +173,7 @@ def test_estimated_variances_are_told_with_their_error() -> None:
     """Variances v of the cavities that are always a fifth too large agree with each other, and are off by v/5."""
     K, Y = few_places(40, 30, 4)
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
         posterior = infer_regression(K, width, targets)
         v = 1.0 / posterior.inverse_diagonal - width
         return estimated(posterior, 1.0 / (np.minimum(1.2 * v, 1.0) + width))
@@ -209,10 +210,9 @@ def test_pairs_and_hardly_any_noise(noise: float) -> None:
 
 def test_ep_takes_factors_while_they_are_affordable() -> None:
     rng = np.random.default_rng(0)
-    model = GPClassifier(inference="ep").fit(rng.random((9, 2)), np.arange(9) % 2)
     for n, columns, dense in ((2100, 1, True), (2100, 70, False), (4097, 1, False)):
         K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).settled(rng.random((n, 1))).levels)
-        assert isinstance(model._for_cavities(K, columns), Dense) == dense
+        assert isinstance(_for_cavities(K, columns, "auto"), Dense) == dense
 
 
 def of_size(size: float) -> tuple[Array, Array]:

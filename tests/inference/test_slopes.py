@@ -102,7 +102,7 @@ def test_exact_leave_one_out(kernel, per_class: bool, kind: str) -> None:
 
 
 def options(space, kernel, **more):
-    return {"submatrix": space.submatrix(kernel), "start": None, "max_iter": 3000, "seed": 3, **more}
+    return {"start": None, "max_iter": 3000, "seed": 3, **more}
 
 
 @pytest.mark.parametrize("per_class", [False, True])
@@ -113,13 +113,13 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
     precise = {"start": None, "max_iter": 3000, "tol": 1e-9}
 
     def judge(space, kernel, K, noise):
-        return estimate(K, noise, Y, loss_of(500), submatrix=space.submatrix(kernel), **precise)
+        return estimate(K, noise, Y, loss_of(500), **precise)
 
     check(judge, space, theta, noise)
     kernel = space.kernel(theta)
     K = space.operator(kernel)
     exact = exact_loo(K, noise, Y, loss_of(500))
-    found = StochasticLOO(1000, seed=4)(K, noise, Y, loss_of(500), submatrix=space.submatrix(kernel), **precise)
+    found = StochasticLOO(1000, seed=4)(K, noise, Y, loss_of(500), **precise)
     assert 0.0 < found.error < 0.03 * exact.value
     assert abs(found.value - exact.value) < 4.0 * found.error
     truth, estimated = (space.pull(theta, K, judged.slope) for judged in (exact, found))
@@ -140,7 +140,7 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
     )
     N = N.astype(float)
     exact = exact_loo(K, N, Y, loss_of(600))
-    options = {"submatrix": space.submatrix(kernel), "start": None, "max_iter": 3000, "tol": 1e-4}
+    options = {"start": None, "max_iter": 3000, "tol": 1e-4}
     found = [StochasticLOO(24, seed)(K, N, Y, loss_of(600), **options) for seed in range(8)]
     off, error = np.array([f.value - exact.value for f in found]), np.array([f.error for f in found])
     assert abs(off.mean()) < 2.0 * error.mean() / np.sqrt(8) + 0.02 * exact.value

@@ -9,28 +9,28 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
-from saccade.inference.regression import Posterior, solve
+from saccade.inference.regression import Solution, solve
 from saccade.inference.sites import Sites
 from saccade.operators.base import Dense
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def infer_regression(K: Array, noise: Array, targets: Array) -> Posterior:
+def infer_regression(K: Array, noise: Array, targets: Array) -> Solution:
     """The posterior of a dense kernel matrix under given sites."""
-    return solve(Dense(K), noise, targets, submatrix=lambda r: K[np.ix_(r, r)], rng=np.random.default_rng(0))
+    return solve(Dense(K), noise, targets, rng=np.random.default_rng(0))
 
 
-def estimated(posterior: Posterior, diagonal: Array) -> Posterior:
+def estimated(posterior: Solution, diagonal: Array) -> Solution:
     """The same with an estimate of the diagonal of (K + N)⁻¹, as conjugate gradients leave it: without factors."""
     unknown = {"error": np.nan} if "error" in vars(posterior) else {}
     return replace(posterior, inverse_diagonal=diagonal, factors=(), **unknown)
 
 
-def infer(find: Any, K: Array, Y: Array, noise: float = 1.0, **options: Any) -> tuple[Sites, Posterior]:
+def infer(find: Any, K: Array, Y: Array, noise: float = 1.0, **options: Any) -> tuple[Sites, Solution]:
     """Sites and posterior of a dense kernel matrix."""
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Posterior:
+    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
         return infer_regression(K, width, targets)
 
     return find(K.diagonal().copy(), Y, np.full((len(Y), 1), noise), solved, **options)

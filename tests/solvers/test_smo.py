@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, Linear
+from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense
-from saccade.operators.streamed import Streamed
 from saccade.solvers import loops, reference, smo
 from saccade.solvers.smo import SVDDResult, solve_svdd
 from tests.solvers.problems import Array, Problem, coded_problems, correlated, hik, random_problem
@@ -107,7 +107,7 @@ def test_working_sets_find_the_ball_of_the_whole_matrix(way: str, nu: float, mon
     problem = correlated(300)
     whole = solve_svdd(Dense(problem.K), nu, tol=1e-9)
     if way == "streamed":
-        result = solve_svdd(Streamed(HIK(scale=1.0), problem.X), nu, tol=1e-9)
+        result = solve_svdd(StreamedGram(HIK(scale=1.0), problem.X), nu, tol=1e-9)
     else:
         submatrix = (lambda rows: problem.K[np.ix_(rows, rows)]) if way == "submatrix" else None
         result = solve_svdd(problem.operator, nu, tol=1e-9, submatrix=submatrix)

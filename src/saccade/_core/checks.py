@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core.errors import InvalidInput, InvalidParameter
@@ -152,3 +153,9 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
             f"{some.max():g}. Divide it by its mean first."
         )
     return weight
+
+
+def check_draws(n_samples: object, random_state: Any) -> tuple[int, np.random.Generator]:
+    """How many draws, and the random numbers for them."""
+    count = check_count("n_samples", n_samples, "The default is 1.")
+    return count, np.random.default_rng(check_random_state(random_state).randint(2**31))

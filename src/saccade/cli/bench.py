@@ -145,6 +145,7 @@ def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, 
 def classification(n: int) -> list[dict[str, Any]]:
     """Exact and quantised tables on unseen examples."""
     from saccade import GPClassifier
+    from saccade.inference.gp import GP
     from saccade.kernels import HIK
 
     X, y = data(2 * n)
@@ -152,12 +153,13 @@ def classification(n: int) -> list[dict[str, Any]]:
     unit = measure.unit(test)
     model = GPClassifier(HIK(scale=1.0), noise=0.01, tol=1e-4, random_state=0).fit(train, y[:n])
     few = test[:50]
-    truth = HIK(scale=1.0)(few, train) @ model._alpha
+    assert isinstance(model.gp_, GP)
+    truth = HIK(scale=1.0)(few, train) @ model.gp_.solution.alpha
     rows = []
     for name, kind in (("exact", model), ("quantised, 256 steps", model.quantized())):
-        time = measure.seconds(partial(kind._mean, test))
+        time = measure.seconds(partial(kind.gp_.mean, test))
         whole = measure.seconds(partial(kind.decision_function, test))
-        error = float(np.abs(kind._mean(few) - truth).max())
+        error = float(np.abs(kind.gp_.mean(few) - truth).max())
         rows.append(
             {
                 "tables": name,

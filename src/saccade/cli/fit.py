@@ -212,7 +212,7 @@ def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
     rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
     if hasattr(estimator, "classes_"):
         rows.append(("classes", f"{estimator.classes_.size:,}"))
-    if hasattr(estimator, "tuning_"):
+    if estimator.tuning_ is not None:
         learned = {type(t).__name__.lower(): t.eta for t in estimator.kernel_.transforms()}
         learned["noise"] = estimator.noise_
         rows.append(("learned", ", ".join(f"{name} {value:.3g}" for name, value in learned.items())))

@@ -55,13 +55,19 @@ def _facts(path: Path) -> dict[str, Any]:
             "outputs": tables.T.shape[1],
             "bytes": sum(array.nbytes for array in arrays),
         },
-        "variance": model.variance_tables_.T.shape[1] if hasattr(model, "variance_tables_") else None,
+        "variance": _variance_rank(model),
         "pictures": _chain(path) if header.get("pictures") else None,
         "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
         "converged": model.converged_,
     }
+
+
+def _variance_rank(model: Any) -> int | None:
+    """Directions behind the tables of the variance, None without a variance."""
+    norms = getattr(getattr(model, "gp_", None), "norms", None)
+    return None if norms is None else int(norms.T.shape[1])
 
 
 def _chain(path: Path) -> list[str]:

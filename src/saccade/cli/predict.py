@@ -145,9 +145,9 @@ def _names(estimator: Any, every: bool) -> list[str]:
 
 def _doubts(estimator: Any) -> list[str]:
     """What a model file knows beside the classes; an older one has no novelty."""
-    if not hasattr(estimator, "variance_tables_"):
+    if getattr(estimator, "variance_method_", None) is None:
         return []
-    return ["variance", "novelty"] if hasattr(estimator, "_known_scores") else ["variance"]
+    return ["variance", "novelty"] if getattr(estimator, "_known_scores", None) is not None else ["variance"]
 
 
 def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[Any]]]:

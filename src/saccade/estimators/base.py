@@ -1,18 +1,16 @@
-"""What the classifier and the regressor share: one posterior for all columns of Y, and prediction from tables."""
+"""What the estimators share: check → targets → GP → calibrate. All that was learned is one object, `gp_`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import (
@@ -22,39 +20,28 @@ from saccade._core.checks import (
     check_levels,
     check_noise,
     check_positive,
-    check_range,
     check_weight,
 )
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
-from saccade.estimators import doubt
-from saccade.estimators.raw_rows import RawRows, raw_rows
-from saccade.estimators.relevance import spread
 from saccade.estimators.tuning import Losses, check_tune, density_losses, task
-from saccade.inference.ep import ep
-from saccade.inference.evidence import Evidence, log_marginal_likelihood, of_copies
-from saccade.inference.laplace import laplace
-from saccade.inference.regression import DIRECT_BELOW, Posterior, solve
+from saccade.inference.approximation import APPROXIMATIONS, VARIANCES, Approximating, Method
+from saccade.inference.compressed import Compressed
+from saccade.inference.evidence import Evidence
+from saccade.inference.gp import GP
+from saccade.inference.infer import Inference, Solver, Solving
 from saccade.inference.search import Tuning
 from saccade.inference.sites import METHODS as INFERENCES
-from saccade.inference.sites import Sites
 from saccade.inference.tune import tune
-from saccade.inference.variance import METHODS, choose
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.operators.base import Dense, Operator, written_out
-from saccade.operators.codes import MAX_LEVELS, Codes, append, column_max, decode, encode, split_signs
-from saccade.operators.intersection import Intersection, intersection
-from saccade.operators.tables import GridTables, PiecewiseTables, quantize
-from saccade.solvers.cholesky import Factor
+from saccade.kernels.gram import Gram
+from saccade.operators.codes import MAX_LEVELS
+from saccade.operators.tables import GridTables, PiecewiseTables
 
 Array = np.ndarray[Any, np.dtype[Any]]
-AT_ONCE = 8_000_000  # kernel values between new and training examples held at a time
-DRAFT_FROM = 300  # examples from which conjugate gradients climb faster than a factor a class and step
+Binning = Literal["quantile", "width"]
 DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
-EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
-EP_NUMBERS = 2**28  # in all these factors together: 2 GiB
-DENSE_LIMIT = 30_000  # examples whose dense kernel matrix (7 GB) we are willing to make
 
 
 class GaussianProcess(BaseEstimator):
@@ -62,31 +49,30 @@ class GaussianProcess(BaseEstimator):
 
     kernel: Kernel | None
     noise: float
-    inference: str = "regression"
+    inference: Inference = "regression"
     levels: int | None
-    binning: str
-    solver: str
+    binning: Binning
+    balanced: bool = False
+    solver: Solver
     tol: float
     max_iter: int
     tune: Any
-    variance: str | None
+    approximation: Method | Literal["auto"]
+    variance: Method | Literal["auto"] | None = "auto"
+    inducing: Any
     variance_rank: int
     random_state: Any
     compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
-    tables_: PiecewiseTables | GridTables | None
-    variance_method_: str | None
-    kernel_: Any
+    gp_: GP | Compressed
+    kernel_: Kernel
     noise_: float
-    tuning_: Tuning
-    changes_: tuple[float, ...]
-    _sites: Sites
-    _alpha: Array
-    _factors: tuple[Factor, ...]
-    _codes: Codes
-    _tops: Array
-    _raw: RawRows | None
+    tuning_: Tuning | None = None
+    n_features_in_: int
     _weight: Array | None
+    _coding: tuple[int | None, Binning]
     _calibrated = False  # whether a fit needs leave-one-out predictions of its examples
+
+    # ---- check
 
     def _check_parameters(self) -> Kernel:
         check_noise(self.noise)
@@ -95,8 +81,9 @@ class GaussianProcess(BaseEstimator):
         check_levels(self.levels, MAX_LEVELS)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
-        check_flag("balanced", getattr(self, "balanced", False))
-        self._variance_wanted()
+        check_flag("balanced", self.balanced)
+        check_choice("approximation", self.approximation, ("auto", *APPROXIMATIONS))
+        check_choice("variance", self.variance, (None, "auto", *VARIANCES))
         check_count("variance_rank", self.variance_rank, "The default is 128.")
         check_choice("inference", self.inference, INFERENCES)
         if check_tune(self.tune) is not None and self.inference != "regression":
@@ -106,10 +93,6 @@ class GaussianProcess(BaseEstimator):
             )
         fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
         return fresh
-
-    def _variance_wanted(self) -> str | None:
-        check_choice("variance", self.variance, METHODS)
-        return self.variance
 
     @contextmanager
     def _replacing(self) -> Iterator[Self]:
@@ -121,196 +104,124 @@ class GaussianProcess(BaseEstimator):
         yield new
         self.__dict__ = new.__dict__
 
+    def _seed(self) -> int:
+        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
+        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+
+    # ---- targets
+
+    def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
+        noise = np.full((len(Y), 1), self.noise_)
+        return noise if weight is None else noise / weight[:, None]
+
+    def _losses(self, Y: Array) -> Losses:
+        """How leave-one-out and held-out predictions are judged: by the density of the targets."""
+        return density_losses(Y, self._weight)
+
     def _join_weight(self, old: int, weight: Array | None, new: int) -> None:
         """Append the weights of `new` examples to those of `old` ones; None stands for ones."""
         if weight is not None or self._weight is not None:
             before = np.ones(old) if self._weight is None else self._weight
             self._weight = np.append(before, np.ones(new) if weight is None else weight)
 
-    def _seed(self) -> int:
-        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
-        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+    # ---- GP
 
-    def _rng(self) -> np.random.Generator:
-        """The same numbers at every call, unless `random_state` is a RandomState."""
-        return np.random.default_rng(self._seed())
+    def _approximating(self, kernel: Kernel, n: int) -> Approximating:
+        """What stands for the inverse of the kernel matrix: by default nothing in the mean."""
+        mean: Method = "exact" if self.approximation == "auto" else self.approximation
+        return Approximating(mean, self.variance, self.variance_rank, self.inducing, self.compares_novelty)
 
-    def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
-        noise = np.full((len(Y), 1), self.noise_)
-        return noise if weight is None else noise / weight[:, None]
-
-    def _train(self, X: Any, Y: Array, weight: Array | None) -> Posterior:
-        """Settle kernel, operator and posterior on checked data."""
-        kernel = self._check_parameters()
+    def _learn(self, X: Any, Y: Array) -> GP:
+        """Kernel, kernel matrix and posterior of checked data."""
+        kernel, seed = self._check_parameters(), self._seed()
+        by = self._approximating(kernel, len(Y))
         report("encoding", 0.0)
-        if isinstance(kernel, HIK):
-            kernel.check_width(X.shape[1])
-            split = split_signs(X)
-            self._tops = column_max(split)
-            self._codes = encode(split, self.levels, self.binning, weight)
-            self._raw = raw_rows(X, self._rng()) if self.compares_novelty and self.levels is not None else None
-        else:
-            X = X.astype(np.float64)  # a copy: predictions need it as it is now
-            self._X = X
-        self._settle(kernel, Y, weight)
-        return self._solve(Y, weight)
+        held = not by.streams or self.inference != "regression" or check_tune(self.tune) is not None
+        gram = kernel.gram(X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed)
+        self.noise_, self.tuning_, self._coding = float(self.noise), None, (self.levels, self.binning)
+        gram = self._tuned(kernel, gram, Y, seed)
+        return self._keep(
+            GP.fit(
+                gram,
+                Y,
+                self._noise_diagonal(Y, self._weight),
+                weight=self._weight,
+                inference=self.inference,
+                solving=self._solving(seed),
+                by=by,
+                leave_one_out=self._calibrated,
+            )
+        )
 
-    def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
-        """The kernel and the noise: as given, or what tuning makes of them."""
-        self.noise_ = float(self.noise)
-        self.__dict__.pop("tuning_", None)
+    def _tuned(self, kernel: Kernel, gram: Gram, Y: Array, seed: int) -> Gram:
+        """The kernel matrix with what tuning makes of kernel and noise, if it is wanted."""
         options = check_tune(self.tune)
         if options is None:
-            self._settle_scale(kernel, weight)
-            return
-        data: Any = self._codes if isinstance(kernel, HIK) else self._X
-        self._check_size(kernel)
+            return gram
         self.noise_ = 1.0
-        self.kernel_, self.noise_, self.tuning_ = tune(
-            task(
-                kernel,
-                data,
-                self.n_features_in_,
-                Y,
-                self._noise_diagonal(Y, weight),
-                float(self.noise),
-                weight,
-                self._losses(Y),
-                max_iter=self.max_iter,
-                seed=self._seed(),
-            ),
-            options,
-        )
+        shape, losses = self._noise_diagonal(Y, self._weight), self._losses(Y)
+        problem = task(kernel, gram, Y, shape, float(self.noise), self._weight, losses, self.max_iter, seed)
+        best, self.noise_, self.tuning_ = tune(problem, options)
+        return gram.with_kernel(best, self._weight)
 
-    def _settle_scale(self, kernel: Kernel, weight: Array | None) -> None:
-        hik = isinstance(kernel, HIK)
-        self.kernel_ = kernel.fit_codes(self._codes, weight) if hik else kernel.settled(self._X, weight)
-
-    def _losses(self, Y: Array) -> Losses:
-        """How leave-one-out and held-out predictions are judged: by the density of the targets."""
-        return density_losses(Y, self._weight)
-
-    def _extend(self, X: Any, Y: Array, weight: Array | None, start: Array) -> Posterior:
-        """The posterior with the rows of X appended; α starts where it was."""
-        kernel = self._check_parameters()
-        if isinstance(kernel, HIK) != hasattr(self, "_codes"):
-            raise InvalidParameter("`kernel` must stay of one kind between calls of partial_fit. Call fit instead.")
-        if isinstance(kernel, HIK):
-            split = split_signs(X)
-            self._tops = _larger(self._tops, column_max(split))
-            if self._raw is not None:
-                self._raw = raw_rows(X, self._rng(), self._raw, self._codes.shape[0])
-            self._codes = append(self._codes, split, self.levels, self.binning, weight)
-        else:
-            self._X = sp.vstack([self._X, X], format="csr") if sp.issparse(X) else np.vstack([_dense(self._X), X])
-        if not hasattr(self, "tuning_"):  # what was tuned stays
-            self.noise_ = float(self.noise)
-            self._settle_scale(kernel, weight)
-        return self._solve(Y, weight, start)
-
-    def _operator(self) -> Operator:
-        """The kernel matrix of the training examples."""
-        if isinstance(self.kernel_, HIK):
-            K = intersection(self._codes, self.kernel_.levels)
-            with np.errstate(over="ignore"):
-                check_range(K.diag())
-            return K
-        self._check_size(self.kernel_)
-        return Dense(self.kernel_(self._X))
-
-    def _check_size(self, kernel: Kernel) -> None:
-        n = 0 if isinstance(kernel, HIK) else self._X.shape[0]
-        if n > DENSE_LIMIT:
-            raise InvalidInput(
-                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond "
-                f"{DENSE_LIMIT} examples. Use HIK(), which needs none, or fewer examples."
+    def _learn_more(self, X: Any, Y: Array, start: Array) -> GP:
+        """The posterior with the rows of X appended; Y is that of all rows."""
+        kernel, gp, seed = self._check_parameters(), self._examples(), self._seed()
+        if kernel.has_tables and self._coding != (self.levels, self.binning):
+            raise InvalidParameter(
+                f"`levels` and `binning` must stay as in the first call, {self._coding}, got "
+                f"{(self.levels, self.binning)}. Call fit instead."
             )
-
-    def _submatrix(self, rows: Array) -> Array:
-        """The kernel matrix of some training examples."""
-        some = decode(self._codes, rows) if isinstance(self.kernel_, HIK) else self._X[rows]
-        return np.asarray(self.kernel_(some))
-
-    def _solve(
-        self, Y: Array, weight: Array | None, start: Array | None = None, operator: Operator | None = None
-    ) -> Posterior:
-        operator = self._operator() if operator is None else operator
-        sites, posterior = self._infer(operator, Y, weight, start)
-        doubt.forget(self)
-        self._keep(operator, sites, posterior.alpha, posterior.factors)
-        self.n_iter_ = max(posterior.iterations, 1)
-        self.residual_ = float(posterior.residual.max(initial=0.0))
-        self.converged_ = posterior.converged and sites.converged
-        self.rank_ = posterior.rank
-        hik = isinstance(operator, Intersection)
-        self.variance_method_ = choose(self._variance_wanted(), hik, len(Y), bool(posterior.factors))
-        return posterior
-
-    def _keep(self, operator: Operator, sites: Sites, alpha: Array, factors: tuple[Factor, ...]) -> None:
-        """What predictions need."""
-        self._sites, self._alpha, self._factors = sites, alpha, factors
-        self.changes_ = sites.changes
-        self.tables_ = operator.tables(alpha) if isinstance(operator, Intersection) else None
-
-    def _exact_weights(self, K: Operator) -> Array:  # (n, m)
-        """α of the sites without approximation."""
-        return self._alpha
-
-    def _solver(self, K: Operator) -> Callable[..., Posterior]:
-        """The posterior of any sites, with the same random numbers every time."""
-        seed = self._seed()
-
-        def solved(noise: Array, targets: Array, guess: Array | None, **other: Any) -> Posterior:
-            rng = np.random.default_rng(seed)
-            options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter} | other
-            return solve(K, noise, targets, submatrix=self._submatrix, rng=rng, start=guess, **options)
-
-        return solved
-
-    def _infer(self, K: Operator, Y: Array, weight: Array | None, start: Array | None) -> tuple[Sites, Posterior]:
-        """The likelihood as Gaussians, and the posterior under them."""
-        if self.inference == "regression":
-            noise = self._noise_diagonal(Y, weight)
-            posterior = self._solver(K)(noise, Y, start, leave_one_out=self._calibrated)
-            return Sites(Y, noise, -of_copies(noise, Y.shape[1], weight)[0]), posterior
-        one = 1.0 if weight is None else weight[:, None]
-        labels = K.diag(), Y, self._noise_diagonal(Y, weight) * one  # the noise of one copy of an example
-        unit = float(np.sqrt(labels[0].mean())) or 1.0
-        if self.inference == "ep":
-            return ep(*labels, _in_units(unit, self._solver(self._for_cavities(K, Y.shape[1]))), weight)
-        solved = self._solver(K)
-        draft = self._draft(K, solved)
-        return laplace(
-            *labels, _in_units(unit, solved), weight, draft=None if draft is None else _in_units(unit, draft)
+        if self.tuning_ is None:  # what was tuned stays
+            self.noise_ = float(self.noise)
+        by = self._approximating(kernel, len(Y))
+        gp = replace(gp, inference=self.inference, solving=self._solving(seed), by=by)
+        return self._keep(
+            gp.extended(
+                X,
+                Y,
+                self._noise_diagonal(Y, self._weight),
+                self._weight,
+                kernel=kernel if self.tuning_ is None else None,
+                start=start,
+                leave_one_out=self._calibrated,
+            )
         )
 
-    def _draft(self, K: Operator, solved: Callable[..., Posterior]) -> Callable[..., Posterior] | None:
-        """What Laplace climbs with where it is quicker than `solved`: iterations, and nothing for leave-one-out."""
-        n, few = K.shape[0], self.solver == "auto" and K.shape[0] <= DIRECT_BELOW
-        if not isinstance(K, Intersection) or self.solver == "cholesky" or (few and n <= DRAFT_FROM):
-            return None
-        return partial(solved, solver="cg", tol=(0.1 if few else 1.0) * self.tol, leave_one_out=False)
+    def _solving(self, seed: int) -> Solving:
+        return Solving(self.solver, self.tol, self.max_iter, seed)
 
-    def _for_cavities(self, K: Operator, columns: int) -> Operator:
-        """K written out while factors are affordable: only they have the exact variances that EP needs."""
-        n = K.shape[0]
-        few = self.solver == "auto" and n <= EP_BELOW and n * n * columns <= EP_NUMBERS
-        return Dense(written_out(K)) if few else K
+    def _keep(self, gp: GP) -> GP:
+        """The posterior, and how it was found."""
+        self.gp_, self.kernel_, found = gp, gp.kernel, gp.solution
+        self.n_iter_ = max(found.iterations, 1)
+        self.residual_ = float(found.residual.max(initial=0.0))
+        self.converged_ = found.converged and gp.sites.converged
+        self.rank_, self.changes_ = found.rank, gp.sites.changes
+        return gp
 
-    def _mean(self, X: Any) -> Array:  # (n, m)
-        """k*ᵀα for every row of checked X."""
-        if self.tables_ is not None:
-            return self._walk(self.tables_, X)
-        parts = [
-            self.kernel_(X[rows].astype(np.float64), self._X) @ self._alpha
-            for rows in gen_batches(X.shape[0], max(1, AT_ONCE // self._X.shape[0]))
-        ]
-        return np.concatenate(parts)
+    def _examples(self) -> GP:
+        """The posterior with its training examples."""
+        check_is_fitted(self)
+        if not isinstance(self.gp_, GP):
+            self.gp_.needs_examples()
+        return self.gp_
 
-    def _walk(self, tables: PiecewiseTables | GridTables, X: Any) -> Array:
-        return tables.walk(
-            split_signs(sp.csr_matrix(X)) if isinstance(tables, GridTables) else self.kernel_.features(X)
-        )
+    def _restore_tables(self, tables: Compressed) -> None:
+        """What a model file has."""
+        self.gp_ = tables
+
+    # ---- what every estimator answers
+
+    @property
+    def tables_(self) -> PiecewiseTables | GridTables | None:
+        """The mean as tables, where the kernel has some."""
+        return self.gp_.tables
+
+    @property
+    def variance_method_(self) -> Method | None:
+        """The approximation behind the variance."""
+        return self.gp_.variance_method
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
@@ -322,12 +233,7 @@ class GaussianProcess(BaseEstimator):
         on the same labels only.
         """
         check_is_fitted(self)
-        if not hasattr(self, "_sites"):
-            raise InvalidInput("A loaded model holds no training examples, and the evidence needs them. Fit it again.")
-        sites, K = self._sites, self._operator()
-        alpha = self._exact_weights(K)
-        found = log_marginal_likelihood(K, sites.noise, sites.targets, alpha, method=method, rng=self._rng())
-        return replace(found, value=found.value + sites.log_norm)
+        return self.gp_.evidence(method)
 
     @property
     def feature_relevance_(self) -> Array:  # (d,)
@@ -340,26 +246,16 @@ class GaussianProcess(BaseEstimator):
 
         Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.
         """
-        if not hasattr(self, "_codes"):
-            raise AttributeError(
-                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
-                "over features. sklearn.inspection.permutation_importance serves any model."
-            )
-        operator = intersection(self._codes, self.kernel_.levels)
-        tables = self.tables_ if isinstance(self.tables_, PiecewiseTables) else operator.tables(self._alpha)
-        weight = np.ones(operator.shape[0]) if self._weight is None else self._weight
-        found = spread(operator, tables, weight, self.n_features_in_)
+        if not isinstance(getattr(self, "gp_", None), GP):
+            raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")
+        found = self.gp_.relevance
         return np.asarray(found / (found.sum() or 1.0))
 
     def quantized(self, bins: int = 256) -> Self:
-        """This fitted model with its mean read off `bins` even steps a dimension: faster and slightly coarser."""
+        """This fitted model with its mean read off `bins` even steps per dimension: faster and slightly coarser."""
         check_is_fitted(self)
-        if not isinstance(self.tables_, PiecewiseTables):
-            raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
-        if not isinstance(bins, int) or not 2 <= bins <= 65_536:
-            raise InvalidParameter(f"`bins` must be a whole number from 2 to 65536, got {bins!r}. The default is 256.")
         model = copy(self)
-        model.tables_ = quantize(self.tables_, self._tops, self.kernel_.features, bins)
+        model.gp_ = self.gp_.quantized(bins)
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -368,31 +264,14 @@ class GaussianProcess(BaseEstimator):
         return tags
 
 
-def _in_units(unit: float, solved: Callable[..., Posterior]) -> Callable[..., Posterior]:
-    """The same for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
-
-    def solve(noise: Array, targets: Array, guess: Array | None) -> Posterior:
-        found = solved(noise, targets / unit, None if guess is None else guess / unit)
-        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
-
-    return solve
-
-
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
-
-
-def _larger(a: Array, b: Array) -> Array:
-    """The elementwise maximum; the shorter one counts as zero beyond its end."""
-    out = np.zeros(max(a.size, b.size))
-    out[: a.size] = a
-    out[: b.size] = np.maximum(out[: b.size], b)
-    return out
-
-
 def weighed(X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None]:
     """The examples that count, and their checked weights."""
     weight = check_weight(sample_weight, X)
     if weight is None or weight.all():
         return X, y, weight
     return X[weight > 0], y[weight > 0], weight[weight > 0]
+
+
+def squeezed(found: Array) -> Array:
+    """Without the second axis where it has one entry: one output, or a variance that all outputs share."""
+    return found[:, 0] if found.shape[1] == 1 else found

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_rows
+from saccade._core.checks import check_draws, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators import doubt
-from saccade.estimators.base import Array, GaussianProcess, weighed
+from saccade.estimators.base import Array, Binning, GaussianProcess, squeezed, weighed
 from saccade.estimators.model_file import save
 from saccade.estimators.tuning import Losses, class_losses
-from saccade.inference.leave_one_out import leave_one_out
-from saccade.inference.regression import Posterior
+from saccade.inference.approximation import Method
+from saccade.inference.compressed import no_variance
+from saccade.inference.gp import GP
+from saccade.inference.infer import Inference, Solver
 from saccade.kernels import Kernel
 from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
@@ -58,10 +59,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     tune : None, "gradient", "nelder-mead", "grid" or a Tune
         Learn what the kernel has to learn, and the noise, from the training examples: see `saccade.Tune`. `kernel_`,
         `noise_` and `tuning_` say what came of it; `partial_fit` keeps it.
-    variance : "auto", "exact", "lowrank", "fine", "diagonal", "rough" or None
-        How the latent variance is found. All but "exact" are upper bounds of it. "lowrank" and "rough" take constant
-        time from tables; "fine" and "diagonal" compare with every training example. "auto" is "exact" for few examples
-        and for kernels without tables, else "lowrank"; `variance_method_` says which. None: no variance.
+    approximation : "auto", "exact", "lowrank", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", ...
+        What stands for the inverse of the kernel matrix in the mean and in the variance; the same list for all
+        estimators (`saccade.inference.approximation` says what each is). "diagonal" (FA) and "optimized" (OA) are those
+        of A, "fitc", "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions. "auto": an
+        exact mean, and the variance that suits the number of examples. Only "auto" and "exact" have exact means.
+    variance : "auto", None, or one of the same list, or "fine"
+        Another approximation of the variance alone. "auto" is that of the mean where `approximation` has a name; else
+        "exact" for few examples and for kernels without tables, and "lowrank" beyond, which takes constant time from
+        tables and is an upper bound. `variance_method_` says which. None: no variance.
+    inducing : float or array of int
+        The share of the training examples, drawn at random, that "fitc", "sor", "dtc" and "sod" use; or their numbers.
     variance_rank : int
         Directions that "lowrank" and "fine" look at: more are tighter and take longer.
     random_state : int, RandomState or None
@@ -71,7 +79,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     Attributes
     ----------
     leave_one_out_decision_ : array of shape (n,) or (n, M)
-        Decisions for the training examples, each predicted by all the others.
+        Decisions for the training examples, each predicted by all the others. With an approximate mean and more than
+        2,048 examples, those of a sample; NaN for the others.
     leave_one_out_error_ : float
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
@@ -89,21 +98,25 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     """
 
     _calibrated = True
+    _known_scores: dict[str, Array] | None = None  # what `novelty` compares with, once it was asked
+    _n_known = 0  # the number of examples that they stand for
 
     def __init__(
         self,
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
-        inference: str = "regression",
+        inference: Inference = "regression",
         levels: int | None = None,
-        binning: str = "quantile",
+        binning: Binning = "quantile",
         balanced: bool = False,
-        solver: str = "auto",
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         tune: Any = None,
-        variance: str | None = "auto",
+        approximation: Method | Literal["auto"] = "auto",
+        variance: Method | Literal["auto"] | None = "auto",
+        inducing: Any = 0.25,
         variance_rank: int = 128,
         random_state: Any = None,
     ) -> None:
@@ -117,7 +130,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.tol = tol
         self.max_iter = max_iter
         self.tune = tune
+        self.approximation = approximation
         self.variance = variance
+        self.inducing = inducing
         self.variance_rank = variance_rank
         self.random_state = random_state
 
@@ -136,8 +151,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         of the first call stay. The first call may name `classes` that have no example yet.
         """
         first = not hasattr(self, "classes_")
-        if not first and not hasattr(self, "_label"):
-            raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
+        if not first:
+            self._examples()
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=first)
             check_classification_targets(y)
@@ -150,8 +165,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> None:
         X, y, self._weight = weighed(X, y, sample_weight)
         classes = np.unique(y if classes is None else classes)
-        for name in ("_codes", "_X", "_tops"):
-            self.__dict__.pop(name, None)
         unknown = np.setdiff1d(y, classes)
         if unknown.size:
             raise InvalidInput(f"`y` has the label {unknown.tolist()[0]!r}, which is not among `classes`.")
@@ -161,7 +174,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         self.classes_ = classes
         self._label = np.searchsorted(classes, y)
-        self._calibrate(self._train(X, self._targets(), self._weight))
+        self._calibrate(self._learn(X, self._targets()))
 
     def _continue(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> None:
         X, y, weight = weighed(X, y, sample_weight)
@@ -171,11 +184,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
                 f"Labels must stay of one kind: {self.classes_.tolist()[:3]} and then {classes.tolist()[:3]}."
             )
         start = self._grow(y, classes)
-        self._calibrate(self._extend(X, self._targets(), self._weight, start))
+        self._calibrate(self._learn_more(X, self._targets(), start))
 
     def _grow(self, y: Array, classes: Array) -> Array:
         """Take in new labels; returns the old α in the new shape, zero for what is new."""
-        old_classes, old_label, alpha = self.classes_, self._label, self._alpha
+        old_classes, old_label, alpha = self.classes_, self._label, self._examples().solution.alpha
         self.classes_ = np.unique(np.concatenate([old_classes, classes]))
         moved = np.searchsorted(self.classes_, old_classes)
         self._label = np.concatenate([moved[old_label], np.searchsorted(self.classes_, y)])
@@ -214,42 +227,47 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         return kernel
 
-    def _calibrate(self, posterior: Posterior) -> None:
-        sites = self._sites
-        mean, variance = leave_one_out(
-            sites.targets, posterior.alpha, posterior.inverse_diagonal, sites.noise, self._weight
-        )
-        self._left_out_mean, self.leave_one_out_error_ = mean, posterior.error
-        decision = self._weighed_with_doubt(mean, variance)
+    def _calibrate(self, gp: GP) -> None:
+        """The sharpness of probabilities, from training examples as if each had not been there."""
+        self._known_scores, variance = None, None
+        self.leave_one_out_error_ = gp.solution.error
+        if gp.by.mean == "exact":
+            rows, (mean, variance) = np.arange(self._label.size), gp.leave_one_out()
+        else:
+            rows, mean = gp.comparable(MOST_LEFT_OUT), np.full(gp.sites.targets.shape, np.nan)
+            mean[rows] = gp.left_out(rows)[0]
+        self._left_out_mean, decision = mean, mean.copy()
         if self.inference == "regression":
-            self.sharpness_ = fit_sharpness(decision, self._label, self._weight)
+            weight = None if self._weight is None else self._weight[rows]
+            self.sharpness_ = fit_sharpness(decision[rows], self._label[rows], weight)
         else:  # decisions take the variance
-            rows, found = self._sharpen(variance)
+            if variance is not None:
+                decision = self._weighed_with_variance(mean, variance)
+            rows, found = self._sharpen(gp, variance)
             decision[rows] = found
-            doubt.prepare(self)
-        self.leave_one_out_decision_ = decision[:, 0] if decision.shape[1] == 1 else decision
+            gp.prepare()
+        self.leave_one_out_decision_ = squeezed(decision)
 
-    def _sharpen(self, exact: Array | None) -> tuple[Array, Array]:  # (b,), (b, m)
+    def _sharpen(self, gp: GP, exact: Array | None) -> tuple[Array, Array]:  # (b,), (b, m)
         """Settle the sharpness where decisions take the variance: on the kind of variance that new examples will have.
 
         Returns numbers of training examples and their decisions, each as if it had not been there.
         """
-        rows, variance = doubt.left_out_variance(self, exact, MOST_LEFT_OUT)
-        decision = self._weighed_with_doubt(self._left_out_mean[rows], variance)
+        rows, variance = gp.left_out_variance(exact, MOST_LEFT_OUT)
+        decision = self._weighed_with_variance(self._left_out_mean[rows], variance)
         weight = None if self._weight is None else self._weight[rows]
         self.sharpness_ = fit_sharpness(decision, self._label[rows], weight)
         return rows, decision
 
-    def _weighed_with_doubt(self, mean: Array, variance: Array) -> Array:
+    def _weighed_with_variance(self, mean: Array, variance: Array) -> Array:
         return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
 
     def decision_function(self, X: Any) -> Array:
         """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
-        decision = self._decision(X)
-        return decision[:, 0] if decision.shape[1] == 1 else decision
+        return squeezed(self._decision(X))
 
     def predict(self, X: Any) -> Array:
-        """The class that decides for itself most."""
+        """The class with the largest decision value."""
         best = class_means(self._decision(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
@@ -259,23 +277,20 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)
-        return self._decision_of(check_rows(self, X, reset=False))
-
-    def _decision_of(self, X: Any) -> Array:
+        X = check_rows(self, X, reset=False)
         if self.inference == "regression":
-            return self._mean(X)
-        return surety(*doubt.mean_and_variance(self, X), self.noise_)
+            return self.gp_.mean(X)
+        return surety(*self.gp_.mean_and_variance(X), self.noise_)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
 
-        With `balanced` each class has its own noise: "exact" and "diagonal" then give a variance a class, and the
-        others one that bounds them all.
+        With `balanced` each class has its own noise, and most approximations give a variance for each class; "lowrank"
+        and "fine" give one that bounds them all.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        mean, variance = doubt.mean_and_variance(self, X)
-        return mean[:, 0] if mean.shape[1] == 1 else mean, variance[:, 0] if variance.shape[1] == 1 else variance
+        mean, variance = self.gp_.mean_and_variance(check_rows(self, X, reset=False))
+        return squeezed(mean), squeezed(variance)
 
     def novelty(self, X: Any) -> Array:  # (n,)
         """How little each example is like the known classes: 0 for one like many, 1 for one like none.
@@ -286,24 +301,24 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        doubt.check_wanted(self)
         known, n = self._known(), self._n_known  # first: its directions serve the tables of the variance too
-        mean, variance = doubt.mean_and_variance(self, X)
-        confidence = probabilities(self._weighed_with_doubt(mean, variance), self.sharpness_).max(axis=1)
+        mean, variance = self.gp_.mean_and_variance(X)
+        confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
         left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
         rare = p_values(-left, known["explained"], n) * p_values(confidence, known["confidence"], n)
         return np.asarray(1.0 - p_values(rare, known["both"], n))
 
     def _known(self) -> dict[str, Array]:
         """The signs of novelty at training examples, each as if it had not been there; ascending."""
-        if not hasattr(self, "_known_scores"):
-            rows = doubt.comparable(self, MOST_LEFT_OUT)
-            known = doubt.as_they_came(self, rows)
-            _, variance = doubt.left_out(self, rows, known)
+        if self._known_scores is None:
+            if self.variance_method_ is None:
+                no_variance()
+            gp = self._examples()
+            rows = gp.comparable(MOST_LEFT_OUT)
+            known = gp.gram.as_given(rows)
+            mean, variance = gp.left_out(rows, known)
             left = unexplained(variance.mean(axis=1), self.kernel_.diag(known))
-            mean = self._left_out_mean[rows] + doubt.mean_shift(self, rows, known)
-            decision = self._weighed_with_doubt(mean, variance)
-            confidence = probabilities(decision, self.sharpness_).max(axis=1)
+            confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
             weight = None if self._weight is None else self._weight[rows]
             signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
             explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
@@ -319,14 +334,14 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
         """
         check_is_fitted(self)
-        drawn = doubt.sample(self, check_rows(self, X, reset=False), n_samples, random_state)
-        return drawn[:, 0] if drawn.shape[1] == 1 else drawn
+        X = check_rows(self, X, reset=False)
+        return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables; `saccade.load` reads it.
 
-        The variance goes along as tables: "rough" ones as they are, "lowrank" ones for every other method but None.
-        With "laplace" and "ep", decisions take it, and the probabilities in the file are calibrated again with it.
+        The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and
+        "ep", decisions take it, and the probabilities in the file are calibrated again with it.
 
         `features`: what `saccade.features.describe` says of the transformer that made X, to keep beside the model.
 
@@ -334,20 +349,20 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
         """
         check_is_fitted(self)
-        model = self._tabled()
-        extra, known = {"sharpness": model.sharpness_}, {}
-        if model.variance_method_ == "lowrank" and model.tables_ is not None:
-            known = model._known()
+        model = self._compressed()
+        extra, known = {"sharpness": model.sharpness_}, model._known_scores or {}
+        if known:
             extra["known"] = model._n_known
-        save(model, path, extra, self.classes_, features, known)
+        save(model, model.gp_.compressed(), path, extra, self.classes_, features, known)
 
-    def _tabled(self) -> GPClassifier:
-        """This model with a variance that fits into tables."""
-        if self.variance_method_ in (None, *doubt.IN_TABLES) or self.tables_ is None:
-            return self
+    def _compressed(self) -> GPClassifier:
+        """This model as it will be once loaded: tables, and probabilities for the variance that they have."""
         model = copy(self)
-        doubt.forget(model)
-        model.variance_method_ = "lowrank"
-        if self.inference != "regression":
-            model._sharpen(None)
+        if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.gp_.by.variance is not None:
+            if self.gp_.by.variance != "lowrank":
+                model.gp_ = gp = self.gp_.with_variance("lowrank")
+                model._known_scores = None
+                if self.inference != "regression":
+                    model._sharpen(gp, None)
+            model._known()
         return model

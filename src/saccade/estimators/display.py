@@ -68,7 +68,7 @@ class TuningDisplay:
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw the search of a model that was fitted with `tune`."""
         check_is_fitted(estimator)
-        if not hasattr(estimator, "tuning_"):
+        if estimator.tuning_ is None:
             raise InvalidInput('There is no search to draw: the model was fitted with tune=None. Pass tune="gradient".')
         return cls(estimator.tuning_).plot(ax=ax)
 

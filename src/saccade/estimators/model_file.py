@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import fields
+from typing import Any, Protocol
 
 import numpy as np
 
 from saccade._core import model_file
 from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
-from saccade.estimators.doubt import variance_tables
-from saccade.inference.eigenvalue_bounds import Rough, RoughTables
+from saccade.inference.compressed import Compressed
 from saccade.inference.sites import METHODS as INFERENCES
 from saccade.kernels import HIK, Exponential, Monotone, Power, Weights
 from saccade.operators.norms import NormTables
@@ -26,8 +26,27 @@ TABLE_TYPES = (np.float64, np.float32, np.int64)
 MOST_KNOWN = 1 << 53  # beyond, float64 cannot count
 
 
+class Saved(Protocol):
+    """What a file says of an estimator beside its tables."""
+
+    kernel: Any
+    n_features_in_: int
+    n_iter_: int
+    residual_: float
+    converged_: bool
+
+    @property
+    def noise_(self) -> float: ...
+
+    @property
+    def tuning_(self) -> object: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
 def save(
-    model: Any,
+    model: Saved,
+    gp: Compressed,
     path: Any,
     extra: dict[str, Any],
     classes: Array | None = None,
@@ -39,21 +58,16 @@ def save(
     `features` is what `saccade.features.describe` says of the transformer that made X; it lies in the file beside the
     model, and `saccade.features.load_features` reads it.
     """
-    if model.tables_ is None:
-        raise ModelFileError(
-            f"A {type(model.kernel_).__name__} model predicts from its training examples, which a model file never "
-            "holds. Use HIK(), or keep the whole object with joblib.dump."
-        )
-    tables = {name: getattr(model.tables_, name) for name in model.tables_.__dataclass_fields__}
+    tables = {field.name: getattr(gp.tables, field.name) for field in fields(gp.tables)}
     header = {
         "estimator": type(model).__name__,
         "parameters": _parameters(model),
         "kernel": {
-            "scale": float(model.kernel_.scale),
-            "auto": not hasattr(model, "tuning_") and (model.kernel is None or model.kernel.scale == "auto"),
-            "transforms": _write_transforms(model.kernel_),
+            "scale": float(gp.kernel.scale),
+            "auto": model.tuning_ is None and (model.kernel is None or model.kernel.scale == "auto"),
+            "transforms": _write_transforms(gp.kernel),
         },
-        "tables": type(model.tables_).__name__,
+        "tables": type(gp.tables).__name__,
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
         "solved": {
@@ -64,11 +78,11 @@ def save(
         },
         "extra": extra,
     }
-    if not isinstance(model.tables_, GridTables):
-        tables["tops"] = model._tops
-    if model.variance_method_ is not None:
-        header["variance"], more = _write_variance(variance_tables(model))
-        tables |= more
+    if not isinstance(gp.tables, GridTables):
+        tables["tops"] = gp.tops
+    if gp.norms is not None:
+        header["variance"] = {"method": "lowrank"}
+        tables |= {f"variance_{field.name}": getattr(gp.norms, field.name) for field in fields(gp.norms)}
     tables |= {f"scores_{name}": array for name, array in (arrays or {}).items()}
     if classes is not None:
         header["classes"] = _write_classes(classes)
@@ -103,16 +117,12 @@ def load(path: Any) -> Any:
             setattr(model, name, as_(header["solved"][name]))
         if not 0.0 <= model.noise_ < np.inf:
             raise ValueError(f"a noise of {model.noise_}")
-        model.tables_ = _read_tables(header["tables"], tensors, model.n_features_in_)
-        model.variance_method_ = None
-        if "variance" in header:
-            model.variance_method_ = str(header["variance"]["method"])
-            model.variance_tables_ = _read_variance(header["variance"], tensors, model.n_features_in_)
-        if "tops" in tensors:
-            model._tops = tensors["tops"]
+        tables = _read_tables(header["tables"], tensors, model.n_features_in_)
+        norms = _read_variance(header["variance"], tensors, model.n_features_in_) if "variance" in header else None
+        model._restore_tables(Compressed(model.kernel_, tables, norms, tensors.get("tops", np.zeros(0))))
         outputs = read_rest(model, header, tensors)
-        if model.tables_.T.shape[1] != outputs:
-            raise ValueError(f"{model.tables_.T.shape[1]} tables for {outputs} outputs")
+        if tables.T.shape[1] != outputs:
+            raise ValueError(f"{tables.T.shape[1]} tables for {outputs} outputs")
     except ModelFileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -238,32 +248,21 @@ def _read_tables(kind: str, tensors: dict[str, Array], features: int) -> Piecewi
     return tables
 
 
-def _write_variance(known: NormTables | RoughTables) -> tuple[dict[str, Any], dict[str, Array]]:
-    tensors = {f"variance_{name}": getattr(known, name) for name in ("level_starts", "levels", "T")}
-    if isinstance(known, NormTables):
-        return {"method": "lowrank"}, tensors | {"variance_slack": known.slack}
-    return {"method": "rough", "top": known.bound.top, "ones": known.bound.ones}, tensors
-
-
-def _read_variance(written: dict[str, Any], tensors: dict[str, Array], features: int) -> NormTables | RoughTables:
+def _read_variance(written: dict[str, Any], tensors: dict[str, Array], features: int) -> NormTables:
     """The tables of the variance, with every bound checked that the compiled loops rely on."""
-    starts, levels, T = (tensors[f"variance_{name}"] for name in ("level_starts", "levels", "T"))
-    sound = _nodes_are_sound(starts, levels, T) and starts.size - 1 in (features, 2 * features)
-    known: NormTables | RoughTables
     if written["method"] == "rough":
-        top, ones = (check_positive(name, written[name], "Save the model again.") for name in ("top", "ones"))
-        known = RoughTables(Rough(top, ones), starts, levels, T)
-        sound &= T.dtype == np.float64 and T.shape[1:] == (2,)
-    elif written["method"] == "lowrank":
-        slack = tensors["variance_slack"]
-        known = NormTables(starts, levels, T, slack)
-        sound &= T.dtype == slack.dtype == np.float32 and slack.shape == (len(T), 2) and T.size > 0
-        sound = sound and bool(slack.min() >= 0)
-    else:
+        raise ModelFileError(
+            'This model was saved with variance="rough", which this version does not have: low-rank tables are as fast '
+            'and far nearer. Fit it again with variance="lowrank" and save it.'
+        )
+    if written["method"] != "lowrank":
         raise ValueError(f"unknown variance {written['method']!r}")
-    if not sound:
+    starts, levels, T, slack = (tensors[f"variance_{name}"] for name in ("level_starts", "levels", "T", "slack"))
+    sound = _nodes_are_sound(starts, levels, T) and starts.size - 1 in (features, 2 * features)
+    sound = sound and T.dtype == slack.dtype == np.float32 and slack.shape == (len(T), 2) and T.size > 0
+    if not sound or not bool(slack.min() >= 0):
         raise ValueError("tables of the variance do not fit together")
-    return known
+    return NormTables(starts, levels, T, slack)
 
 
 def _grid_is_sound(tables: GridTables) -> bool:
@@ -317,10 +316,10 @@ def _write_classes(classes: Array) -> dict[str, Any]:
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 
-def _parameters(model: Any) -> dict[str, Any]:
+def _parameters(model: Saved) -> dict[str, Any]:
     """Those a constructor takes; a tuned model is read as one that was given what it learned."""
     plain = {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"}
-    return plain | {"noise": model.noise_, "tune": None} if hasattr(model, "tuning_") else plain
+    return plain | {"noise": model.noise_, "tune": None} if model.tuning_ is not None else plain
 
 
 def _plain(value: Any) -> bool:

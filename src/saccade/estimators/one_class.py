@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags
@@ -11,18 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import ModelFileError
-from saccade.estimators import doubt
-from saccade.estimators.base import Array, GaussianProcess
+from saccade.estimators.base import Array, Binning, GaussianProcess
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Outliers
-from saccade.inference.approximation import APPROXIMATIONS, approximate
-from saccade.inference.base import Trained
-from saccade.inference.sites import Sites
-from saccade.inference.variance import choose
-from saccade.kernels import HIK, Kernel
-from saccade.operators.base import Operator
-from saccade.operators.streamed import Streamed
-from saccade.scores.novelty import MEASURES, lowest_membership, membership, p_values, quantiles, threshold
+from saccade.inference.approximation import Approximating, Method, choose
+from saccade.inference.gp import GP
+from saccade.inference.infer import Inference, Solver
+from saccade.kernels import Kernel
+from saccade.scores.novelty import MEASURES, Measure, lowest_membership, membership, p_values, quantiles, threshold
 
 
 class OneClassGP(Outliers, GaussianProcess):
@@ -91,15 +87,15 @@ class OneClassGP(Outliers, GaussianProcess):
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
-        inference: str = "regression",
-        measure: str = "probability",
-        approximation: str = "auto",
+        inference: Inference = "regression",
+        measure: Measure = "probability",
+        approximation: Method | Literal["auto"] = "auto",
         inducing: Any = 0.25,
         variance_rank: int = 128,
         contamination: float = 0.05,
         levels: int | None = None,
-        binning: str = "quantile",
-        solver: str = "auto",
+        binning: Binning = "quantile",
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Any = None,
@@ -119,10 +115,6 @@ class OneClassGP(Outliers, GaussianProcess):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _variance_wanted(self) -> str:
-        check_choice("approximation", self.approximation, ("auto", *APPROXIMATIONS))
-        return self.approximation
-
     def _check_parameters(self) -> Kernel:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
@@ -132,11 +124,11 @@ class OneClassGP(Outliers, GaussianProcess):
         """Train on X (n, d), examples of the one class; y is ignored."""
         with self._replacing() as new:
             X = check_rows(new, X, reset=True)
-            for name in ("_codes", "_X", "_tops"):
-                new.__dict__.pop(name, None)
             new._weight = None
-            new._train(X, np.ones((X.shape[0], 1)), None)
-            new._judge(X)
+            gp = new._learn(X, np.ones((X.shape[0], 1)))
+            if new.measure != "mean":
+                gp.prepare()
+            new._judge(gp, X)
         return self
 
     @property
@@ -146,51 +138,16 @@ class OneClassGP(Outliers, GaussianProcess):
             "OneClassGP judges new examples. For those it was fitted on, ask `leave_one_out_scores_ < offset_`."
         )
 
-    def _operator(self) -> Operator:
-        if not isinstance(self.kernel_, HIK) and self._method(self._X.shape[0]) in ("diagonal", "parzen"):
-            return Streamed(self.kernel_, self._X)
-        return super()._operator()
+    def _approximating(self, kernel: Kernel, n: int) -> Approximating:
+        """Of mean and variance alike, also where it is "auto"."""
+        method = choose(self.approximation, kernel.has_tables, n, self.solver != "cg")
+        return Approximating(method, method, self.variance_rank, self.inducing)
 
-    def _method(self, n: int) -> str:
-        """What "auto" stands for."""
-        wanted = choose(self.approximation, isinstance(self.kernel_, HIK), n, self.solver != "cg")
-        assert wanted is not None
-        return wanted
-
-    def _solve(
-        self, Y: Array, weight: Array | None, start: Array | None = None, operator: Operator | None = None
-    ) -> Any:
-        """The posterior where it is exact or the likelihood is not Gaussian; else what stands for it."""
-        method = self._method(len(Y))
-        K = self._operator() if operator is None else operator
-        if method == "exact" or self.inference != "regression":
-            super()._solve(Y, weight, start, K)
-            sites, factors = self._sites, self._factors
-        else:
-            sites, factors = Sites(Y, self._noise_diagonal(Y, weight)), ()
-            self.n_iter_, self.residual_, self.converged_, self.rank_ = 1, 0.0, True, 0
-        doubt.forget(self)
-        trained = Trained(K, sites.noise, factors, self.tol, self.max_iter)
-        self._sites = sites
-        held_out = doubt.held_out(self) if method == "lowrank" else None
-        sizes: dict[str, Any] = {"rank": self.variance_rank, "inducing": self.inducing}
-        self._explainer = approximate(method, trained, **sizes, held_out=held_out, rng=self._rng())
-        self.variance_method_ = method
-        self._keep(K, sites, self._alpha if method == "exact" else self._explainer.weights(sites.targets), factors)
-        if self.measure != "mean":
-            doubt.prepare(self)
-
-    def _exact_weights(self, K: Operator) -> Array:  # (n, 1)
-        """The evidence is that of kernel and noise, whatever stands for the posterior."""
-        if self.variance_method_ == "exact":
-            return self._alpha
-        return self._solver(K)(self._sites.noise, self._sites.targets, None).alpha
-
-    def _judge(self, X: Any) -> None:
+    def _judge(self, gp: GP, X: Any) -> None:
         """Scores and threshold, from the training examples X as if each had not been there."""
-        mean, variance = (found[:, 0] for found in doubt.left_out(self, np.arange(X.shape[0]), X))
+        mean, variance = (found[:, 0] for found in gp.left_out(np.arange(X.shape[0]), X))
         self._left_out_mean, self.leave_one_out_scores_ = mean, self._scored(mean, variance, X)
-        rows = doubt.comparable(self)
+        rows = gp.comparable()
         self._compare_with(mean[rows], variance[rows], self.kernel_.diag(X[rows]))
 
     def _compare_with(self, mean: Array, variance: Array, prior: Array) -> None:
@@ -200,19 +157,19 @@ class OneClassGP(Outliers, GaussianProcess):
         self.offset_ = threshold(lowest, self.contamination)
         self.normal_scores_, self.n_known_ = np.sort(lowest), lowest.size
 
-    def _compare_anew(self) -> None:
+    def _compare_anew(self, gp: GP) -> None:
         """The same for a copy that judges otherwise than its original, by examples that are still at hand."""
-        rows = doubt.comparable(self)
-        X = doubt.as_they_came(self, rows)
-        self._compare_with(self._left_out_mean[rows], doubt.left_out(self, rows, X)[1][:, 0], self.kernel_.diag(X))
+        rows = gp.comparable()
+        X = gp.gram.as_given(rows)
+        self._compare_with(self._left_out_mean[rows], gp.left_out(rows, X)[1][:, 0], self.kernel_.diag(X))
 
     def quantized(self, bins: int = 256) -> Self:
         """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
         model = super().quantized(bins)
-        if hasattr(self, "_sites"):
-            train = doubt.train_rows(self)
-            model._left_out_mean = self._left_out_mean + (model._mean(train) - self._mean(train))[:, 0]
-            model._compare_anew()
+        if isinstance(self.gp_, GP) and isinstance(model.gp_, GP):
+            train = self.gp_.gram.rows()
+            model._left_out_mean = self._left_out_mean + (model.gp_.mean(train) - self.gp_.mean(train))[:, 0]
+            model._compare_anew(model.gp_)
         return model
 
     def _scored(self, mean: Array | None, variance: Array | None, X: Any = None) -> Array:
@@ -225,17 +182,16 @@ class OneClassGP(Outliers, GaussianProcess):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         if self.measure == "mean":
-            return self._scored(self._mean(X)[:, 0], None)
+            return self._scored(self.gp_.mean(X)[:, 0], None)
         if self.measure == "variance":
-            return self._scored(None, doubt.variance(self, X)[:, 0])
-        mean, variance = doubt.mean_and_variance(self, X)
+            return self._scored(None, self.gp_.variance(X)[:, 0])
+        mean, variance = self.gp_.mean_and_variance(X)
         return self._scored(mean[:, 0], variance[:, 0], X)
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        mean, variance = doubt.mean_and_variance(self, X)
+        mean, variance = self.gp_.mean_and_variance(check_rows(self, X, reset=False))
         return mean[:, 0], variance[:, 0]
 
     def predict_proba(self, X: Any) -> Array:  # (n, 2)
@@ -263,24 +219,27 @@ class OneClassGP(Outliers, GaussianProcess):
         approximations have no tables of their variance and are refused, unless `measure` is "mean".
         """
         check_is_fitted(self)
-        model = self._tabled()
+        model = self._compressed()
         extra = {"offset": model.offset_, "known": model.n_known_}
-        save(model, path, extra, features=features, arrays={"normal": quantiles(model.normal_scores_)})
+        arrays = {"normal": quantiles(model.normal_scores_)}
+        save(model, model.gp_.compressed(), path, extra, features=features, arrays=arrays)
 
-    def _tabled(self) -> OneClassGP:
-        """This model with a variance that fits into tables."""
-        if self.tables_ is None or self.measure == "mean" or self.variance_method_ == "lowrank":
-            return self
-        if self.variance_method_ != "exact":
+    def _compressed(self) -> OneClassGP:
+        """This model as it will be once loaded: tables, and a threshold for the variance that they have."""
+        model, gp, method = copy(self), self.gp_, self.variance_method_
+        if not isinstance(gp, GP) or not gp.gram.has_tables or method == "lowrank":
+            return model
+        if self.measure == "mean":
+            model.gp_ = gp.with_variance(None)
+            return model
+        if method != "exact":
             raise ModelFileError(
-                f'The variance of approximation="{self.variance_method_}" does not fit into a model file, and another '
-                'one would change verdicts. Fit with approximation="lowrank" or measure="mean" to save, or keep the '
-                "whole object with joblib.dump."
+                f'The variance of approximation="{method}" does not fit into a model file, and another one would '
+                'change verdicts. Fit with approximation="lowrank" or measure="mean" to save, or keep the whole object '
+                "with joblib.dump."
             )
-        model = copy(self)
-        doubt.forget(model)
-        model.variance_method_ = "lowrank"
-        model._compare_anew()
+        model.gp_ = gp.with_variance("lowrank")
+        model._compare_anew(model.gp_)
         return model
 
     def __sklearn_tags__(self) -> Any:

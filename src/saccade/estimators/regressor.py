@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_flag, check_rows
+from saccade._core.checks import check_draws, check_flag, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators import doubt
-from saccade.estimators.base import Array, GaussianProcess, weighed
+from saccade.estimators.base import Array, Binning, GaussianProcess, weighed
 from saccade.estimators.model_file import save
+from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
+from saccade.inference.infer import Solver
 from saccade.kernels import Kernel
+from saccade.kernels.gram import Gram
 
 
 class GPRegressor(RegressorMixin, GaussianProcess):
@@ -52,12 +54,14 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         noise: float = 0.1,
         normalize_y: bool = True,
         levels: int | None = None,
-        binning: str = "quantile",
-        solver: str = "auto",
+        binning: Binning = "quantile",
+        solver: Solver = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
         tune: Any = None,
-        variance: str | None = "auto",
+        approximation: Method | Literal["auto"] = "auto",
+        variance: Method | Literal["auto"] | None = "auto",
+        inducing: Any = 0.25,
         variance_rank: int = 128,
         random_state: Any = None,
     ) -> None:
@@ -70,43 +74,38 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self.tol = tol
         self.max_iter = max_iter
         self.tune = tune
+        self.approximation = approximation
         self.variance = variance
+        self.inducing = inducing
         self.variance_rank = variance_rank
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on X (n, d) and y (n,) or (n, m)."""
         with self._replacing() as new:
-            for name in ("_y", "_codes", "_X", "_tops"):
-                new.__dict__.pop(name, None)
-            new._take(X, y, sample_weight, reset=True)
+            X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
+            X, y, weight = weighed(X, y, sample_weight)
+            new._y, new._weight = y.astype(np.float64), weight
+            new._learn(X, new._normalised())
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
-        if not hasattr(self, "tables_"):
+        if not hasattr(self, "gp_"):
             return self.fit(X, y, sample_weight)
-        if not hasattr(self, "_y"):
-            raise InvalidInput("A loaded model holds no examples to add to. Fit it again with all of them.")
+        alpha, scale = self._examples().solution.alpha, self._scale
         with self._replacing() as new:
-            new._take(X, y, sample_weight, reset=False)
+            X, y = check_rows(new, X, y=y, reset=False, multi_output=True, y_numeric=True)
+            X, y, weight = weighed(X, y, sample_weight)
+            if y.shape[1:] != self._y.shape[1:]:
+                raise InvalidInput(
+                    f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}."
+                )
+            new._join_weight(len(self._y), weight, len(y))
+            new._y = np.concatenate([self._y, y])
+            Y = new._normalised()
+            new._learn_more(X, Y, np.vstack([alpha * (scale / new._scale), np.zeros((len(y), Y.shape[1]))]))
         return self
-
-    def _take(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> None:
-        X, y = check_rows(self, X, y=y, reset=reset, multi_output=True, y_numeric=True)
-        X, y, weight = weighed(X, y, sample_weight)
-        if not hasattr(self, "_y"):
-            self._y, self._weight = y.astype(np.float64), weight
-            self._train(X, self._normalised(), weight)
-            return
-        if y.shape[1:] != self._y.shape[1:]:
-            raise InvalidInput(f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}.")
-        scale, alpha = self._scale, self._alpha
-        self._join_weight(len(self._y), weight, len(y))
-        self._y = np.concatenate([self._y, y])
-        Y = self._normalised()
-        start = np.vstack([alpha * (scale / self._scale), np.zeros((len(y), Y.shape[1]))])
-        self._extend(X, Y, self._weight, start)
 
     def _normalised(self) -> Array:  # (n, m)
         Y = self._y.reshape(len(self._y), -1)
@@ -125,12 +124,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_flag("normalize_y", self.normalize_y)
         return super()._check_parameters()
 
-    def _settle(self, kernel: Kernel, Y: Array, weight: Array | None) -> None:
+    def _tuned(self, kernel: Kernel, gram: Gram, Y: Array, seed: int) -> Gram:
         """As for every model; the record of the search is in the units of the targets too."""
-        super()._settle(kernel, Y, weight)
-        if hasattr(self, "tuning_"):
+        gram = super()._tuned(kernel, gram, Y, seed)
+        if self.tuning_ is not None:
             unit = float(np.log(self._scale).sum())
             self.tuning_.evaluations = [replace(e, value=e.value + unit) for e in self.tuning_.evaluations]
+        return gram
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(y) of the targets as they were given, all outputs together: larger explains them better.
@@ -154,13 +154,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        mean = self._mean(X) * self._scale + self._offset
+        mean = self.gp_.mean(X) * self._scale + self._offset
         answer = mean[:, 0] if self._flat else mean
         if return_cov:
-            covariance = doubt.covariances(self, X)[0][:, :, None] * np.square(self._scale)
+            covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(self._scale)
             return answer, covariance[:, :, 0] if self._flat else covariance
         if return_std:
-            std = np.sqrt(doubt.variance(self, X)) * self._scale
+            std = np.sqrt(self.gp_.variance(X)) * self._scale
             return answer, std[:, 0] if self._flat else std
         return answer
 
@@ -171,7 +171,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        drawn = doubt.sample(self, X, n_samples, random_state)
+        drawn = self.gp_.sample(X, *check_draws(n_samples, random_state))
         drawn = drawn * self._scale[:, None] + self._offset[:, None]
         return np.asarray(drawn[:, 0] if self._flat else drawn)
 
@@ -184,7 +184,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
         extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
-        save(self, path, extra, features=features)
+        save(self, self.gp_.compressed(), path, extra, features=features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

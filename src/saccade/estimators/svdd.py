@@ -16,12 +16,12 @@ from saccade._core.checks import check_count, check_levels, check_positive, chec
 from saccade._core.progress import report
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Array, Outliers
+from saccade.inference.compressed import Compressed, not_in_tables
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
+from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS, column_max, decode, encode, split_signs
-from saccade.operators.intersection import intersection
-from saccade.operators.streamed import Streamed
+from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.solvers.smo import SVDDResult, check_nu, solve_svdd
 
@@ -69,10 +69,10 @@ class SVDD(Outliers, BaseEstimator):
     array([ 1, -1])
     """
 
-    tables_: PiecewiseTables | GridTables | None
-    kernel_: Any
-    variance_method_ = None  # what a model file has a place for and a ball has not
-    noise_ = 0.0
+    kernel_: Kernel
+    noise_ = 0.0  # what a model file has a place for and a ball has not
+    tuning_ = None
+    _centre: Compressed | None  # c as tables
 
     def __init__(
         self,
@@ -102,40 +102,25 @@ class SVDD(Outliers, BaseEstimator):
         new = copy(self)  # a failure or an interruption leaves this estimator as it was
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)
-        for name in ("_tops", "support_vectors_"):
-            new.__dict__.pop(name, None)
-        if isinstance(kernel, HIK):
-            new._fit_tables(kernel, X)
-        else:
-            new._fit_vectors(kernel, X.astype(np.float64))
+        report("encoding", 0.0)
+        gram = kernel.gram(X, levels=self.levels, held=X.shape[0] <= WRITTEN_OUT)
+        new.kernel_ = gram.kernel
+        new._find(gram, X)
         self.__dict__ = new.__dict__
         return self
 
-    def _fit_tables(self, kernel: HIK, X: Any) -> None:
-        report("encoding", 0.0)
-        kernel.check_width(X.shape[1])
-        split = split_signs(X)
-        codes = encode(split, self.levels)
-        settled = kernel.fit_codes(codes)
-        K = intersection(codes, settled.levels)
-
-        def submatrix(some: Array) -> Array:  # exact codes are X itself, and decoding is slow
-            return settled(X[some] if self.levels is None else decode(codes, some))
-
-        ball = solve_svdd(K, self.nu, submatrix=submatrix, **self._limits())
-        self.kernel_, self._tops = settled, column_max(split)
+    def _find(self, gram: Gram, X: Any) -> None:
+        """The ball, and what scores take: tables, or the support vectors."""
+        K, submatrix = Dense(gram.written_out()) if gram.in_memory else gram, None
+        if isinstance(gram, TabledGram):  # products are cheap, columns are not; exact codes are X itself
+            submatrix = gram.block if self.levels is not None else lambda some: gram.kernel(X[some])
+        ball = solve_svdd(K, self.nu, submatrix=submatrix, tol=float(self.tol), max_iter=int(self.max_iter))
         self._keep(ball, K)
-        self.tables_ = K.tables(ball.alpha[:, None])
-
-    def _fit_vectors(self, kernel: Kernel, X: Any) -> None:
-        self.kernel_ = kernel.settled(X)
-        whole = X.shape[0] <= WRITTEN_OUT
-        K: Operator = Dense(self.kernel_(X)) if whole else Streamed(self.kernel_, X)
-        self._keep(solve_svdd(K, self.nu, **self._limits()), K)
-        self.tables_, self.support_vectors_ = None, X[self.support_]
-
-    def _limits(self) -> dict[str, Any]:
-        return {"tol": float(self.tol), "max_iter": int(self.max_iter)}
+        if isinstance(gram, TabledGram):
+            self._centre = Compressed(gram.kernel, gram.tables(ball.alpha[:, None]), None, gram.tops)
+            self.support_vectors_ = None
+        else:
+            self._centre, self.support_vectors_ = None, gram.rows(self.support_)
 
     def _keep(self, ball: SVDDResult, K: Operator) -> None:
         self.support_ = np.flatnonzero(ball.alpha)
@@ -162,9 +147,8 @@ class SVDD(Outliers, BaseEstimator):
 
     def _similarities(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """k*ᵀα, how like the centre every row of checked X is, and k(x, x)."""
-        if self.tables_ is not None:
-            features = self.kernel_.features(X)
-            return self.tables_.walk(features)[:, 0], np.asarray(features.sum(axis=1)).ravel()
+        if self._centre is not None:
+            return self._centre.mean(X)[:, 0], self.kernel_.diag(X)
         X = X.astype(np.float64)
         batches = gen_batches(X.shape[0], max(1, AT_ONCE // self.support_.size))
         parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in batches]
@@ -173,8 +157,19 @@ class SVDD(Outliers, BaseEstimator):
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
+        if self._centre is None:
+            not_in_tables(self.kernel_)
         extra = {"centre_norm2": self._centre_norm2, "radius": self.radius_, "offset": self.offset_}
-        save(self, path, extra, features=features)
+        save(self, self._centre, path, extra, features=features)
+
+    @property
+    def tables_(self) -> PiecewiseTables | GridTables | None:
+        """k*ᵀα as tables, where the kernel has some."""
+        return None if self._centre is None else self._centre.tables
+
+    def _restore_tables(self, tables: Compressed) -> None:
+        """What a model file has."""
+        self._centre, self.support_vectors_ = tables, None
 
     def _restore(self, extra: dict[str, Any]) -> None:
         """Set what `save` calls extra; a ValueError where it makes no ball."""

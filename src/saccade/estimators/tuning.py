@@ -14,7 +14,8 @@ from saccade.inference.loo_slope import Loss
 from saccade.inference.objective import Task
 from saccade.inference.parameters import DenseSpace, HIKSpace, Space
 from saccade.inference.tune import METHODS, OBJECTIVES, Tune
-from saccade.kernels import HIK, Kernel
+from saccade.kernels import Kernel
+from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.codes import sorted_rows
 from saccade.scores.probability import cross_entropy
 
@@ -46,26 +47,21 @@ def check_tune(tune: Any) -> Tune | None:
 
 def spaces(
     kernel: Kernel,
-    data: Any,  # codes for HIK, else X (n, d)
-    width: int,
-    weight: Array | None,
+    gram: Gram,
+    weight: Array | None,  # (n,)
 ) -> Callable[[Array | None], Space]:
     """Example numbers -> the kernels on them."""
 
     def of_codes(rows: Array | None) -> Space:
-        n = data.shape[0] if rows is None else rows.size
-        codes = data if rows is None and n > EXACT_UP_TO else sorted_rows(data, rows)
-        return HIKSpace(kernel, codes, width, weight if rows is None or weight is None else weight[rows])
-
-    if isinstance(kernel, HIK):
-        return of_codes
+        assert isinstance(gram, TabledGram)
+        codes, n = gram.operator.codes, gram.shape[0] if rows is None else rows.size
+        codes = codes if rows is None and n > EXACT_UP_TO else sorted_rows(codes, rows)
+        return HIKSpace(kernel, codes, gram.width, weight if rows is None or weight is None else weight[rows])
 
     def of_rows(rows: Array | None) -> Space:
-        if rows is None:
-            return DenseSpace(kernel, data, weight)
-        return DenseSpace(kernel, data[rows], None if weight is None else weight[rows])
+        return DenseSpace(kernel, gram.rows(rows), weight if rows is None or weight is None else weight[rows])
 
-    return of_rows
+    return of_codes if isinstance(gram, TabledGram) else of_rows
 
 
 def class_losses(label: Array, weight: Array | None) -> Losses:
@@ -109,18 +105,16 @@ def density_losses(Y: Array, weight: Array | None) -> Losses:
 
 
 def task(
-    kernel: Kernel,
-    data: Any,  # codes for HIK, else X (n, d)
-    width: int,
+    kernel: Kernel,  # not settled yet
+    gram: Gram,
     Y: Array,  # (n, m)
     shape: Array,  # (n, 1) or (n, m): the noise for noise 1
     noise: float,
-    weight: Array | None,
+    weight: Array | None,  # (n,)
     losses: Losses,
-    *,
     max_iter: int,
     seed: int,
 ) -> Task:
     """All of it together."""
-    space = spaces(kernel, data, width, weight)
+    space = spaces(kernel, gram, weight)
     return Task(space, Y, shape, noise, losses.loo, losses.score, losses.has_scale, weight, max_iter, seed)

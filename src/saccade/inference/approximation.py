@@ -1,67 +1,101 @@
-"""The approximations of A and O by their names.
+"""Every approximation by its name, the same list for all estimators (A, O).
 
     exact       K̃⁻¹ itself                                       no approximation
+    lowrank     the leading directions of K̃                      ≥ exact
     diagonal    FA, A §5: D̃ = the row sums of K̃                  ≥ exact; kernel values ≥ 0
     optimized   OA, A §4: the D⁻¹ ≥ 0 nearest below K̃⁻¹           ≥ exact
     optimized-signed  A (6) as printed: D⁻¹ of either sign       ≥ exact
-    lowrank     the leading directions of K̃                      ≥ exact
-    sod         a subset of the examples, the rest forgotten     ≥ exact
     fitc        inducing points, A §2.2                          on neither side
     dtc         the same without what they leave of K            on neither side
     sor         the same, also for the new example               ≤ exact; 0 far from all inducing points
+    sod         a subset of the examples, the rest forgotten     ≥ exact
     parzen      D = nI, O §3.1                                   on neither side
+    fine        lowrank, and the rest over the next eigenvalue   ≥ exact; for the variance alone
 
 The right-hand column says where the variance lies.
 """
 
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from saccade._core.checks import check_choice
-from saccade.inference.base import Approximation, Trained
+from saccade.inference.base import Approximation, Explains, Trained
 from saccade.inference.diagonal import diagonal, parzen
+from saccade.inference.eigenvalue_bounds import fine
 from saccade.inference.exact import Exact
 from saccade.inference.inducing import inducing_points
 from saccade.inference.low_rank import low_rank
 from saccade.inference.optimized import optimized
 
-__all__ = ["APPROXIMATIONS", "Approximation", "Trained", "approximate"]
-
 Array = np.ndarray[Any, np.dtype[Any]]
-APPROXIMATIONS = (
-    "exact",
-    "diagonal",
-    "optimized",
-    "optimized-signed",
-    "fitc",
-    "sor",
-    "dtc",
-    "sod",
-    "lowrank",
-    "parzen",
-)
+Method = Literal[
+    "exact", "lowrank", "diagonal", "optimized", "optimized-signed", "fitc", "dtc", "sor", "sod", "parzen", "fine"
+]
+VARIANCES: tuple[Method, ...] = get_args(Method)
+APPROXIMATIONS: tuple[Method, ...] = VARIANCES[:-1]
+STREAMS = ("diagonal", "parzen", "fitc", "dtc", "sor", "sod")  # need some columns or one pass: K is never held
+EXACT_UP_TO = 2048  # examples: an exact variance takes a third of a millisecond, and tables two seconds to make
+
+
+@dataclass(frozen=True)
+class Approximating:
+    """What stands for K̃⁻¹ in the mean and in the variance."""
+
+    mean: Method = "exact"
+    variance: Method | Literal["auto"] | None = "auto"
+    rank: int = 128  # of "lowrank" and "fine"
+    inducing: Any = 0.25  # of "fitc", "sor", "dtc" and "sod": a share of the examples, or their numbers
+    compares: bool = True  # whether "lowrank" keeps examples apart that new ones are compared with
+
+    def settled(self, tables: bool, n: int, factors: bool) -> "Approximating":
+        """With a name for the variance: that of the mean, or of a cheaper bound where the exact one takes long."""
+        if self.variance != "auto":
+            return self
+        return replace(self, variance=choose("auto", tables, n, factors) if self.mean == "exact" else self.mean)
+
+    @property
+    def streams(self) -> bool:
+        """Whether the kernel matrix need not be held."""
+        return self.mean in STREAMS and self.variance in (*STREAMS, "auto", None)
+
+    def ready(self, method: Method, trained: Trained, held_out: Array | None, rng: np.random.Generator) -> Explains:
+        """The approximation of that name, ready for any number of examples."""
+        K, noise = trained.K, trained.noise
+        if method == "exact":
+            return Exact(trained)
+        if method == "diagonal":
+            return diagonal(K, noise)
+        if method == "parzen":
+            return parzen(K.shape[0])
+        if method in ("optimized", "optimized-signed"):
+            return optimized(trained, signed=method == "optimized-signed")
+        if method == "lowrank":
+            return low_rank(K, noise, self.rank, rng, held_out)
+        if method == "fine":
+            return fine(K, noise, low_rank(K, noise, self.rank, rng), rng)
+        return inducing_points(method, trained, self.inducing, rng)
 
 
 def approximate(
-    method: str,
+    method: Method,
     trained: Trained,
     *,
-    rank: int = 128,  # of "lowrank"
+    rank: int = 128,
     held_out: Array | None = None,  # examples that stay new to "lowrank", for others to be compared with
-    inducing: float | Array = 0.25,  # of "fitc", "sor", "dtc" and "sod": a share, or example numbers
+    inducing: Any = 0.25,
     rng: np.random.Generator,
 ) -> Approximation:
-    """The approximation of that name, ready for any number of examples."""
+    """The approximation of mean and variance of that name."""
     check_choice("approximation", method, APPROXIMATIONS)
-    if method == "exact":
-        return Exact(trained)
-    if method == "diagonal":
-        return diagonal(trained.K, trained.noise)
-    if method == "parzen":
-        return parzen(trained.K.shape[0])
-    if method in ("optimized", "optimized-signed"):
-        return optimized(trained, signed=method == "optimized-signed")
-    if method == "lowrank":
-        return low_rank(trained.K, trained.noise, rank, rng, held_out)
-    return inducing_points(method, trained, inducing, rng)
+    found = Approximating(rank=rank, inducing=inducing).ready(method, trained, held_out, rng)
+    assert isinstance(found, Approximation)
+    return found
+
+
+def choose(method: Method | Literal["auto"], tables: bool, n: int, factors: bool) -> Method:
+    """The method that "auto" stands for; `tables` and `factors` say what there is of them."""
+    if method != "auto":
+        return method
+    return "exact" if not tables or (factors and n <= EXACT_UP_TO) else "lowrank"

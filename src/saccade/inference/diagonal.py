@@ -8,9 +8,7 @@ import numpy as np
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
 from saccade.inference.base import Approximation, outputs, own
-from saccade.operators.base import Operator, written_out
-from saccade.operators.intersection import Intersection
-from saccade.operators.streamed import Streamed
+from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 COMPILED_FROM = 100_000  # kernel values that the compiled loop is sooner done with, once it is there
@@ -112,14 +110,8 @@ def _weighted_squares(
 
 
 def _row_sums(K: Operator) -> Array:  # (n, 1)
-    """Σ_j K_ij; an error where a kernel value is negative. Intersections never are."""
-    if isinstance(K, Intersection):
-        return K.matmul(np.ones((K.shape[0], 1)))
-    if isinstance(K, Streamed):
-        sums, smallest = K.row_sums()
-    else:
-        dense = written_out(K)
-        sums, smallest = dense.sum(axis=1), float(dense.min(initial=0.0))
+    """Σ_j K_ij; an error where a kernel value is negative."""
+    sums, smallest = K.row_sums()
     if smallest < -ROUNDING * float(K.diag().max(initial=0.0)):
         raise InvalidInput(
             f"The diagonal approximation needs kernel values ≥ 0, got {smallest:.3g} between two training examples. "

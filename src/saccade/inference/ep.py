@@ -17,7 +17,7 @@ from saccade._core.progress import report
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.newton import Labels, Means, exact, newton_step
 from saccade.inference.probit import log_average
-from saccade.inference.regression import Posterior
+from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -36,7 +36,7 @@ def ep(
     solve: Solve,
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
     sweeps: int = SWEEPS,
-) -> tuple[Sites, Posterior]:
+) -> tuple[Sites, Solution]:
     """Sites whose cavities agree with them, for every column: those of its calmest sweep."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
     largest = np.repeat(prior[:, None], Y.shape[1], axis=1)
@@ -98,7 +98,7 @@ def _change(labels: Labels, before: Means, now: Means, known: bool) -> Array:  #
     return np.asarray(np.maximum(np.sqrt(np.square(step).mean(axis=0)), log_step.sum(axis=0) / total))
 
 
-def _error(labels: Labels, sites: Means, posterior: Posterior, solve: Solve, weight: Array | None) -> float:
+def _error(labels: Labels, sites: Means, posterior: Solution, solve: Solve, weight: Array | None) -> float:
     """How far estimated variances of cavities are off, by that of the label: root of the mean square.
 
     Some examples, evenly from the first to the last, are solved for: (K + N)⁻¹e_i has the true [(K + N)⁻¹]_ii at i.
@@ -118,7 +118,7 @@ def _error(labels: Labels, sites: Means, posterior: Posterior, solve: Solve, wei
     return float(np.sqrt(np.square((found - right) / (right + labels.noise[checked])).mean()))
 
 
-def _log_norm(labels: Labels, sites: Means, posterior: Posterior, weight: Array | None) -> float:
+def _log_norm(labels: Labels, sites: Means, posterior: Solution, weight: Array | None) -> float:
     """Σ log Z: each copy's true average over its cavity, by what its site gives."""
     targets, width, copies = sites.targets, sites.noise, labels.copies
     mean, variance = leave_one_out(targets, posterior.alpha, posterior.inverse_diagonal, width, weight)

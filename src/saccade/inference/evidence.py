@@ -3,6 +3,7 @@
 −log p(Y) = Σ_m ½ y_mᵀ K̃_m⁻¹ y_m + ½ log |K̃_m| + (n/2) log 2π, over the outputs, which share the kernel.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.inference.regression import DIRECT_BELOW, DIRECT_LIMIT
-from saccade.operators.base import Dense, Operator, written_out
-from saccade.solvers.cholesky import factorise
+from saccade.operators.base import Operator
+from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -38,22 +39,34 @@ def log_marginal_likelihood(
     method: str = "auto",
     rng: np.random.Generator,
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
+    factors: Sequence[Factor] = (),  # of K + N, one for each column of the noise, where they are known
 ) -> Evidence:
     """The evidence of all outputs together."""
     check_choice("method", method, METHODS)
     n, m = Y.shape
-    if method == "exact" and n > DIRECT_LIMIT and not isinstance(K, Dense):
+    if method == "exact" and n > DIRECT_LIMIT and not K.in_memory:
         raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
     if method == "auto":
-        method = "exact" if n <= EXACT_UP_TO or isinstance(K, Dense) else "stochastic"
-    found = [_log_determinant(K, column, method, rng) for column in noise.T]
+        method = "exact" if n <= EXACT_UP_TO or K.in_memory else "stochastic"
+    if method == "exact" and factors:
+        found = [Estimate(factor.log_determinant(), 0.0) for factor in factors]
+    else:
+        found = [_log_determinant(K, column, method, rng) for column in noise.T]
     times = m if len(found) == 1 else 1  # shared noise: one determinant for all
     log_determinant = times * sum(part.value for part in found)
     error = times * float(np.sqrt(sum(part.error**2 for part in found)))
     # 2 yᵀα − αᵀK̃α is yᵀK̃⁻¹y where α is exact, and else below it by the square of α's error: yᵀα by the error itself
-    fit = float(np.einsum("ij,ij->", 2.0 * Y - K.matmul(alpha) - noise * alpha, alpha))
+    fit = float(np.einsum("ij,ij->", 2.0 * Y - _products(K, noise, alpha, factors), alpha))
     value = -0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)) - of_copies(noise, m, weight)[0]
-    return Evidence(value, 0.5 * error, method)
+    return Evidence(float(value), 0.5 * error, method)
+
+
+def _products(K: Operator, noise: Array, alpha: Array, factors: Sequence[Factor]) -> Array:  # (n, m)
+    """(K + N)α, without K where there are factors."""
+    if not factors:
+        return np.asarray(K.matmul(alpha) + noise * alpha)
+    shared = noise.shape[1] == 1
+    return np.hstack([factor.product(alpha if shared else alpha[:, [j]]) for j, factor in enumerate(factors)])
 
 
 def of_copies(
@@ -77,4 +90,4 @@ def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Gene
         return stochastic_log_determinant(K, noise, rng)
     if method == "bound":
         return Estimate(bound_log_determinant(K, noise), 0.0)
-    return Estimate(factorise(written_out(K), noise).log_determinant(), 0.0)
+    return Estimate(factorise(K.written_out(), noise, overwrite=True).log_determinant(), 0.0)

@@ -8,14 +8,13 @@ quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K�
 subtracting M⁻¹dK, whose trace is known, made it worse, because that is not.
 """
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
-from saccade.operators.base import Operator, written_out
+from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
@@ -40,7 +39,7 @@ def exact_evidence(
     Y: Array,  # (n, m)
 ) -> Judged:
     """By Cholesky."""
-    dense = written_out(K)
+    dense = K.written_out()
     n, m = Y.shape
     A, alpha, value = np.zeros((n, n)), np.empty((n, m)), 0.5 * n * m * np.log(2.0 * np.pi)
     slopes = np.empty_like(noise)
@@ -61,7 +60,6 @@ def stochastic_evidence(
     noise: Array,  # (n, 1) or (n, m)
     Y: Array,  # (n, m)
     *,
-    submatrix: Callable[[Array], Array],
     start: Array | None,  # (n, m): a first guess of α
     tol: float,
     max_iter: int,
@@ -76,7 +74,7 @@ def stochastic_evidence(
         few = probes if noise.shape[1] == 1 else max(2, probes // m)
         rng = np.random.default_rng([seed, k])
         begin = None if start is None else start[:, own]
-        part, found = _one_noise(K, noise[:, k : k + 1], Y[:, own], submatrix, begin, tol, max_iter, few, rng)
+        part, found = _one_noise(K, noise[:, k : k + 1], Y[:, own], begin, tol, max_iter, few, rng)
         judged.append(part)
         vectors.append(found)
     together = Vectors(
@@ -93,7 +91,6 @@ def _one_noise(
     K: Operator,
     noise: Array,  # (n, 1)
     Y: Array,  # (n, m)
-    submatrix: Callable[[Array], Array],
     start: Array | None,
     tol: float,
     max_iter: int,
@@ -102,7 +99,7 @@ def _one_noise(
 ) -> tuple[tuple[float, float, Array], Vectors]:
     """Value, error and α for outputs that share the noise, and the derivative."""
     n, m = Y.shape
-    M = precondition(K, noise[:, 0], (m + probes) // LANES, submatrix, rng) or Leading(np.zeros((n, 1)), 0.0)
+    M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0)
     Z = M.sample(probes, rng)
     result = solve_cg(
         K,

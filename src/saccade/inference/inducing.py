@@ -25,7 +25,6 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.inference.exact import Exact
 from saccade.operators.base import Dense
-from saccade.operators.streamed import columns
 from saccade.solvers.cholesky import factorise
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -186,10 +185,10 @@ def inducing_points(
     points = choose_points(inducing, n, rng)
     _check_count(n, points.size)
     if method == "sod":
-        inner = columns(K, points)[points]
+        inner = K.columns(points)[points]
         factors = tuple(factorise(inner, column) for column in noise[points].T)
         return Subset(points, n, Exact(Trained(Dense(inner), noise[points], factors, trained.tol, trained.max_iter)))
-    K_nu = columns(K, points)
+    K_nu = K.columns(points)
     kept, L = _factor(K_nu[points])
     away, points, K_nu = np.delete(points, kept), points[kept], K_nu[:, kept]
     V = solve_triangular(L, K_nu.T, lower=True)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from saccade._core.progress import report
 from saccade.inference.newton import Labels, Means, newton_step
 from saccade.inference.probit import log_average
-from saccade.inference.regression import Posterior
+from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -29,7 +29,7 @@ def laplace(
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
     steps: int = STEPS,
     draft: Solve | None = None,  # something quicker to climb with; the last step is always by `solve`
-) -> tuple[Sites, Posterior]:
+) -> tuple[Sites, Solution]:
     """The mode of p(f | Y) for every column, and the sites there."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
     every = np.arange(Y.shape[1])

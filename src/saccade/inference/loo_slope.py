@@ -27,7 +27,7 @@ from saccade.inference.evidence_slope import LANES, Judged
 from saccade.inference.inverse_diagonal import estimate, judged_apart, known_of, quadratic
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
-from saccade.operators.base import Operator, written_out
+from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
@@ -46,7 +46,7 @@ def exact_loo(
     loss: Loss,
 ) -> Judged:
     """By Cholesky."""
-    dense = written_out(K)
+    dense = K.written_out()
     shared = noise.shape[1] == 1
     outputs = [slice(None)] if shared else [slice(k, k + 1) for k in range(noise.shape[1])]
     alpha, d, inverse = np.empty_like(Y), np.empty_like(noise), np.empty((0, 0))
@@ -78,14 +78,13 @@ class StochasticLOO:
         Y: Array,  # (n, m)
         loss: Loss,
         *,
-        submatrix: Callable[[Array], Array],
         start: Array | None,  # (n, m): a first guess of α
         tol: float,
         max_iter: int,
     ) -> Judged:
         (n, m), c = Y.shape, noise.shape[1]
         p = max(4, 2 * -(-self._probes // (2 * c)))  # for each column of the noise
-        M = precondition(K, noise.mean(axis=1), (m + c * p) // LANES, submatrix, self._rng)
+        M = precondition(K, noise.mean(axis=1), (m + c * p) // LANES, self._rng)
         wide = noise if c == 1 else np.hstack([noise, np.repeat(noise, p, axis=1)])
 
         def solved(B: Array, x0: Array | None = None) -> Array:

@@ -1,4 +1,4 @@
-"""Posterior means for labels that are signs of f plus noise, by Newton's method: the step that Laplace and EP share.
+"""Solution means for labels that are signs of f plus noise, by Newton's method: the step that Laplace and EP share.
 
 EP at rest is a convex problem for the means f as long as the variances v of the cavities are held. With β and γ the
 slope and minus curvature of log ∫Φ(y f/σ) N(f; μ, v) df in the cavity's mean μ, it has f = Kα, α = β and f = μ + vα.
@@ -15,7 +15,7 @@ import numpy as np
 from saccade._core.errors import InvalidInput
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.probit import hazard
-from saccade.inference.regression import Posterior
+from saccade.inference.regression import Solution
 from saccade.inference.sites import Solve
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -124,7 +124,7 @@ def newton_step(
     some: Array,  # numbers of the columns that take it
     solve: Solve,
     weight: Array | None,  # (n,)
-) -> Posterior:
+) -> Solution:
     """One step of some columns, as long as leads down; what it finds is written into `means`."""
     part = labels.columns(some)
     f, alpha = means.f[:, some], means.alpha[:, some]
@@ -146,7 +146,7 @@ def newton_step(
     return posterior
 
 
-def exact(posterior: Posterior) -> bool:
+def exact(posterior: Solution) -> bool:
     """Whether it is that of a factor: α but for rounding, and the diagonal of (K + N)⁻¹, which else is an estimate."""
     return posterior.error == 0.0
 

@@ -15,7 +15,7 @@ from saccade.inference.loo_slope import Loss, StochasticLOO, exact_loo
 from saccade.inference.parameters import Space
 from saccade.inference.regression import solve
 from saccade.kernels import Kernel
-from saccade.operators.base import Dense, Operator
+from saccade.operators.base import Operator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
@@ -80,7 +80,7 @@ class Objective:
         """With `strength` times the prior's penalty."""
         kernel = self.kernel(theta)
         K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
-        judged = self._judge(K, noise, self.space.submatrix(kernel))
+        judged = self._judge(K, noise)
         by_kernel = self.space.pull(theta[:-1], K, judged.slope)
         by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
         copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight)
@@ -91,13 +91,12 @@ class Objective:
         self._alpha = judged.alpha
         return found
 
-    def _judge(self, K: Operator, noise: Array, submatrix: Callable[[Array], Array]) -> Judged:
+    def _judge(self, K: Operator, noise: Array) -> Judged:
         columns = noise.shape[1]
-        if isinstance(K, Dense) or (self.n <= EXACT_UP_TO and self.n**2 * columns <= 8 * EXACT_UP_TO**2):
+        if K.in_memory or (self.n <= EXACT_UP_TO and self.n**2 * columns <= 8 * EXACT_UP_TO**2):
             evidence = self.kind == "evidence"
             return exact_evidence(K, noise, self.Y) if evidence else exact_loo(K, noise, self.Y, self.loss)
         options: dict[str, Any] = {
-            "submatrix": submatrix,
             "start": self._alpha,
             "tol": self._tol(noise),
             "max_iter": self.task.max_iter,
@@ -128,7 +127,6 @@ class Objective:
             K,
             noise,
             self.Y,
-            submatrix=self.space.submatrix(kernel),
             tol=self._tol(noise),
             max_iter=self.task.max_iter,
             rng=np.random.default_rng(self.task.seed),

@@ -28,7 +28,6 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from saccade._core.progress import report
 from saccade.inference.base import Trained
 from saccade.inference.diagonal import Diagonal
-from saccade.operators.base import written_out
 from saccade.solvers.cholesky import Factor, factorise
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -60,7 +59,7 @@ class Optimized(Diagonal):
 
 def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
     """D⁻¹ for every column of the noise: not negative, or of either sign as A (6) is printed."""
-    K = written_out(trained.K)
+    K = trained.K.written_out()
     found = [_search(trained, K, j, signed) for j in range(trained.noise.shape[1])]
     return Optimized(np.column_stack([inverse for inverse, _ in found]), tuple(record for _, record in found))
 

@@ -9,7 +9,6 @@ into the derivative with respect to the coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from inspect import signature
 from typing import Any, NamedTuple, Protocol
@@ -20,9 +19,11 @@ from sklearn.base import clone
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.dense_gram import DenseGram
+from saccade.kernels.gram import Gram, TabledGram
+from saccade.kernels.intersection_gram import IntersectionGram
 from saccade.kernels.transforms import Transform
-from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import Codes, decode, level_dims
+from saccade.operators.codes import Codes, level_dims
 from saccade.operators.intersection import Intersection, intersection
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -86,13 +87,10 @@ class Space(Protocol):
     def kernel(self, theta: Array) -> Kernel:
         """The kernel at these coordinates."""
 
-    def operator(self, kernel: Kernel) -> Operator:
+    def operator(self, kernel: Kernel) -> Gram:
         """Its matrix on the training examples."""
 
-    def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
-        """Example numbers -> their kernel matrix."""
-
-    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:  # (p,)
+    def pull(self, theta: Array, K: Gram, slope: Slope) -> Array:  # (p,)
         """The derivative with respect to the coordinates."""
 
     def penalty(self, theta: Array) -> tuple[float, Array]:  # and (p,)
@@ -150,16 +148,13 @@ class HIKSpace:
             )
         return mean
 
-    def operator(self, kernel: Kernel) -> Intersection:
+    def operator(self, kernel: Kernel) -> Gram:
         assert isinstance(kernel, HIK)
-        return intersection(self._codes, kernel.levels)
+        return IntersectionGram(kernel, self._codes, np.zeros(0), (None, "quantile"), None, 0)
 
-    def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
-        return lambda rows: kernel(decode(self._codes, np.sort(rows)))
-
-    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:
-        assert isinstance(K, Intersection)
-        up = slope.kernel.levels(K)
+    def pull(self, theta: Array, K: Gram, slope: Slope) -> Array:
+        assert isinstance(K, TabledGram)
+        up = slope.kernel.levels(K.operator)
         y, before = self._values, []
         chain = self._moved(theta)
         for transform in chain:
@@ -210,13 +205,10 @@ class DenseSpace:
         fitted: Kernel = kernel.settled(self._X, self._weight)
         return fitted
 
-    def operator(self, kernel: Kernel) -> Operator:
-        return Dense(kernel(self._X))
+    def operator(self, kernel: Kernel) -> Gram:
+        return DenseGram(kernel, self._X)
 
-    def submatrix(self, kernel: Kernel) -> Callable[[Array], Array]:
-        return lambda rows: kernel(self._X[rows])
-
-    def pull(self, theta: Array, K: Operator, slope: Slope) -> Array:
+    def pull(self, theta: Array, K: Gram, slope: Slope) -> Array:
         A = slope.kernel.dense()
         out = np.empty(theta.size)
         for k in range(theta.size):

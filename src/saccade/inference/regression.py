@@ -1,16 +1,17 @@
 """The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dlange
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.errors import InvalidParameter
 from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
-from saccade.operators.base import Dense, Operator, written_out
+from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
@@ -24,7 +25,7 @@ LANES = 4  # columns that a product takes at once
 
 
 @dataclass(frozen=True)
-class Posterior:
+class Solution:
     """α and how it was found."""
 
     alpha: Array  # (n, m)
@@ -42,55 +43,57 @@ def solve(
     noise: Array,  # (n, 1) or (n, m)
     Y: Array,  # (n, m)
     *,
-    submatrix: Callable[[Array], Array],  # example numbers -> their kernel matrix
     solver: str = "auto",
     tol: float = 1e-3,
     max_iter: int = 1000,
     rng: np.random.Generator,
     start: Array | None = None,  # (n, m): a first guess of α
     leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
-) -> Posterior:
+    most_kept: int = MOST_KEPT,
+) -> Solution:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
     n = K.shape[0]
-    direct = isinstance(K, Dense) or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
+    direct = K.in_memory or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
     if direct and n > DIRECT_LIMIT:
         raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
     if direct:
-        return _direct(K, noise, Y)
-    return _iterate(K, noise, Y, submatrix, tol, max_iter, rng, start, leave_one_out)
+        return _direct(K, noise, Y, most_kept)
+    return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out)
 
 
-def _direct(K: Operator, noise: Array, Y: Array) -> Posterior:
-    dense, n, columns = written_out(K), K.shape[0], noise.shape[1]
-    keep = isinstance(K, Dense) or columns == 1 or n * n * columns <= MOST_KEPT
+def _direct(K: Operator, noise: Array, Y: Array, most_kept: int) -> Solution:
+    """By a factor for each column of the noise; the last one takes the memory of K."""
+    dense, columns = K.written_out(), noise.shape[1]
+    keep = K.in_memory or columns == 1 or noise.size * len(noise) <= most_kept
     alpha, diagonal, factors = np.empty_like(Y), np.empty_like(noise), list[Factor]()
+    residual, worst = np.empty(Y.shape[1]), noise.min(axis=0).argmin()  # the worst conditioned one
+    largest = float(dlange("1", dense.T)) + float(noise[:, worst].max())  # a row sum of |K + N|, or a little more
     for j, column in enumerate(noise.T):
         own = slice(None) if columns == 1 else slice(j, j + 1)
-        factor = factorise(dense, column)
+        factor = factorise(dense, column, overwrite=j == columns - 1)
         alpha[:, own], diagonal[:, j] = factor.solve(Y[:, own]), factor.inverse_diagonal()
-        if j == noise.min(axis=0).argmin():  # the worst conditioned one
-            warn_if_ill_conditioned(factor, dense, column)
+        residual[own] = np.abs(Y[:, own] - factor.product(alpha[:, own])).max(axis=0, initial=0.0)
+        if j == worst:
+            warn_if_ill_conditioned(factor, largest, column)
         if keep:
             factors.append(factor)
-    residual = np.abs(Y - dense @ alpha - noise * alpha).max(axis=0, initial=0.0)
-    return Posterior(alpha, diagonal, tuple(factors), 0, residual, True, 0)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0)
 
 
 def _iterate(
     K: Operator,
     noise: Array,
     Y: Array,
-    submatrix: Callable[[Array], Array],
     tol: float,
     max_iter: int,
     rng: np.random.Generator,
     start: Array | None,
     leave_one_out: bool,
-) -> Posterior:
+) -> Solution:
     m = Y.shape[1]
     shared = 1.0 / (1.0 / noise).mean(axis=1)  # where some columns know nothing, the others count
     alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
-    M = precondition(K, shared, m, submatrix, rng) if alike else None
+    M = precondition(K, shared, m, rng) if alike else None
     probes = Probes(K, noise, M, max_iter, rng)
     beside = _beside(m) if noise.shape[1] == 1 and leave_one_out else 0
     Z = probes.draw(beside)
@@ -114,7 +117,7 @@ def _iterate(
             probes.take(Z, result.x[:, m:])
         diagonal, error = probes.settle(low_rank, result.iterations)
     alpha, residual = result.x[:, :m], result.residual[:m]
-    return Posterior(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
+    return Solution(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
 
 
 def _beside(m: int) -> int:
@@ -126,7 +129,6 @@ def precondition(
     K: Operator,
     noise: Array,  # (n,)
     columns: int,
-    submatrix: Callable[[Array], Array],
     rng: np.random.Generator,
 ) -> Nystrom | Leading | None:
     """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one.
@@ -139,7 +141,7 @@ def precondition(
     for probe in PROBES:  # a larger probe only where the smaller one promises enough
         some = np.sort(order[:probe])
         root = np.sqrt(noise[some])
-        rank = choose_rank(submatrix(some) / np.outer(root, root), n, 1.0, K.work, columns)
+        rank = choose_rank(K.block(some) / np.outer(root, root), n, 1.0, K.work, columns)
         if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
             break
     if rank:
@@ -154,3 +156,39 @@ def _warn(result: CGResult, m: int, tol: float, max_iter: int) -> None:
         ConvergenceWarning,
         stacklevel=2,
     )
+
+
+def unsolved(
+    Y: Array,  # (n, m)
+    noise: Array,  # (n, 1) or (n, m)
+) -> Solution:
+    """In the place of a solution where an approximation needs none."""
+    unknown = np.full_like(noise, np.nan)
+    return Solution(np.zeros_like(Y), unknown, (), 1, np.zeros(Y.shape[1]), True, 0, np.nan)
+
+
+def grown(
+    before: Solution,  # with factors, of the first n examples
+    K: Operator,  # of all n + b examples
+    noise: Array,  # (n + b, 1) or (n + b, m), for the first n as before
+    Y: Array,  # (n + b, m)
+) -> Solution:
+    """The solution with b more examples, in time n²b.
+
+    With S = chol of the Schur complement and H = L⁻¹B, the diagonal of the inverse grows by the squared columns of
+    S⁻¹HᵀL⁻¹ for old examples, and is that of S⁻ᵀS⁻¹ for new ones.
+    """
+    n, factors = len(before.alpha), list[Factor]()
+    K_new = K.columns(np.arange(n, len(Y)))
+    alpha, diagonal, residual = np.empty_like(Y), np.empty_like(noise), np.empty(Y.shape[1])
+    for j, (factor, column) in enumerate(zip(before.factors, noise.T, strict=True)):
+        own = slice(None) if noise.shape[1] == 1 else slice(j, j + 1)
+        more = factor.grown(K_new[:n], K_new[n:] + np.diag(column[n:]))
+        back = solve_triangular(factor.L, more.L[n:, :n].T, lower=True, trans=1)
+        inner = Factor(more.L[n:, n:])
+        diagonal[:n, j] = before.inverse_diagonal[:, j] + np.square(inner.half_solve(back.T)).sum(axis=0)
+        diagonal[n:, j] = inner.inverse_diagonal()
+        alpha[:, own] = more.solve(Y[:, own])
+        residual[own] = np.abs(Y[:, own] - more.product(alpha[:, own])).max(axis=0, initial=0.0)
+        factors.append(more)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0)

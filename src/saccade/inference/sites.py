@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.inference.regression import Posterior
+from saccade.inference.evidence import of_copies
+from saccade.inference.regression import Solution
 
 Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("regression", "laplace", "ep")
 FLATTEST = 1e8  # noise of a site, in units of the prior variance and σ², beyond which it says nothing
-Solve = Callable[[Array, Array, Array | None], Posterior]  # noise (n, m), targets (n, m), first guess of α
+Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), targets (n, m), first guess of α
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,16 @@ class Sites:
     log_norm: float = 0.0  # Σ log Z over all examples and columns
     changes: tuple[float, ...] = ()  # of the latent values, a step each
     converged: bool = True
+
+    @classmethod
+    def of_regression(
+        cls,
+        Y: Array,  # (n, m)
+        noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+        weight: Array | None,  # (n,)
+    ) -> "Sites":
+        """Targets with Gaussian noise stand for themselves."""
+        return cls(Y, noise, -of_copies(noise, Y.shape[1], weight)[0])
 
 
 def flattest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from .._core.errors import InvalidInput, InvalidParameter
 
 if TYPE_CHECKING:
     from .combine import Scaled, Sum
+    from .gram import Gram
 
 __all__ = ["Array", "Kernel", "Matrix"]
 
@@ -33,6 +34,8 @@ class Kernel(BaseEstimator, abc.ABC):
     the kernel is fitted or called, not when it is made.
     """
 
+    has_tables: ClassVar[bool] = False
+    """Whether the kernel is a sum over features, so that functions of new rows are tables."""
     __array_ufunc__ = None  # np.float64(2) * kernel comes to __rmul__, not to numpy
 
     def settled(
@@ -45,6 +48,25 @@ class Kernel(BaseEstimator, abc.ABC):
         `weight` says how many copies of itself each row stands for, a fraction perhaps; None means one.
         """
         return self
+
+    def gram(
+        self,
+        X: Matrix,  # (n, d)
+        *,
+        levels: int | None = None,  # per dimension, for a kernel that is tables of levels
+        binning: str = "quantile",
+        weight: Array | None = None,  # (n,)
+        held: bool = True,
+        seed: int = 0,
+    ) -> Gram:
+        """The kernel matrix of the training rows X, with this kernel settled on them.
+
+        `held` says whether it may be held as n² numbers; products are slow where it may not.
+        """
+        from .dense_gram import DenseGram, StreamedGram
+
+        X = X.astype(np.float64)  # a copy: predictions need the rows as they are now
+        return (DenseGram if held else StreamedGram)(self.settled(X, weight), X)
 
     @abc.abstractmethod
     def __call__(

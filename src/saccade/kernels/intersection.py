@@ -15,6 +15,7 @@ from ..operators.codes import Codes, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from .base import Array, Kernel, Matrix, symmetric
+from .gram import TabledGram
 from .transforms import Transform
 
 __all__ = ["HIK"]
@@ -36,6 +37,8 @@ class HIK(Kernel):
     array([[2.]])
     """
 
+    has_tables = True
+
     def __init__(
         self, transform: Transform | Sequence[Transform] | None = None, *, scale: float | str = "auto"
     ) -> None:
@@ -48,14 +51,29 @@ class HIK(Kernel):
         plain = HIK(self.transform, scale=1.0)
         return self._scaled(lambda: float(np.average(plain._sums(X), weights=weight)))
 
-    def fit_codes(
+    def settled_on_codes(
         self,
         codes: Codes,
         weight: Array | None = None,  # (n,)
     ) -> HIK:
-        """As `fit`, from coded data; examples may count more or less."""
+        """As `settled`, from coded data."""
         plain = HIK(self.transform, scale=1.0)
         return self._scaled(lambda: float(np.average(intersection(codes, plain.levels).diag(), weights=weight)))
+
+    def gram(
+        self,
+        X: Matrix,  # (n, d)
+        *,
+        levels: int | None = None,
+        binning: str = "quantile",
+        weight: Array | None = None,  # (n,)
+        held: bool = True,
+        seed: int = 0,
+    ) -> TabledGram:
+        """By codes and levels; it is never held as n² numbers."""
+        from .intersection_gram import IntersectionGram
+
+        return IntersectionGram.of_rows(self, X, levels, binning, weight, seed)
 
     def _scaled(self, mean_similarity: Callable[[], float]) -> HIK:
         if self.scale != "auto":

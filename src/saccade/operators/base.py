@@ -1,40 +1,75 @@
 """A matrix known by its products: what the solvers need to know of a kernel matrix, and no more."""
 
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 Array = np.ndarray[Any, np.dtype[Any]]
+UNIT_COLUMNS = 64  # unit vectors in one product
 
 
-class Operator(Protocol):
+class Operator(ABC):
     """A symmetric positive semi-definite matrix K."""
 
+    in_memory: ClassVar[bool] = False
+    """Whether K is held as n² numbers, so that a factor of it costs no further kernel values."""
+
     @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """(n, n)."""
 
     @property
+    @abstractmethod
     def work(self) -> int:
-        """Stored numbers that one product reads: what the choice of a preconditioner weighs."""
+        """Stored numbers that one product reads: the choice of a preconditioner depends on it."""
 
+    @abstractmethod
     def diag(self) -> Array:  # (n,)
         """The diagonal of K."""
 
+    @abstractmethod
     def matmul(
         self,
         V: Array,  # (n, m)
     ) -> Array:  # (n, m), of V's dtype
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
+    def columns(
+        self,
+        rows: Array,  # (b,) example numbers
+    ) -> Array:  # (n, b)
+        """K[:, rows], here by products with unit vectors."""
+        found = np.empty((self.shape[0], rows.size))
+        for part in gen_batches(rows.size, UNIT_COLUMNS):
+            unit = np.zeros((self.shape[0], rows[part].size))
+            unit[rows[part], np.arange(rows[part].size)] = 1.0
+            found[:, part] = self.matmul(unit)
+        return found
 
-def written_out(K: Operator) -> Array:  # (n, n)
-    """The matrix itself, by n products where it is not there."""
-    return K.K if isinstance(K, Dense) else K.matmul(np.eye(K.shape[0]))
+    def block(
+        self,
+        rows: Array,  # (b,) example numbers
+    ) -> Array:  # (b, b)
+        """K[rows, rows]."""
+        return np.asarray(self.columns(rows)[rows])
+
+    def written_out(self) -> Array:  # (n, n)
+        """A copy of the whole matrix that the caller may change."""
+        return self.matmul(np.eye(self.shape[0]))
+
+    def row_sums(self) -> tuple[Array, float]:  # (n,)
+        """Σ_j K_ij, and the smallest K_ij if it is below zero, else zero."""
+        K = self.written_out()
+        return K.sum(axis=1), float(K.min(initial=0.0))
 
 
-class Dense:
-    """A kernel matrix written out."""
+class Dense(Operator):
+    """A matrix in memory."""
+
+    in_memory = True
 
     def __init__(
         self,
@@ -56,3 +91,9 @@ class Dense:
     def matmul(self, V: Array) -> Array:
         product: Array = self.K @ V
         return product.astype(V.dtype, copy=False)
+
+    def columns(self, rows: Array) -> Array:
+        return np.asarray(self.K[:, rows])
+
+    def written_out(self) -> Array:
+        return self.K.copy()

@@ -6,7 +6,7 @@ One pass in and one pass out, whatever the number of columns of V:
     (K V)_i = Σ_d T_d[c_id]
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.threads import share, thread_count
+from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 from saccade.operators.tables import PiecewiseTables, lane_tuple, padded
 
@@ -21,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
 
 
-class Intersection(ABC):
+class Intersection(Operator):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
 
     def __init__(self, codes: Codes, transform: Levels) -> None:
@@ -67,6 +68,10 @@ class Intersection(ABC):
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
         return self._diagonal.copy()
+
+    def row_sums(self) -> tuple[Array, float]:
+        """One product; no entry is negative."""
+        return self.matmul(np.ones((self.shape[0], 1)))[:, 0], 0.0
 
     def level_gradient(
         self,

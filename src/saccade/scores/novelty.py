@@ -1,19 +1,20 @@
 """How new an example is: pure functions of the mean and the doubt about it."""
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.special import log_ndtr
 
 Array = np.ndarray[Any, np.dtype[Any]]
-MEASURES = ("probability", "variance", "mean", "ratio")
+Measure = Literal["probability", "variance", "mean", "ratio"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
 MOST = 1 << 20  # scores that weights may become
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
 def membership(
-    measure: str,
+    measure: Measure,
     mean: Array | None,  # (n,); None for "variance"
     variance: Array | None,  # (n,) of the latent function; None for "mean"
     noise: float,
@@ -45,7 +46,7 @@ def membership(
 
 
 def lowest_membership(
-    measure: str,
+    measure: Measure,
     mean: Array,  # (n,)
     variance: Array,  # (n,)
     prior: Array,  # (n,) k(x, x)

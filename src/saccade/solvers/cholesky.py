@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgWarning, cho_solve, cholesky, solve_triangular
-from scipy.linalg.lapack import dpocon, dpotri, dtrtri
+from scipy.linalg import LinAlgWarning, cho_solve, solve_triangular
+from scipy.linalg.blas import dtrmm
+from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dtrtri
 
 from saccade._core.errors import InvalidInput
 
@@ -27,6 +28,13 @@ class Factor:
         """(K + N)⁻¹ B."""
         return np.asarray(cho_solve((self.L, True), B))
 
+    def product(
+        self,
+        V: Array,  # (n, m)
+    ) -> Array:
+        """L Lᵀ V, which is (K + N) V but for the rounding of the factor."""
+        return np.asarray(dtrmm(1.0, self.L, dtrmm(1.0, self.L, V, lower=1, trans_a=1), lower=1))
+
     def half_solve(
         self,
         B: Array,  # (n, m)
@@ -45,6 +53,19 @@ class Factor:
         lower = np.tril(inverse)
         return np.asarray(lower + np.tril(lower, -1).T)
 
+    def grown(
+        self,
+        beside: Array,  # (n, b): K between the old examples and the new ones
+        corner: Array,  # (b, b): K + N of the new ones
+    ) -> "Factor":
+        """The factor with b more rows, in time n²b: L of [[K + N, B], [Bᵀ, C]] is [[L, 0], [(L⁻¹B)ᵀ, chol(C − …)]]."""
+        n, b = beside.shape
+        L = np.zeros((n + b, n + b), order="F")
+        half = self.half_solve(beside)
+        L[:n, :n], L[n:, :n] = self.L, half.T
+        L[n:, n:] = factorise(corner - half.T @ half, np.zeros(b), overwrite=True).L
+        return Factor(L)
+
     def log_determinant(self) -> float:
         """log |K + N|."""
         return float(2.0 * np.log(self.L.diagonal()).sum())
@@ -53,29 +74,31 @@ class Factor:
 def factorise(
     K: Array,  # (n, n)
     noise: Array,  # (n,)
+    overwrite: bool = False,  # whether the factor may take the memory of K
 ) -> Factor:
     """The factor of K + diag(noise)."""
-    A = K.copy()
-    A[np.diag_indices_from(A)] += noise
-    try:
-        return Factor(cholesky(A, lower=True, overwrite_a=True))
-    except np.linalg.LinAlgError:
-        largest = float(np.abs(K).max(initial=0.0))
-        enough = max(1e-12 * largest, 10.0 * float(noise.max()))
-        raise InvalidInput(
-            f"The kernel matrix with noise {noise.min():.3g} is not positive definite in float64 "
-            f"(its largest entry is {largest:.3g}). Raise `noise` to {enough:.1g} or more, "
-            "or drop repeated examples."
-        ) from None
+    A = K.T if overwrite and K.flags.c_contiguous else np.array(K, np.float64, order="F")  # LAPACK's order of numbers
+    diagonal = np.einsum("ii->i", A)
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    diagonal += noise
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = bool(np.isfinite(A.sum()))
+    L, failed = dpotrf(A, lower=1, clean=1, overwrite_a=1) if finite and A.size else (A, not finite)
+    if not failed:
+        return Factor(L)
+    enough = max(1e-12 * largest, 10.0 * float(noise.max()))
+    raise InvalidInput(
+        f"The kernel matrix with noise {noise.min():.3g} is not positive definite in float64 (its largest entry is "
+        f"{largest:.3g}). Raise `noise` to {enough:.1g} or more, or drop repeated examples."
+    )
 
 
 def warn_if_ill_conditioned(
     factor: Factor,  # of K + N
-    K: Array,  # (n, n)
+    largest: float,  # row sum of |K + N|
     noise: Array,  # (n,)
 ) -> None:
     """Warn where rounding may change what is solved for by a percent or more."""
-    largest = float((np.abs(K).sum(axis=1) + noise).max(initial=0.0))
     rcond = float(dpocon(factor.L, largest, uplo="L")[0])
     if rcond < FEW_DIGITS:
         warnings.warn(

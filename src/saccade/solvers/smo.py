@@ -22,7 +22,6 @@ from saccade._core.checks import check_range, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
-from saccade.operators.streamed import columns
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WORKING = 512  # examples among which steps go on when K is known by its products
@@ -146,7 +145,7 @@ def _improve(
     if submatrix is not None:
         beside, part = None, submatrix(some)
     else:
-        beside = columns(K, some)
+        beside = K.columns(some)
         part = beside[some]
     part = np.ascontiguousarray(part)
     slopes, new = g[some], alpha[some]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from saccade.estimators import raw_rows as module
-from saccade.estimators.raw_rows import raw_rows
+from saccade.kernels import raw_rows as module
+from saccade.kernels.raw_rows import raw_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

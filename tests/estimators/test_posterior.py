@@ -14,12 +14,12 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier, GPRegressor, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput
-from saccade.inference.variance import METHODS
+from saccade.inference.approximation import VARIANCES
 from saccade.kernels import HIK, RBF, Power
 from tests.operators.histograms import histograms
 
 Array = np.ndarray[Any, np.dtype[Any]]
-BOUNDS = ["lowrank", "fine", "diagonal", "rough"]
+BOUNDS = ["lowrank", "fine", "diagonal", "sod"]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def test_a_noise_for_each_class(digits: Any) -> None:
         method: GPClassifier(balanced=True, variance=method).fit(X, y).latent_mean_and_variance(new)[1].shape
         for method in ("exact", *BOUNDS)
     }
-    assert shapes["exact"] == shapes["diagonal"] == (100, 10)
-    assert shapes["lowrank"] == shapes["fine"] == shapes["rough"] == (100,)
+    assert shapes["exact"] == shapes["diagonal"] == shapes["sod"] == (100, 10)
+    assert shapes["lowrank"] == shapes["fine"] == (100,)
 
 
 def test_auto_says_what_it_picked(digits: Any) -> None:
@@ -86,36 +86,31 @@ def test_auto_says_what_it_picked(digits: Any) -> None:
 def test_made_at_the_first_use_and_forgotten_by_a_new_fit(digits: Any) -> None:
     X, y, new = digits
     model = GPClassifier(variance="lowrank", random_state=0).fit(X, y)
-    assert not hasattr(model, "variance_tables_")
+    assert "norms" not in vars(model.gp_)
     first = model.latent_mean_and_variance(new)[1]
-    tables = model.variance_tables_
+    tables = model.gp_.norms
     np.testing.assert_array_equal(model.latent_mean_and_variance(new)[1], first)
-    assert model.variance_tables_ is tables
+    assert model.gp_.norms is tables
     again = GPClassifier(variance="lowrank", random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.latent_mean_and_variance(new)[1], first)
     model.partial_fit(new, np.zeros(100, int))
-    assert not hasattr(model, "variance_tables_")
+    assert "norms" not in vars(model.gp_)
     assert model.latent_mean_and_variance(new)[1].mean() < 0.9 * first.mean()  # these it has seen now
     fine = GPClassifier(variance="fine", random_state=0).fit(X, y)
     fine.latent_mean_and_variance(new)
-    assert not hasattr(fine.fit(X[:50], y[:50]), "_explainer")
+    assert "_variance" not in vars(fine.fit(X[:50], y[:50]).gp_)
 
 
-@pytest.mark.parametrize("method", [m for m in METHODS if m is not None])
+@pytest.mark.parametrize("method", VARIANCES)
 @pytest.mark.parametrize("bins", [None, 32])
 def test_a_file_keeps_it(digits: Any, tmp_path: Path, method: str, bins: int | None) -> None:
     X, y, new = digits
     model = GPClassifier(HIK(Power(0.5)), variance=method, variance_rank=20, random_state=0).fit(X, y)
     model = model if bins is None else model.quantized(bins)
     model.save(tmp_path / "m")
-    kept = "rough" if method == "rough" else "lowrank"
-    written = (
-        model
-        if method == kept
-        else GPClassifier(HIK(Power(0.5)), variance=kept, variance_rank=20, random_state=0).fit(X, y)
-    )
+    written = GPClassifier(HIK(Power(0.5)), variance="lowrank", variance_rank=20, random_state=0).fit(X, y)
     copy = load(tmp_path / "m")
-    assert (copy.variance, copy.variance_rank, copy.variance_method_) == (method, 20, kept)
+    assert (copy.variance, copy.variance_rank, copy.variance_method_) == (method, 20, "lowrank")
     np.testing.assert_array_equal(copy.latent_mean_and_variance(new)[1], written.latent_mean_and_variance(new)[1])
     exact = GPClassifier(HIK(Power(0.5)), variance="exact").fit(X, y).latent_mean_and_variance(new)[1]
     assert (copy.latent_mean_and_variance(new)[1] >= exact).all()
@@ -155,5 +150,5 @@ def test_a_large_exact_model_has_small_tables() -> None:
     exact = GPRegressor(noise=0.01, variance="exact", tol=1e-6, random_state=0).fit(X, X.sum(axis=1))
     new = rng.random((20, 300)) * 1.2
     found, wanted = (m.predict(new, return_std=True)[1] for m in (model, exact))
-    assert len(model.variance_tables_.T) <= 300 * 128
+    assert len(model.gp_.norms.T) <= 300 * 128
     assert (found >= wanted - 1e-9).all()

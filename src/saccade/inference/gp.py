@@ -1,0 +1,386 @@
+"""The fitted Gaussian process: kernel matrix, Gaussian sites and solution, and every question about the posterior.
+
+gram      K of the training examples, known by what it can do       kernels/gram.py
+sites     targets t and noise N that stand for the likelihood       sites.py
+solution  α = (K + N)⁻¹t, and the factor of K + N if there is one   regression.py
+
+mean = k*ᵀα,   variance = k** − k*ᵀ(K + N)⁻¹k*,   H (2), A (2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.inference.approximation import Approximating, Method
+from saccade.inference.base import Approximation, Explains, Trained, own
+from saccade.inference.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
+from saccade.inference.evidence import Evidence, log_marginal_likelihood
+from saccade.inference.exact import Exact
+from saccade.inference.infer import Inference, Solving, infer
+from saccade.inference.leave_one_out import leave_one_out
+from saccade.inference.low_rank import LowRank, hold_out, low_rank
+from saccade.inference.posterior import Posterior, check_bins
+from saccade.inference.regression import Solution, grown, unsolved
+from saccade.inference.relevance import spread
+from saccade.inference.sampling import sample_intersection, sample_normal
+from saccade.inference.sites import Sites
+from saccade.kernels.base import Kernel
+from saccade.kernels.gram import Gram, TabledGram
+from saccade.operators.norms import NormTables, norm_tables
+from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+from saccade.solvers.cg import solve_cg
+
+Array = np.ndarray[Any, np.dtype[Any]]
+AT_ONCE = 4_000_000  # kernel values between training and new examples held at a time
+SOLVING, EXACT = Solving(), Approximating()
+KEPT = ("_variance", "norms")  # made ready when first asked for; what a copy with another mean may keep
+
+
+@dataclass(frozen=True)
+class GP(Posterior):
+    """The posterior given the training examples. It never changes; what costs time is made when first asked for."""
+
+    gram: Gram
+    sites: Sites
+    solution: Solution
+    weight: Array | None = None  # (n,): how many equal copies each example stands for
+    inference: Inference = "regression"
+    solving: Solving = SOLVING
+    by: Approximating = EXACT
+    grid: GridTables | None = None  # the mean in even steps, where it was quantised
+    kernel: Kernel = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", self.gram.kernel)
+
+    @classmethod
+    def fit(
+        cls,
+        gram: Gram,
+        Y: Array,  # (n, m): targets, or labels ±1
+        noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+        *,
+        weight: Array | None = None,  # (n,)
+        inference: Inference = "regression",
+        solving: Solving = SOLVING,
+        by: Approximating = EXACT,
+        start: Array | None = None,  # (n, m): a first guess of α
+        leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted
+    ) -> GP:
+        """Sites and solution; an approximate mean takes no solution of a regression."""
+        if by.mean == "exact" or inference != "regression":
+            sites, solution = infer(gram, Y, noise, weight, inference, solving, start, leave_one_out)
+        else:
+            sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
+        by = by.settled(isinstance(gram, TabledGram), len(Y), bool(solution.factors))
+        gp = cls(gram, sites, solution, weight, inference, solving, by)
+        if by.mean == "exact":
+            return gp
+        found = replace(gp, solution=replace(solution, alpha=gp._mean.weights(sites.targets)))
+        found.__dict__["_mean"] = gp._mean
+        return found
+
+    # ---- mean and variance
+
+    @cached_property
+    def _piecewise(self) -> PiecewiseTables | None:
+        return self.gram.tables(self.solution.alpha) if isinstance(self.gram, TabledGram) else None
+
+    @property
+    def tables(self) -> PiecewiseTables | GridTables | None:
+        return self._piecewise if self.grid is None else self.grid
+
+    @property
+    def variance_method(self) -> Method | None:
+        assert self.by.variance != "auto"
+        return self.by.variance
+
+    @property
+    def _tabled(self) -> TabledGram | None:
+        """What the tables of the variance are of, where it comes from tables."""
+        return self.gram if self.by.variance == "lowrank" and isinstance(self.gram, TabledGram) else None
+
+    def mean(self, X: Any) -> Array:
+        if isinstance(self.gram, TabledGram):
+            return walk(self.gram, self.tables, X)
+        return np.concatenate([k_star.T @ self.solution.alpha for k_star, _ in self._columns(X)])
+
+    def variance(self, X: Any) -> Array:
+        if self._tabled is not None:
+            return unexplained(self.norms, self._tabled.features(X))
+        return np.concatenate([self._variance.variance(k_star, prior) for k_star, prior in self._columns(X)])
+
+    def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """Both, of kernel values or features that are found once."""
+        if self._tabled is not None:
+            features = self._tabled.features(X)
+            return walk(self._tabled, self.tables, X, features), unexplained(self.norms, features)
+        if isinstance(self.gram, TabledGram):
+            return self.mean(X), self.variance(X)
+        alpha, method = self.solution.alpha, self._variance
+        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in self._columns(X)]
+        mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return mean, variance
+
+    def prepare(self) -> None:
+        """Make ready now what a variance takes, rather than at the first question."""
+        _ = self.norms if self._tabled is not None else self._variance
+
+    def _columns(self, X: Any) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
+        """k* and k** of the rows of X, some at a time."""
+        at_once = int(np.clip(AT_ONCE // max(self.gram.shape[0], 1), 16, 512))
+        for rows in gen_batches(X.shape[0], at_once):
+            new = X[rows].astype(np.float64)
+            yield self.gram.cross(new), self.kernel.diag(new)
+            report("predicting", rows.stop / X.shape[0])
+
+    # ---- approximations
+
+    @property
+    def _trained(self) -> Trained:
+        solving = self.solving
+        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter)
+
+    def _rng(self) -> np.random.Generator:
+        """The same numbers every time."""
+        return np.random.default_rng(self.solving.seed)
+
+    def _ready(self, method: Method) -> Explains:
+        return self.by.ready(method, self._trained, self._held_out() if method == "lowrank" else None, self._rng())
+
+    @cached_property
+    def _mean(self) -> Approximation:
+        """The approximation behind the mean."""
+        found = self._ready(self.by.mean)
+        assert isinstance(found, Approximation)
+        return found
+
+    @cached_property
+    def _variance(self) -> Explains:
+        """The approximation behind the variance."""
+        if self.variance_method is None:
+            no_variance()
+        return self._mean if self.variance_method == self.by.mean else self._ready(self.variance_method)
+
+    @cached_property
+    def norms(self) -> NormTables:
+        """The tables of a low-rank variance, which a model file keeps."""
+        assert isinstance(self.gram, TabledGram)
+        if self.by.variance == "lowrank":
+            known = self._variance
+        else:
+            known = low_rank(self.gram, self.sites.noise, self.by.rank, self._rng(), self._held_out())
+        assert isinstance(known, LowRank)
+        return norm_tables(self.gram.operator, known.W)
+
+    def _held_out(self) -> Array | None:
+        """The examples that stay new to a low rank, for new ones to be compared with."""
+        if not self.by.compares:
+            return None
+        n, pool = self.gram.shape[0], self.gram.given
+        return hold_out(np.arange(n) if pool is None else pool, n, self.by.rank, self._rng())
+
+    def with_variance(self, method: Method | None) -> GP:
+        """The same with another approximation of the variance."""
+        return replace(self, by=replace(self.by, variance=method))
+
+    def quantized(self, bins: int) -> GP:
+        tables = check_bins(self.tables, bins)
+        assert isinstance(self.gram, TabledGram)
+        new = replace(self, grid=quantize(tables, self.gram.tops, self.gram.features, bins))
+        new.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
+        return new
+
+    def compressed(self) -> Compressed:
+        """The tables of mean and variance."""
+        if not isinstance(self.gram, TabledGram):
+            not_in_tables(self.kernel)
+        norms = None if self.by.variance is None else self.norms
+        assert self.tables is not None
+        return Compressed(self.gram.kernel, self.tables, norms, self.gram.tops)
+
+    # ---- training examples as if they had not been there
+
+    def leave_one_out(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
+        """Mean and variance of every example without one copy of it, by the exact mean (closed form)."""
+        sites, found = self.sites, self.solution
+        return leave_one_out(sites.targets, found.alpha, found.inverse_diagonal, sites.noise, self.weight)
+
+    def left_out(
+        self,
+        rows: Array,  # (b,) numbers of training examples, ascending
+        X: Any = None,  # (b, d): the same as they came; None asks `gram.as_given`
+    ) -> tuple[Array, Array]:
+        """By the approximations of mean and variance.
+
+        In closed form, for examples as the kernel matrix has them and without the slack of tables. Where new examples
+        are judged otherwise, the difference that makes for each of these is added: new and old ones are judged alike.
+        Of an example with a weight, one copy is left out; of one that a low rank holds out, all are.
+        """
+        X = self.gram.as_given(rows) if X is None else X
+        if not isinstance(self._variance, Approximation):
+            raise InvalidInput(f'variance="{self.by.variance}" cannot leave examples out. Use "auto" or "lowrank".')
+        mean, variance, with_itself = self._left_out_by(self._variance, rows)
+        if self.by.mean == "exact" != self.by.variance and not np.isnan(self.solution.error):
+            mean = self.leave_one_out()[0][rows]
+        elif self.by.mean != self.by.variance:
+            mean = self._left_out_by(self._mean, rows)[0]
+        if self._rounded or self._tabled is not None:
+            shifted = variance + self.variance(X) - with_itself
+            variance = np.clip(shifted, 0.0, self.kernel.diag(X)[:, None])
+        return mean + self.mean_shift(rows, X), variance
+
+    @property
+    def _rounded(self) -> bool:
+        """Whether the kernel matrix has examples rounded to levels."""
+        return self.gram.given is not None
+
+    def mean_shift(self, rows: Array, X: Any = None) -> Array | float:  # (b, m)
+        """What levels and quantised tables change about the mean at training examples."""
+        if not self._rounded and self.grid is None:
+            return 0.0
+        X = self.gram.as_given(rows) if X is None else X
+        return np.asarray(self.mean(X) - self.gram.matmul(self.solution.alpha)[rows])
+
+    def _left_out_by(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
+        """Mean and variance without one copy of each example, and variance with it."""
+        targets = self.sites.targets
+        if isinstance(method, LowRank):
+            prior, products = self.gram.diag()[rows], method.KW[rows].T
+            mean, variance = method.left_out_by(products, prior, rows, targets)
+            with_itself = np.maximum(prior - np.square(products).sum(axis=0), 0.0)[:, None]
+        else:
+            mean, variance, with_itself = self._left_out_by_columns(method, rows)
+        if not isinstance(method, LowRank) or not method.held_out.size:
+            mean, variance = self._with_other_copies(rows, mean, variance)
+        return mean, variance, with_itself
+
+    def left_out_variance(
+        self,
+        exact: Array | None,  # (n, 1) or (n, m): without each example, where it is known
+        most: int,
+    ) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
+        """Numbers of training examples and their variance, each as if it had not been there."""
+        if exact is not None and self.by.variance == "exact":
+            return np.arange(len(exact)), exact
+        rows = self.comparable(most)
+        if exact is None or isinstance(self._variance, Approximation):
+            return rows, self.left_out(rows)[1]
+        # "fine" cannot leave an example out: it is at least what it is with it, and what is true
+        return rows, np.maximum(exact[rows], self.variance(self.gram.as_given(rows)))
+
+    def _left_out_by_columns(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
+        """Mean and variance without each example, and variance with it, from columns of K, some at a time."""
+        targets, found = self.sites.targets, []
+        for some in gen_batches(rows.size, max(1, AT_ONCE // len(targets))):
+            k_rows = self.gram.columns(rows[some])
+            with_itself = method.variance(k_rows, own(k_rows, rows[some])) if self._rounded else np.zeros((0, 1))
+            found.append((*method.left_out(k_rows, rows[some], targets), with_itself))
+            report("leaving one out", some.stop / rows.size)
+        mean, variance, with_itself = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return mean, variance, with_itself
+
+    def _with_other_copies(self, rows: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
+        """Mean and variance at examples left out with all their copies, once all copies but one are back.
+
+        An example of weight w has the noise N; w − 1 of its copies are an observation there with the noise N w/(w − 1).
+        """
+        if self.weight is None:
+            return mean, variance
+        targets, noise = self.sites.targets[rows], self.sites.noise[rows]
+        noise = noise.max(axis=1, keepdims=True) if variance.shape[1] == 1 else noise  # shared: that of the most noise
+        kept = 1.0 / (1.0 + variance * np.maximum(0.0, 1.0 - 1.0 / self.weight[rows])[:, None] / noise)
+        return targets + kept * (mean - targets), variance * kept
+
+    def comparable(
+        self,
+        most: int | None = None,  # None for all
+    ) -> Array:  # (b,)
+        """Numbers of the training examples that new ones are to be compared with, as `left_out` has them."""
+        method = self._variance
+        rows = method.comparable() if isinstance(method, Approximation) else None
+        rows = np.arange(self.gram.shape[0]) if rows is None else rows
+        rows = rows if self.gram.given is None else np.intersect1d(rows, self.gram.given)
+        return rows if most is None or rows.size <= most else np.sort(self._rng().choice(rows, most, replace=False))
+
+    # ---- the whole posterior
+
+    def covariance(self, X: Any) -> list[Array]:
+        """Exact, whatever approximates the variance."""
+        prior = self.kernel(X)
+        return [prior - explained for explained in Exact(self._trained).covariances(self.gram.cross(X))]
+
+    def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
+        """Exact; outputs are independent of each other."""
+        gram, noise, targets = self.gram, self.sites.noise, self.sites.targets
+        if isinstance(gram, TabledGram):
+            train, new = gram.features(gram.rows()), gram.features(X)
+            return sample_intersection(gram.operator, train, new, noise, targets, self._solve, count, rng)
+        covariance, mean = self.covariance(X), self.mean(X)
+        draws = [
+            sample_normal(mean[:, j], covariance[min(j, len(covariance) - 1)], count, rng) for j in range(mean.shape[1])
+        ]
+        return np.stack(draws, axis=1)
+
+    def _solve(self, B: Array, j: int) -> Array:  # (n, k)
+        """(K + N)⁻¹B for column j of the noise."""
+        if self.solution.factors:
+            return self.solution.factors[j].solve(B)
+        solving = self.solving
+        return solve_cg(self.gram, self.sites.noise[:, [j]], B, tol=solving.tol, max_iter=solving.max_iter).x
+
+    def evidence(self, method: str = "auto") -> Evidence:
+        """That of kernel and noise, whatever approximates the posterior."""
+        sites, alpha = self.sites, self.solution.alpha
+        if self.by.mean != "exact":
+            alpha = self.solving(self.gram, sites.noise, sites.targets).alpha
+        found = log_marginal_likelihood(
+            self.gram, sites.noise, sites.targets, alpha, method=method, rng=self._rng(), factors=self.solution.factors
+        )
+        return replace(found, value=found.value + sites.log_norm)
+
+    @property
+    def relevance(self) -> Array:
+        """The standard deviation of f_d over the examples, of f(x) = Σ_d f_d(x_d)."""
+        if not isinstance(self.gram, TabledGram):
+            raise AttributeError(
+                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
+                "over features. sklearn.inspection.permutation_importance serves any model."
+            )
+        weight = np.ones(self.gram.shape[0]) if self.weight is None else self.weight
+        assert self._piecewise is not None
+        return spread(self.gram.operator, self._piecewise, weight, self.gram.width)
+
+    def extended(
+        self,
+        X: Any,  # (b, d): further examples
+        Y: Array,  # (n + b, m): of all examples
+        noise: Array,  # (n + b, 1) or (n + b, m)
+        weight: Array | None = None,  # (n + b,)
+        *,
+        kernel: Kernel | None = None,  # None: as it is; else settled on all examples
+        start: Array | None = None,  # (n + b, m): a first guess of α; None: α as it was, and 0
+        leave_one_out: bool = False,
+    ) -> GP:
+        """The posterior with further examples: a factor grows by them, conjugate gradients start where they ended."""
+        n, before = self.gram.shape[0], self.gram
+        gram = before.append(X, weight)
+        gram = gram if kernel is None else gram.with_kernel(kernel, weight)
+        if start is None and Y.shape[1] == self.solution.alpha.shape[1]:
+            start = np.vstack([self.solution.alpha, np.zeros((len(Y) - n, Y.shape[1]))])
+        same = self.inference == "regression" and noise.shape[1:] == self.sites.noise.shape[1:]
+        same = same and np.array_equal(noise[:n], self.sites.noise) and before.extends_to(gram)
+        if same and self.by.mean == "exact" and self.solution.factors:
+            solution = grown(self.solution, gram, noise, Y)
+            sites = Sites.of_regression(Y, noise, weight)
+            return GP(gram, sites, solution, weight, self.inference, self.solving, self.by)
+        options: dict[str, Any] = {"inference": self.inference, "solving": self.solving, "by": self.by}
+        return GP.fit(gram, Y, noise, weight=weight, **options, start=start, leave_one_out=leave_one_out)

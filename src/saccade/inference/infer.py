@@ -1,0 +1,86 @@
+"""From labels to Gaussians and their posterior: regression, Laplace or EP on the kernel matrix of the examples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from saccade.inference.ep import ep
+from saccade.inference.laplace import laplace
+from saccade.inference.regression import DIRECT_BELOW, Solution, solve
+from saccade.inference.sites import Sites
+from saccade.operators.base import Dense, Operator
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Inference = Literal["regression", "laplace", "ep"]
+Solver = Literal["auto", "cholesky", "cg"]
+DRAFT_FROM = 300  # examples from which Laplace climbs by conjugate gradients, quicker than a factor per class and step
+EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
+EP_NUMBERS = 2**28  # in all these factors together: 2 GiB
+
+
+@dataclass(frozen=True)
+class Solving:
+    """How systems with K + N are solved."""
+
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+
+    def __call__(self, K: Operator, noise: Array, targets: Array, start: Array | None = None, **other: Any) -> Solution:
+        """The posterior of any sites, with the same random numbers every time."""
+        options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter} | other
+        return solve(K, noise, targets, rng=np.random.default_rng(self.seed), start=start, **options)
+
+
+def infer(
+    K: Operator,
+    Y: Array,  # (n, m): targets, or labels ±1
+    noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+    weight: Array | None,  # (n,): how many equal copies each example stands for
+    inference: Inference,
+    solving: Solving,
+    start: Array | None = None,  # (n, m): a first guess of α
+    leave_one_out: bool = False,  # whether leave-one-out predictions of all examples are wanted
+) -> tuple[Sites, Solution]:
+    """The likelihood as Gaussians, and the posterior under them."""
+    if inference == "regression":
+        solution = solving(K, noise, Y, start, leave_one_out=leave_one_out)
+        return Sites.of_regression(Y, noise, weight), solution
+    K = Dense(K.written_out()) if K.in_memory else K  # for many factors, not for one
+    one = 1.0 if weight is None else weight[:, None]
+    labels = K.diag(), Y, noise * one  # the noise of one copy of an example
+    unit = float(np.sqrt(labels[0].mean())) or 1.0
+    if inference == "ep":
+        return ep(*labels, _in_units(unit, partial(solving, _for_cavities(K, Y.shape[1], solving.solver))), weight)
+    draft = _draft(K, solving)
+    draft = None if draft is None else _in_units(unit, draft)
+    return laplace(*labels, _in_units(unit, partial(solving, K)), weight, draft=draft)
+
+
+def _draft(K: Operator, solving: Solving) -> Callable[..., Solution] | None:
+    """What Laplace climbs with where it is quicker than `solving`: iterations, and nothing for leave-one-out."""
+    n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= DIRECT_BELOW
+    if K.in_memory or solving.solver == "cholesky" or (few and n <= DRAFT_FROM):
+        return None
+    return partial(solving, K, solver="cg", tol=(0.1 if few else 1.0) * solving.tol, leave_one_out=False)
+
+
+def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
+    """K written out while factors are affordable: only they have the exact variances that EP needs."""
+    n = K.shape[0]
+    few = solver == "auto" and n <= EP_BELOW and n * n * columns <= EP_NUMBERS
+    return Dense(K.written_out()) if few else K
+
+
+def _in_units(unit: float, solved: Callable[..., Solution]) -> Callable[..., Solution]:
+    """The same for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
+
+    def solve(noise: Array, targets: Array, guess: Array | None) -> Solution:
+        found = solved(noise, targets / unit, None if guess is None else guess / unit)
+        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
+
+    return solve

@@ -1,0 +1,103 @@
+"""Kernel matrices of any kernel: held in memory, or made a block of rows at a time and never held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Self
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from .._core.errors import InvalidInput
+from .base import Array, Kernel, Matrix
+from .gram import Gram, check_kind, joined
+
+AT_ONCE = 4_000_000  # kernel values held at a time: 32 MB
+DENSE_LIMIT = 30_000  # rows whose matrix (7 GB) may be held
+
+
+class StreamedGram(Gram):
+    """Never held: a product takes n² kernel values, and memory for a block of them."""
+
+    def __init__(
+        self,
+        kernel: Kernel,  # settled
+        X: Matrix,  # (n, d)
+    ) -> None:
+        self.kernel, self.X = kernel, X
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.X.shape[0], self.X.shape[0]
+
+    @property
+    def work(self) -> int:
+        """n² kernel values, each from a row of X."""
+        n, d = self.X.shape
+        return int(n * n * max(1, d))
+
+    def rows(self, numbers: Array | None = None) -> Matrix:
+        return self.X if numbers is None else self.X[numbers]
+
+    def append(self, X: Matrix, weight: Array | None) -> Self:
+        return type(self)(self.kernel, joined(self.X, X))
+
+    def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
+        check_kind(self, kernel)
+        return type(self)(kernel.settled(self.X, weight), self.X)
+
+    def diag(self) -> Array:
+        return np.asarray(self.kernel.diag(self.X), np.float64)
+
+    def matmul(self, V: Array) -> Array:
+        out = np.empty((self.shape[0], V.shape[1]), V.dtype)
+        for rows, block in self._blocks():
+            out[rows] = block @ V
+        return out
+
+    def row_sums(self) -> tuple[Array, float]:
+        sums, smallest = np.empty(self.shape[0]), 0.0
+        for rows, block in self._blocks():
+            sums[rows] = block.sum(axis=1)
+            smallest = min(smallest, float(block.min(initial=0.0)))
+        return sums, smallest
+
+    def _blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The rows of K, some at a time."""
+        n = self.shape[0]
+        for rows in gen_batches(n, max(1, AT_ONCE // max(n, 1))):
+            yield rows, self.kernel(self.X[rows], self.X)
+
+
+class DenseGram(StreamedGram):
+    """Made once, when it is first needed; a solver that factorises it takes it away."""
+
+    in_memory = True
+
+    def __init__(self, kernel: Kernel, X: Matrix, limit: int | None = None) -> None:
+        super().__init__(kernel, X)
+        n, limit = X.shape[0], DENSE_LIMIT if limit is None else limit
+        if n > limit:
+            raise InvalidInput(
+                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {limit} examples. "
+                "Use HIK(), which needs none, or fewer examples."
+            )
+        self._K: Array | None = None
+
+    @property
+    def work(self) -> int:
+        return self.shape[0] ** 2
+
+    def columns(self, rows: Array) -> Array:
+        return super().columns(rows) if self._K is None else np.asarray(self._K[:, rows])
+
+    def matmul(self, V: Array) -> Array:
+        self._K = self.kernel(self.X) if self._K is None else self._K
+        product: Array = self._K @ V
+        return product.astype(V.dtype, copy=False)
+
+    def written_out(self) -> Array:
+        """The matrix itself, which is forgotten here: nothing holds K beside its factor."""
+        K = self.kernel(self.X) if self._K is None else self._K
+        self._K = None
+        return K

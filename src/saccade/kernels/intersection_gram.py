@@ -1,0 +1,115 @@
+"""The matrix of an intersection kernel by codes and levels: products and tables in the time of reading the data."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._core.checks import check_range
+from ..operators.codes import Codes, append, column_max, decode, encode, split_signs
+from ..operators.intersection import Intersection, intersection
+from ..operators.tables import PiecewiseTables
+from .base import Array, Kernel, Matrix
+from .gram import TabledGram, check_kind
+from .intersection import HIK
+from .raw_rows import RawRows, raw_rows
+
+
+class IntersectionGram(TabledGram):
+    """K of codes, which every kernel on the same rows shares; another kernel changes the levels alone."""
+
+    kernel: HIK
+
+    def __init__(
+        self,
+        kernel: HIK,  # settled
+        codes: Codes,
+        tops: Array,  # (D,)
+        how: tuple[int | None, str],  # levels and binning, for rows that come later
+        raw: RawRows | None,
+        width: int,  # features of a row
+        seed: int = 0,
+    ) -> None:
+        self.kernel, self.codes, self.tops, self.raw = kernel, codes, tops, raw
+        self.operator: Intersection = intersection(codes, kernel.levels)
+        self._how, self._seed, self.width = how, seed, width
+        with np.errstate(over="ignore"):
+            check_range(self.operator.diag())
+
+    @classmethod
+    def of_rows(
+        cls,
+        kernel: HIK,
+        X: Matrix,  # (n, d)
+        levels: int | None,
+        binning: str,
+        weight: Array | None,  # (n,)
+        seed: int,
+    ) -> IntersectionGram:
+        """Code the rows, and settle the kernel on the codes."""
+        kernel.check_width(X.shape[1])
+        split = split_signs(X)
+        codes = encode(split, levels, binning, weight)
+        raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
+        return cls(
+            kernel.settled_on_codes(codes, weight), codes, column_max(split), (levels, binning), raw, X.shape[1], seed
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.operator.shape
+
+    @property
+    def work(self) -> int:
+        return self.operator.work
+
+    def diag(self) -> Array:
+        return self.operator.diag()
+
+    def matmul(self, V: Array) -> Array:
+        return self.operator.matmul(V)
+
+    def row_sums(self) -> tuple[Array, float]:
+        return self.operator.row_sums()
+
+    def tables(self, V: Array) -> PiecewiseTables:
+        return self.operator.tables(V)
+
+    def features(self, X: Matrix) -> sp.csr_matrix:
+        return self.kernel.features(X)
+
+    def rows(self, numbers: Array | None = None) -> sp.csr_matrix:
+        return decode(self.codes, numbers)
+
+    @property
+    def given(self) -> Array | None:
+        return None if self.raw is None else self.raw.numbers
+
+    def as_given(self, numbers: Array) -> Any:
+        return self.rows(numbers) if self.raw is None else self.raw[numbers]
+
+    def append(self, X: Matrix, weight: Array | None) -> Self:
+        split, before = split_signs(X), self.shape[0]
+        raw = self.raw
+        if raw is not None:
+            raw = raw_rows(X, np.random.default_rng(self._seed), raw, before)
+        codes = append(self.codes, split, *self._how, weight)
+        return type(self)(
+            self.kernel, codes, _larger(self.tops, column_max(split)), self._how, raw, self.width, self._seed
+        )
+
+    def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
+        check_kind(self, kernel)
+        assert isinstance(kernel, HIK)
+        settled = kernel.settled_on_codes(self.codes, weight)
+        return type(self)(settled, self.codes, self.tops, self._how, self.raw, self.width, self._seed)
+
+
+def _larger(a: Array, b: Array) -> Array:
+    """The elementwise maximum; the shorter one counts as zero beyond its end."""
+    out = np.zeros(max(a.size, b.size))
+    out[: a.size] = a
+    out[: b.size] = np.maximum(out[: b.size], b)
+    return out
