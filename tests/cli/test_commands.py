@@ -219,7 +219,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0
-    assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"} & set(run.stderr.split())
+    assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib", "jinja2"} & set(run.stderr.split())
 
 
 def test_a_wrong_option(saccade: Saccade) -> None:
