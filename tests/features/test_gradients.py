@@ -1,7 +1,6 @@
 """HOG against scikit-image's, soft bins and PHOG against loops over the pixels."""
 
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -15,11 +14,11 @@ from skimage.feature import hog
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.gradients import HOG, PHOG, Gradients
 from saccade.features.pixels import to_grey
 
-Array = np.ndarray[Any, np.dtype[Any]]
 GREY = camera()[100:228, 180:340]
 PICTURES = [coffee()[:120, 140:290], astronaut()[:150, 150:300], brick()[:90, :70]]
 

@@ -15,7 +15,6 @@ from saccade.features.pyramid import SpatialPyramid, cells_of
 from saccade.kernels import HIK
 from tests.features.sets import described, point_sets
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, KINDS = described()
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
+from saccade._core.arrays import Array
 from saccade.features.codebook import BagOfWords
 from saccade.features.lazy import Descriptors
 from saccade.features.projection import DescriptorPCA
@@ -21,7 +22,6 @@ from saccade.kernels import HIK
 from tests.features.sets import described, point_sets, portrait
 from tests.tolerances import assert_positive_semidefinite
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BinOf = Callable[[Any, Array, Array, int], Hashable]  # (fitted bins, value, position, level) → the bin, 0 the finest
 PICTURES, _ = described()
 NEW = portrait()

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import pictures as p
 from saccade.cli.columns import Reading
-from saccade.cli.read import TABLES, Array, Examples, read, read_matching
+from saccade.cli.read import TABLES, Examples, read, read_matching
 
 UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
 TELLING = 20  # known examples from which a p-value of 0.05 can occur

@@ -11,8 +11,9 @@ from saccade.cli import console
 from saccade.cli import options as o
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.columns import Reading
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.read import Examples
 
 CALIBRATION_BINS = 15
 MANY_CLASSES = 50  # from here on numbers may be measurements

@@ -13,8 +13,9 @@ from saccade.cli import options as o
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.detector import Detector
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.read import Examples
 
 BLOCK_ROWS = 16_384  # examples judged at a time
 NAMED = 3  # of the most novel

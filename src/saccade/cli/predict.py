@@ -16,8 +16,9 @@ from saccade.cli import options as o
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.columns import Reading
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.read import Examples
 
 BLOCK_ROWS = 16_384  # examples predicted and written at a time
 

@@ -10,14 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
-from saccade.features.learn import check_count
 from saccade.features.opencv import opencv
 from saccade.features.pixels import resize, to_grey
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MOST_LEVELS = 8  # 65,536 cells
 CLIP = 0.2  # of L2-Hys: no bin of a block holds more
 TINY = 1e-5
@@ -112,12 +111,12 @@ class HOG(Gradients):
 
     def check(self) -> None:
         for name, value in (("cell", self.cell), ("bins", self.bins), ("block", self.block)):
-            check_count(name, value, 1, "HOG() has cells of 16 px, 9 bins, and blocks of 2 × 2 cells.")
+            check_count(name, value, "HOG() has cells of 16 px, 9 bins, and blocks of 2 × 2 cells.")
         check_choice("angle", self.angle, (180, 360))
         if not isinstance(self.size, tuple | list) or len(self.size) != 2:
             raise InvalidParameter(f"`size` must be (width, height), got {self.size!r}.")
         for side in self.size:
-            check_count("size", side, 1, "(128, 128) is usual.")
+            check_count("size", side, "(128, 128) is usual.")
             if side % self.cell or side < self.cell * self.block:
                 raise InvalidParameter(
                     f"`size` must be whole cells of {self.cell} px, and at least a block of {self.block}, got "
@@ -177,8 +176,8 @@ class PHOG(Gradients):
         return np.concatenate(shares) / max(float(finest.sum()), TINY)
 
     def check(self) -> None:
-        check_count("bins", self.bins, 1, "20 is usual, 40 with angle=360.")
-        check_count("levels", self.levels, 0, "3 is usual, 0 is one histogram of the whole picture.")
+        check_count("bins", self.bins, "20 is usual, 40 with angle=360.")
+        check_count("levels", self.levels, "3 is usual, 0 is one histogram of the whole picture.", least=0)
         if self.levels > MOST_LEVELS:
             raise InvalidParameter(f"`levels` must be at most {MOST_LEVELS}, got {self.levels}. 3 is usual.")
         check_choice("angle", self.angle, (180, 360))

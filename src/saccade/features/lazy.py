@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.threads import thread_count
 from saccade.features.blas import one_thread_a_product
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,15 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from saccade._core.checks import check_choice, is_number
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import BagOfWords, Codebook
-from saccade.features.learn import State, check_count, counted, positions_of, prefixed, values_of, without
+from saccade.features.descriptor_arrays import positions_of, values_of
+from saccade.features.histogram import counted
+from saccade.features.state import State, prefixed, without
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Grids = tuple[tuple[int, int], ...]
 MOST_COLUMNS = 2**31 - 1
 MOST_LEVELS = 10  # a million cells in the finest grid
@@ -111,7 +113,7 @@ class SpatialPyramid(VectorEncoder):
     def _layout(self) -> tuple[Grids, Array]:
         """The grids and the weight of each."""
         check_choice("norm", self.norm, ("l1", None))
-        levels = check_count("levels", self.levels, 1, "3 are usual: 1, 4 and 16 cells.")
+        levels = check_count("levels", self.levels, "3 are usual: 1, 4 and 16 cells.")
         if levels > MOST_LEVELS:
             raise InvalidParameter(
                 f"`levels` must be at most {MOST_LEVELS}, got {levels}. Take fewer levels; 3 are usual."

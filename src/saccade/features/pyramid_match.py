@@ -10,18 +10,17 @@ so the vector of all levels' histograms, each times w_i − w_{i+1} ≥ 0, has t
 
 from typing import Any, Self
 
-import numpy as np
-
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import Codebook
-from saccade.features.learn import State, check_count, normed, prefixed, without
+from saccade.features.histogram import normed
 from saccade.features.pyramid import SpatialPyramid
+from saccade.features.state import State, prefixed, without
 from saccade.features.uniform import UniformBins
 from saccade.features.vocabulary import VocabularyBins
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LEVELS = {"uniform": 5, "vocabulary": 5, "positions": 3}
 MOST_LEVELS = 24
 
@@ -39,6 +38,7 @@ class PyramidHistogram(VectorEncoder):
     together weigh 1 and k(x, x) = 1. Points in uniform cells that no picture of `fit` fills are counted in one last
     column: they match no picture of `fit`, but each other between two pictures that are both new.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> sets = [rng.random((30, 8)) for _ in range(4)]
     >>> PyramidHistogram("vocabulary", levels=3, branch=2, n_jobs=1).fit_transform(sets).shape
@@ -106,8 +106,8 @@ class PyramidHistogram(VectorEncoder):
     def _check(self) -> None:
         check_choice("bins", self.bins, tuple(LEVELS))
         check_choice("norm", self.norm, ("l1", None))
-        check_count("branch", self.branch, 2, "10 is usual.")
-        check_count("shifts", self.shifts, 1, "1 is usual; more average out where the cells happen to end.")
-        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
-        if self.levels is not None and check_count("levels", self.levels, 1, "None is usual.") > MOST_LEVELS:
+        check_count("branch", self.branch, "10 is usual.", least=2)
+        check_count("shifts", self.shifts, "1 is usual; more average out where the cells happen to end.")
+        check_count("sample", self.sample, "200,000 descriptors are usual.")
+        if self.levels is not None and check_count("levels", self.levels, "None is usual.") > MOST_LEVELS:
             raise InvalidParameter(f"`levels` must be at most {MOST_LEVELS}, got {self.levels}. None is usual.")

@@ -6,16 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.features.base import VectorEncoder
+from saccade.features.descriptor_arrays import values_of
+from saccade.features.histogram import counted
 from saccade.features.lazy import Items, stream
-from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 RANGE_SAMPLE = 20_000  # descriptors that tell their range well enough: points beyond belong to the outermost cells
 PENDING = 4_000_000  # cells that wait to be merged: bounds the memory of `fit`
 
 
-class UniformBins(Learner):
+class UniformBins(Learner, VectorEncoder):
     """The level-i histogram counts points in cells of side 2^i, over the cells that training pictures fill (K §5).
 
     The number of cells grows as a power of the dimension, so they are known by a 64-bit mix of their coordinates
@@ -40,9 +45,8 @@ class UniformBins(Learner):
         self.cache = cache
         self.n_jobs = n_jobs
 
-    def learn(self, items: Items, labels: Array | None) -> State:
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         """The range of the descriptors from a sample; then the cells that all pictures fill."""
-        seed = self.seed()
         rng = np.random.default_rng(seed)
         values, _ = sample_of(items, min(self.sample, RANGE_SAMPLE), seed, self.n_jobs)
         low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)

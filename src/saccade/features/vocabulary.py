@@ -5,18 +5,23 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.features.base import VectorEncoder
 from saccade.features.blas import one_thread_a_product
 from saccade.features.codebook import distinct_rows
+from saccade.features.descriptor_arrays import values_of
+from saccade.features.histogram import counted
 from saccade.features.lazy import Items
-from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BLOCK_ROWS = 512
 FALL = 0.5  # how much a match counts, of one a level further down
 
 
-class VocabularyBins(Learner):
+class VocabularyBins(Learner, VectorEncoder):
     """A point lies in one node at every depth of the tree; a column a node.
 
     A match in a node counts with the node's weight w, and only if it is no match in a child already. Regrouped:
@@ -42,8 +47,7 @@ class VocabularyBins(Learner):
         self.cache = cache
         self.n_jobs = n_jobs
 
-    def learn(self, items: Items, labels: Array | None) -> State:
-        seed = self.seed()
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         with one_thread_a_product():  # many small products
             centres, children = _grown(values, self.branch, self.levels, seed)

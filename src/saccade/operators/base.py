@@ -1,10 +1,10 @@
 """A matrix known by its products: what the solvers need to know of a kernel matrix, and no more."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
 
 
 class Operator(Protocol):

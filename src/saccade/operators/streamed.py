@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade.operators.base import Dense, Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 4_000_000  # kernel values held at a time: 32 MB
 UNIT_COLUMNS = 64  # unit vectors in one product
 

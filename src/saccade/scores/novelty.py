@@ -1,11 +1,10 @@
 """How new an example is: pure functions of the mean and the doubt about it."""
 
-from typing import Any
-
 import numpy as np
 from scipy.special import log_ndtr
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 MEASURES = ("probability", "variance", "mean", "ratio")
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
 MOST = 1 << 20  # scores that weights may become

@@ -15,18 +15,20 @@ from safetensors.numpy import load, save
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import BagOfWords
+from saccade.features.descriptor_arrays import values_of
 from saccade.features.forest import ForestCodebook
+from saccade.features.histogram import counted
 from saccade.features.lazy import Descriptors, Given
-from saccade.features.learn import A_PICTURE, counted, sample_of, values_of
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
+from saccade.features.sample import A_PICTURE, sample_of
 from tests.features.sets import EMPTY, Counted, described, portrait
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, KINDS = described()
 NEW = portrait()
 
