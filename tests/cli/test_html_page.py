@@ -14,7 +14,7 @@ from saccade.cli.contact_sheet import write_sheet
 from saccade.cli.demo_figures import DRAWN
 from saccade.cli.demo_trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade.cli.detector import Detector
-from saccade.cli.novelty import Judged
+from saccade.cli.novelty import Verdicts
 from saccade.cli.novelty_report import write_report
 from saccade.cli.predict import Answers
 from saccade.cli.read import Examples
@@ -55,7 +55,7 @@ def _model() -> Any:
 
 
 def _novelty(path: Path, detector: Detector, examples: Examples) -> None:
-    judged = Judged(np.arange(4.0), np.full(4, 0.5), np.array([True, True, False, False]))
+    judged = Verdicts(np.arange(4.0), np.full(4, 0.5), np.array([True, True, False, False]))
     write_report(path, path.parent / EVIL, path.parent / NOT_UTF8, detector, examples, judged)
 
 

@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.cli import console, html_page
 from saccade.cli.detector import Detector
-from saccade.cli.novelty import Judged, name_of
+from saccade.cli.novelty import Verdicts, name_of
 from saccade.cli.novelty_figure import figure, minus
 from saccade.cli.read import Examples
 
@@ -19,7 +19,7 @@ MOST, LAST = 300, 100  # of each verdict: shown from its novel end, and from its
 TYPICAL = 8  # known pictures shown of either kind
 
 
-def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Judged) -> None:
+def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Verdicts) -> None:
     """One page that needs nothing else."""
     itself = examples is detector.examples  # the known were judged, each by the others
     pictures = detector.pictures if itself else getattr(examples.X, "pictures", None)
@@ -50,7 +50,7 @@ def _short(path: Path) -> str:
     return path.resolve().name or str(path)
 
 
-def _sections(examples: Examples, judged: Judged, pictures: Any) -> list[dict[str, Any]]:
+def _sections(examples: Examples, judged: Verdicts, pictures: Any) -> list[dict[str, Any]]:
     """The novel and the normal examples, the most novel first."""
     order = np.argsort(judged.score, kind="stable")
     rank = np.empty(len(order), int)
@@ -66,7 +66,7 @@ def _sections(examples: Examples, judged: Judged, pictures: Any) -> list[dict[st
     return sections
 
 
-def _row(examples: Examples, judged: Judged, pictures: Any, i: int, rank: Array) -> dict[str, Any]:
+def _row(examples: Examples, judged: Verdicts, pictures: Any, i: int, rank: Array) -> dict[str, Any]:
     score, normal, novel = (column[i] for column in judged)
     report("drawing", rank[i] / len(rank))
     return {

@@ -61,7 +61,7 @@ def predict(
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
         _check_predicts(estimator, model, data)
-        seeing = pictures.Seeing(model, cache, max_pixels)
+        seeing = pictures.NewPictures(model, cache, max_pixels)
         examples = _examples(estimator, data, how, score, seeing, sheet)
     crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
     with nullcontext() if crossing else console.progress(), writing(out) as file:
@@ -96,7 +96,7 @@ class Answers(NamedTuple):
 
 
 def _examples(
-    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.Seeing, sheet: Path | None
+    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.NewPictures, sheet: Path | None
 ) -> Examples:
     from saccade._core.errors import InvalidInput
 

@@ -77,7 +77,9 @@ class BagOfWords(Codebook):
 
     `words`: how many. `assign`: "hard", each descriptor to its nearest word; "soft", to its few nearest with Gaussian
     weights that sum to 1 (a kernel codebook), the width taken from the training distances. `sample`: so many
-    descriptors, equally many a picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
+    descriptors, equally many per picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
@@ -92,7 +94,7 @@ class BagOfWords(Codebook):
         *,
         sample: int = 200_000,
         norm: str | None = "l1",
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -56,9 +56,9 @@ class DeepFeatures(VectorEncoder):
     layer : str, optional
         An inner tensor of the .onnx file, or a submodule, to be taken in place of the first output.
     cache : path, optional
-        A folder to keep the vectors in, by content of picture and network.
+        A folder to keep results in, by content.
     n_jobs : int, optional
-        Pictures at once; None for every core.
+        Threads; None and -1 for every core.
 
     Examples
     --------

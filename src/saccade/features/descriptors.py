@@ -127,7 +127,7 @@ class OpponentSIFT(DenseSIFT):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PatchGrid:
     """Where the patches of one size lie in pictures of one shape."""
 
     shape: tuple[int, int]  # of the shrunk picture
@@ -137,7 +137,7 @@ class Grid:
     positions: Array  # (k, 2)
 
 
-def _grid(height: int, width: int, side: float, step: int) -> Grid:
+def _grid(height: int, width: int, side: float, step: int) -> PatchGrid:
     """The grid, in the middle of the picture; one patch in the middle where the picture is smaller than a patch."""
     share = SHRUNK / side if side > LARGEST else 1.0
     shape = (max(1, round(height * share)), max(1, round(width * share)))
@@ -148,7 +148,7 @@ def _grid(height: int, width: int, side: float, step: int) -> Grid:
         keypoints = cv2.KeyPoint.convert(pixels.astype(np.float32), size=side * share / SIDE_A_SIZE)
     for keypoint in keypoints:
         keypoint.angle = 0.0
-    return Grid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
+    return PatchGrid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
 
 
 _kept_grid = lru_cache(maxsize=64)(_grid)  # pictures of a collection often share a few shapes

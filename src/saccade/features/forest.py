@@ -29,7 +29,9 @@ class ForestCodebook(Codebook):
 
     `trees`, `leaves` a tree: the words of all trees stand side by side. `supervised`: of `candidates` random
     (feature, threshold) pairs a node takes the one that tells most about the picture's class; needs fit(X, y).
-    `sample`: so many descriptors, equally many a picture, grow the trees. `norm`: "l1" makes a row sum to 1.
+    `sample`: so many descriptors, equally many per picture, grow the trees. `norm`: "l1" makes a row sum to 1.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
@@ -46,7 +48,7 @@ class ForestCodebook(Codebook):
         candidates: int = 20,
         sample: int = 200_000,
         norm: str | None = "l1",
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:

@@ -19,7 +19,9 @@ class DescriptorPCA(Learner):
     """Descriptors on their `n_components` directions of largest variance, found on a random sample in training.
 
     `positions`: x and y, from 0 to 1, follow as two more dimensions, as K §7 has them. `sample`: so many descriptors
-    are looked at, equally many a picture.
+    are looked at, equally many per picture.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> sets = [Descriptors(rng.random((20, 8)), rng.random((20, 2))) for _ in range(3)]
@@ -36,7 +38,7 @@ class DescriptorPCA(Learner):
         *,
         positions: bool = False,
         sample: int = 100_000,
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:

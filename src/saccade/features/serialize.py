@@ -87,6 +87,8 @@ def _plain(value: Any) -> Any:
         return _plain(value.item())
     if isinstance(value, PathLike):
         return fspath(value)
+    if isinstance(value, np.random.RandomState):
+        return None  # what it drew is in the arrays
     if isinstance(value, tuple | list | np.ndarray):
         return {"tuple": [_plain(v) for v in value]}
     step = _known(value)
@@ -106,8 +108,17 @@ def _made(value: Any, folder: Path | None) -> Any:
     if name not in NAMES:
         raise ValueError(f"unknown transformer {name!r}")
     kind = getattr(import_module("saccade.features"), name)
-    made = {k: _made(v, folder) for k, v in parameters.items() if k not in PLACE_AND_SPEED}
+    made = {k: _made(v, folder) for k, v in _renamed(name, parameters).items() if k not in PLACE_AND_SPEED}
     return kind(**made | {"model": _network(made["model"], folder)}) if kind is DeepFeatures else kind(**made)
+
+
+def _renamed(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Files of version 0.1 say `levels` for what is now `depth`, and those of PHOG do not count the first level."""
+    if "levels" not in parameters:
+        return parameters
+    levels = parameters["levels"]
+    rest = {k: v for k, v in parameters.items() if k != "levels"}
+    return {**rest, "depth": levels + 1 if name == "PHOG" else levels}
 
 
 def _network(name: Any, folder: Path | None) -> str:
