@@ -30,9 +30,9 @@ def fit(
     tune: Annotated[
         str | None,
         typer.Option(
-            metavar="evidence|loo",
-            help="Learn noise, scale and ETA, if there is one, from the training examples: what explains the labels "
-            "best, or what predicts each example best from all others.",
+            metavar="gradient|nelder-mead|grid|evidence|loo",
+            help="Learn noise, scale and ETA, if there is one, from the training examples: by a method of search, or "
+            "by what explains the labels best (evidence) or predicts each example best from all others (loo).",
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
@@ -140,15 +140,12 @@ def _estimator(
     seed: int,
     normalize: bool,
 ) -> Any:
-    from saccade import GPClassifier, GPRegressor, Tune
+    from saccade import GPClassifier, GPRegressor
     from saccade._core.checks import check_noise
     from saccade._core.errors import InvalidParameter
-    from saccade.inference.tune import OBJECTIVES
+    from saccade.estimators.tuning import check_tune
 
-    if tune not in (None, *OBJECTIVES):
-        raise InvalidParameter(f"--tune must be {' or '.join(OBJECTIVES)}, got {tune!r}.")
-    options = None if tune is None else Tune(objective=tune)
-    common: dict[str, Any] = {"levels": levels, "tune": options, "variance": None, "random_state": seed}
+    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": None, "random_state": seed}
     if noise is not None:
         common["noise"] = check_noise(noise)
     if not (regression or normalize):

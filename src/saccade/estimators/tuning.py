@@ -30,16 +30,16 @@ class Losses(NamedTuple):
 
 
 def check_tune(tune: Any) -> Tune | None:
-    """The options behind the parameter `tune`: None, a method or a Tune."""
+    """The options behind the parameter `tune`, and `--tune`: None, a method, an objective or a Tune."""
     if tune is None:
         return None
-    if isinstance(tune, str) and tune in OBJECTIVES:
-        raise InvalidParameter(f'`tune` must be a method, got the objective {tune!r}. Pass Tune(objective="{tune}").')
     if isinstance(tune, str):
-        check_choice("tune", tune, (None, *METHODS))
-        return Tune(tune)
+        check_choice("tune", tune, (None, *METHODS, *OBJECTIVES))
+        return Tune(tune) if tune in METHODS else Tune(objective=tune)
     if not isinstance(tune, Tune):
-        raise InvalidParameter(f'`tune` must be None, a method such as "gradient", or a Tune(...), got {tune!r}.')
+        raise InvalidParameter(
+            f'`tune` must be None, a word such as "gradient" or "loo", or a Tune(...), got {tune!r}.'
+        )
     tune.check()
     return tune
 

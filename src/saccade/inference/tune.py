@@ -27,7 +27,8 @@ SAMPLE = 1024  # examples of that sample
 
 
 class Tune(BaseEstimator):
-    """How to learn what a kernel leaves open, for `GPClassifier(tune=...)`; a string there is short for `method`.
+    """How to learn what a kernel leaves open, for `GPClassifier(tune=...)`; a word there is short for
+    its `method` or its `objective`.
 
     Everything that the kernel's transforms have is learned, and the noise, and the scale where it is "auto".
 
