@@ -6,18 +6,16 @@ benchmarks/results/fashion.json.
 
 import gzip
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from harness import arguments
 from sklearn.metrics import log_loss
 
 from saccade import GPClassifier
+from saccade._core.arrays import Array
 from saccade.cli import measure
 from saccade.kernels import HIK, Power
 from saccade.scores.probability import expected_calibration_error
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def read(folder: Path, part: str) -> tuple[Array, Array]:

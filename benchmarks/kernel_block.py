@@ -16,12 +16,12 @@ from numba import njit
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
+from saccade._core.arrays import Array
 from saccade.cli import measure
 from saccade.kernels import HIK
 from saccade.operators.block import intersections
 from saccade.operators.compress import compressed
 
-Array = np.ndarray[Any, np.dtype[Any]]
 GOAL = 10.0
 ROWS = 64  # rows of the block that rivals compute
 CASES = {  # n, m, D, non-zeros a row

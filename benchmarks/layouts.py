@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from harness import arguments
 from numba import njit
 
+from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 from saccade.cli import measure
 from saccade.cli.bench import data
@@ -17,7 +18,6 @@ from saccade.kernels import HIK
 from saccade.operators import codes as code_room
 from saccade.operators.intersection import intersection
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SIZES = (10_000, 50_000, 300_000)
 
 

@@ -28,7 +28,6 @@ from saccade.kernels import HIK, GeneralizedRBF
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).resolve().parent
 SIZES, NEW, NOISE, REPEATS = (50, 100, 200, 400, 800), 50_000, 0.1, 7
 N, TIMED = 60_000, 10_000

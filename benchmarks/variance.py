@@ -22,6 +22,7 @@ from harness import arguments
 from scipy.stats import spearmanr
 
 from saccade import GPClassifier
+from saccade._core.arrays import Array
 from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 from saccade.inference.compressed import unexplained
@@ -29,7 +30,6 @@ from saccade.inference.low_rank import low_rank
 from saccade.operators.norms import norm_tables
 from saccade.operators.tables import quantize
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HERE = Path(__file__).resolve().parent
 SYNTHETIC = 10_000  # examples
 WORDS = 1000

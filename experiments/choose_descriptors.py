@@ -28,7 +28,7 @@ CHOICES: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "scales": (((12, 24), (16,), (16, 32)), CHAINS),
     "contrast": ((0.5, 0.0), CHAINS),
     "blur": ((0.5, 1.6), CHAINS),
-    "levels": ((5, 4), ("pyramid match",)),
+    "depth": ((5, 4), ("pyramid match",)),
     "fall": ((0.5, 0.7), ("pyramid match",)),
 }
 ALSO = {"scales": ((12, 24, 48),)}  # the best mean of its line, left out afterwards: it takes a third more time
@@ -63,7 +63,7 @@ def described(pictures: Any, setting: dict[str, Any]) -> Any:
     return Given(list(stream(lambda i: sift.make(pictures[i]), range(len(pictures)), None)))
 
 
-def vectors(items: Any, train: Array, test: Array, chains: tuple[str, ...], levels: int, words: int) -> Any:
+def vectors(items: Any, train: Array, test: Array, chains: tuple[str, ...], depth: int, words: int) -> Any:
     """For each chain the vectors of both halves, with what one half teaches."""
     from saccade.features import BagOfWords, DescriptorPCA, PyramidHistogram, SpatialPyramid
 
@@ -72,7 +72,7 @@ def vectors(items: Any, train: Array, test: Array, chains: tuple[str, ...], leve
         pyramid = SpatialPyramid(BagOfWords(words, "soft", sample=SAMPLE)).fit(parts[0])
         yield "spatial pyramid", *(pyramid.transform(part) for part in parts)
     low = DescriptorPCA(10, positions=True, sample=SAMPLE).fit(parts[0])
-    match = PyramidHistogram(levels=levels, sample=SAMPLE).fit(low.transform(parts[0]))
+    match = PyramidHistogram(depth=depth, sample=SAMPLE).fit(low.transform(parts[0]))
     yield "pyramid match", *(match.transform(low.transform(part)) for part in parts)
 
 
@@ -83,7 +83,7 @@ def rates(pictures: Any, y: Array, setting: dict[str, Any], chains: tuple[str, .
     with constants(setting["blur"], setting["fall"]):
         items = described(pictures, setting)
         for train, test in ((first, second), (second, first)):
-            for name, X, X_test in vectors(items, train, test, chains, setting["levels"], words):
+            for name, X, X_test in vectors(items, train, test, chains, setting["depth"], words):
                 K, K_test = kernel_matrices(X, X_test)
                 answer = gp_answers(K, K_test, y[train], learned_noise(K, y[train]))
                 found[name].append(class_rate(y[test], answer))

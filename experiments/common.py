@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
+
 HERE = Path(__file__).resolve().parent
 NOISE = 0.1  # of the GP; the mean self-similarity of the training pictures is 1
 C = 10.0  # of the SVM, on the same scale
 NOISES = tuple(float(noise) for noise in np.geomspace(1e-3, 3.0, 15))  # among which leave-one-out chooses
 COSTS = (1.0, 10.0, 100.0)  # values of C among which cross-validation chooses
 FOLDS = 3
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:

@@ -16,7 +16,8 @@ from common import arguments, plots, save_figure, write
 from one_class_kernels import LAZEBNIK, LEAVES, SIDES, TREES, Blocks, Caltech, Task, grown, pyramids, tasks
 from one_class_methods import MEASURES, NOISE, auc, local, measures
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 BETAS = 2.0 ** np.arange(-6, 7.5, 0.5)
 TYPICAL = "β = 1 / (2 mean d)"
 REPRESENTATIONS = ("phog", "colour", "deep")

@@ -13,7 +13,8 @@ from common import arguments, plots, save_figure, write
 from one_class_kernels import LAZEBNIK, Blocks, Caltech, Task, tasks, weighted, word_blocks
 from one_class_methods import NOISE, auc, measures, svdd
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 STYLES = {
     "Reg-P": ("#1f77b4", "s"),
     "Reg-M": ("#b45309", "o"),

@@ -13,7 +13,8 @@ from common import arguments, plots, save_figure, write
 from one_class_kernels import Blocks, Caltech
 from one_class_methods import MEASURES, NOISE, auc, measures, svdd
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 LABELS = ("Faces", "Leopards")
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100)
 TICKS = (1, 2, 5, 10, 20, 50, 100)

@@ -17,7 +17,6 @@ from one_class_fig3 import LABELS, NUS, STYLES, aucs
 from one_class_kernels import Caltech
 from one_class_methods import NOISE, local
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SIZE = 100
 
 

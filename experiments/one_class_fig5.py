@@ -14,7 +14,8 @@ from common import arguments, plots, save_figure, write
 from one_class_kernels import Blocks, Caltech, Task
 from one_class_methods import INFERENCES, METHODS, NOISE, NUS, PROBIT_NOISE, auc, measures, svdd
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 OWN, OTHER, SIZE = "windsor_chair", "chair", 30
 PANELS = {"Reg-V": "−σ²", "Reg-P": "log p(y = 1), gain", "Reg-M": "μ", "SVDD 0.5": "⟨Φ(x), centre⟩"}
 SHOWN = 3

@@ -25,7 +25,8 @@ import numpy as np
 from common import all_pictures, arguments
 from numba import njit
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 REPRESENTATIONS = ("phog", "colour", "sift", "both", "deep")
 WORDS = ("colour", "sift")
 TRAIN = 15

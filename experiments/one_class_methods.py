@@ -1,12 +1,11 @@
 """The one-class methods of O on the kernel blocks of a task: GP measures for three inferences, SVDD, and their AUC."""
 
-from typing import Any
-
 import numpy as np
 from one_class_kernels import Blocks
 from scipy.stats import rankdata
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 NOISE = 0.1  # σ² of the regression; the paper does not print its own
 PROBIT_NOISE = 1.0  # O (6)
 MEASURES = {"P": "probability", "M": "mean", "V": "variance", "H": "ratio"}

@@ -16,7 +16,8 @@ from common import arguments, plots, save_figure, write
 from one_class_kernels import REPRESENTATIONS, TRAIN, Blocks, Caltech, tasks
 from one_class_methods import GP, MEASURES, METHODS, NOISE, PROBIT_NOISE, SVDD, all_aucs, auc, measures
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 NOISES = (1.0, 0.1, 0.01, 0.001)
 SIGNIFICANT = 0.025
 KEPT = ("Reg-P", "Reg-M", "Reg-V", "SVDD 0.1", "SVDD 0.9")  # whose means of every class are recorded

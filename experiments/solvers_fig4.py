@@ -122,11 +122,11 @@ class Clock:
 def solve(method: str, p: Problem, clock: Clock, max_iter: int = 10**7) -> Any:
     """The method's result object."""
     import numpy as np
+    from block_descent import solve_blockwise
+    from coordinate_descent import solve_coordinate
 
     from saccade.solvers import nystrom
-    from saccade.solvers.blockwise import solve_blockwise
     from saccade.solvers.cg import solve_cg
-    from saccade.solvers.coordinate import solve_coordinate
 
     n, rng = len(p.y), np.random.default_rng(0)
     noise = np.full(n, NOISE)

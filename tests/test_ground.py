@@ -8,7 +8,7 @@ from importlib import metadata, resources
 import saccade
 
 # Loaded where they are used, and never for `import saccade` alone.
-HEAVY = {"numba", "matplotlib", "torch", "fastapi", "dask", "pandas", "typer"}
+HEAVY = {"numba", "matplotlib", "torch", "fastapi", "dask", "pandas", "typer", "jinja2"}
 
 
 def test_import_is_light():

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from saccade._core.arrays import Array
 from saccade.cli import app
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Data(NamedTuple):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from sklearn.metrics import log_loss
 
 from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade.cli import predict
-from saccade.cli.fit import _split
+from saccade.cli.fit import _split, fit
+from saccade.inference.tune import METHODS, OBJECTIVES
 from saccade.kernels import HIK, Exponential, Power
 from tests.cli.conftest import Data, Saccade, refused
 
@@ -76,6 +77,21 @@ def test_fit_options(options: list[str], model: GPClassifier, data: Data, npz: s
     np.testing.assert_array_equal(
         load("m.saccade").predict_proba(data.new), model.fit(data.X, data.y).predict_proba(data.new)
     )
+
+
+@pytest.mark.parametrize("word", [*METHODS, *OBJECTIVES])
+def test_tune_takes_the_words_of_python(word: str, data: Data, npz: str, saccade: Saccade) -> None:
+    done = saccade("fit", npz, "m.saccade", "--power", "1", "--tune", word)
+    assert done.exit_code == 0, done.stderr
+    model = GPClassifier(HIK(Power(1.0)), tune=word, random_state=0).fit(data.X, data.y)
+    assert word in (model.tuning_.method, model.tuning_.objective)
+    np.testing.assert_array_equal(load("m.saccade").predict_proba(data.new), model.predict_proba(data.new))
+
+
+def test_tune_names_its_words(npz: str, saccade: Saccade) -> None:
+    words = (*METHODS, *OBJECTIVES)
+    assert get_type_hints(fit, include_extras=True)["tune"].__metadata__[0].metavar == "|".join(words)
+    refused(saccade("fit", npz, "m.saccade", "--tune", "both"), "`tune`", *words, "'both'")
 
 
 def test_test_share(data: Data, npz: str, saccade: Saccade) -> None:
@@ -219,7 +235,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0
-    assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"} & set(run.stderr.split())
+    assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib", "jinja2"} & set(run.stderr.split())
 
 
 def test_a_wrong_option(saccade: Saccade) -> None:

@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
 from saccade import GPClassifier, GPRegressor
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.columns import Reading
 from saccade.cli.read import read
 from tests.cli.conftest import Data, Saccade
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NAMES = [f"word {k}" for k in range(6)]
 
 

@@ -19,13 +19,13 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from saccade import GPClassifier, OneClassGP, load
+from saccade._core.arrays import Array
 from saccade.cli import app, novelty_report
 from saccade.cli.novelty_figure import BARS, figure
 from saccade.kernels import HIK, Power
 from tests.cli.conftest import Saccade, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*found.*words")
-Array = np.ndarray[Any, np.dtype[Any]]
 KNOWN, NEW = 24, 8  # faces to learn from, and faces among as many other pictures
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 EXPERIMENTS = Path(__file__).resolve().parents[2] / "experiments"
 
 

@@ -3,14 +3,13 @@
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
+from saccade._core.arrays import Array
 from tests.features.textures import textures
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CALTECH = ("BACKGROUND_Google", "airplanes", "Faces", "Leopards", "chair", "windsor_chair")
 EACH = 12  # pictures of a class
 SIDE = 48  # px

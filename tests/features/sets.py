@@ -12,7 +12,6 @@ from skimage.data import astronaut, brick, camera, chelsea, coffee, grass, grave
 from saccade.features.descriptors import DenseSIFT
 from saccade.features.lazy import Descriptors, Items, digest_of
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EMPTY = Descriptors(np.empty((0, 128), np.float32), np.empty((0, 2)))
 
 

@@ -1,18 +1,16 @@
 """Words by k-means: the nearest word against all distances, soft weights against their formula."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features import codebook
 from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows, joined
 from tests.features.sets import described
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, _ = described()
 SIFT = np.concatenate([p.values for p in PICTURES])
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from PIL import Image, ImageOps
 from skimage.data import astronaut, coffee
 
+from saccade._core.arrays import Array
 from saccade.features.decode import Unreadable, decode
 from saccade.features.pixels import limited, resize, to_rgb
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURE = astronaut()[:160:2, 100:300:2]  # (80, 100, 3)
 GREY = np.random.default_rng(0).integers(0, 65536, (9, 13), dtype=np.uint16)
 DEEP = np.random.default_rng(1).integers(0, 65536, (9, 13, 4), dtype=np.uint16)

@@ -12,13 +12,13 @@ from skimage.data import astronaut, brick, camera, coffee
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import descriptors
 from saccade.features.descriptors import DenseSIFT, OpponentSIFT
 from saccade.features.lazy import Descriptors, stream
 from saccade.features.pixels import to_grey
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURE = coffee()[:100, 140:290]
 GREY = camera()[100:200, 200:350]
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.forest import ForestCodebook, _information, _median_split, _telling_split
 from tests.features.sets import described
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, KINDS = described()
 SIFT = np.concatenate([p.values for p in PICTURES])
 
@@ -115,7 +115,7 @@ def test_supervised_needs_classes() -> None:
     forest = ForestCodebook(2, 4, supervised=True, n_jobs=1)
     with pytest.raises(InvalidInput, match=r"needs the classes: fit\(X, y\)"):
         forest.fit(PICTURES)
-    with pytest.raises(InvalidInput, match="one class a picture, got shape"):
+    with pytest.raises(InvalidInput, match="one class per picture, got shape"):
         forest.fit(PICTURES, KINDS[:3])
     with pytest.raises(InvalidInput, match="two classes or more"):
         forest.fit(PICTURES, ["thing"] * len(PICTURES))

@@ -1,7 +1,6 @@
 """HOG against scikit-image's, soft bins and PHOG against loops over the pixels."""
 
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -15,11 +14,11 @@ from skimage.feature import hog
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.gradients import HOG, PHOG, Gradients
 from saccade.features.pixels import to_grey
 
-Array = np.ndarray[Any, np.dtype[Any]]
 GREY = camera()[100:228, 180:340]
 PICTURES = [coffee()[:120, 140:290], astronaut()[:150, 150:300], brick()[:90, :70]]
 
@@ -99,14 +98,14 @@ def direct_phog(grey: Array, bins: int, levels: int, angle: int) -> list[Array]:
 @pytest.mark.parametrize(("bins", "levels", "angle"), [(20, 3, 180), (40, 2, 360), (7, 0, 180), (1, 1, 360)])
 @pytest.mark.parametrize("picture", PICTURES)
 def test_phog_pixel_by_pixel(picture: Array, bins: int, levels: int, angle: int) -> None:
-    got = row(PHOG(bins, levels, angle=angle, n_jobs=1), picture)
+    got = row(PHOG(bins, depth=levels + 1, angle=angle, n_jobs=1), picture)
     expected = np.concatenate(direct_phog(to_grey(picture), bins, levels, angle)) / (levels + 1)
     np.testing.assert_allclose(got, expected, atol=1e-6)
     np.testing.assert_allclose(got.sum(), 1.0, atol=1e-5)
 
 
 def test_weighted_phog_is_the_spatial_pyramid_match() -> None:
-    a, b = (row(PHOG(8, 3, weighted=True, n_jobs=1), picture) for picture in PICTURES[:2])
+    a, b = (row(PHOG(8, depth=4, weighted=True, n_jobs=1), picture) for picture in PICTURES[:2])
     levels = zip(*(direct_phog(to_grey(picture), 8, 3, 180) for picture in PICTURES[:2]), strict=True)
     met = [np.minimum(x, z).sum() for x, z in levels]
     # Matches found at level l and not at the finer l + 1 count 2^−(L−l).
@@ -118,12 +117,12 @@ def test_weighted_phog_is_the_spatial_pyramid_match() -> None:
 def test_phog_of_edges_in_a_corner() -> None:
     picture = np.zeros((80, 80, 3), np.uint8)
     picture[5:15, 5:15] = 200
-    levels = np.split(row(PHOG(4, 2, n_jobs=1), picture), [4, 20])
+    levels = np.split(row(PHOG(4, depth=3, n_jobs=1), picture), [4, 20])
     finest = levels[2].reshape(4, 4, 4)
     assert finest[0, 0].sum() == pytest.approx(1 / 3, abs=1e-5)
     assert not finest[1:].any()
     assert not finest[:, 1:].any()
-    full = row(PHOG(4, 0, angle=360, n_jobs=1), picture)
+    full = row(PHOG(4, depth=1, angle=360, n_jobs=1), picture)
     assert (full > 0.1).all()  # up, down, left and right
 
 
@@ -156,7 +155,7 @@ def test_rows_do_not_depend_on_threads_or_cache(encoder: Gradients, tmp_path: Pa
 
 
 def test_scikit_learn_conventions() -> None:
-    for encoder in (HOG((64, 32), cell=8, soft=False), PHOG(40, 2, angle=360, weighted=True)):
+    for encoder in (HOG((64, 32), cell=8, soft=False), PHOG(40, depth=3, angle=360, weighted=True)):
         assert clone(encoder).get_params() == encoder.get_params()
         assert clone(encoder).recipe() == encoder.recipe()
         assert make_pipeline(encoder).fit_transform(PICTURES).shape == (3, encoder.width())
@@ -175,7 +174,8 @@ def test_scikit_learn_conventions() -> None:
         (HOG(block=-1), "block"),
         (HOG(angle=90), "angle"),
         (PHOG(0), "bins"),
-        (PHOG(levels=-1), "levels"),
+        (PHOG(depth=0), "depth"),
+        (PHOG(depth=10), "depth"),
         (PHOG(angle=0), "angle"),
     ],
 )

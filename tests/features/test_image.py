@@ -17,12 +17,12 @@ from skimage.data import astronaut, chelsea, coffee, lfw_subset
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.features import files
 from saccade.features.image import Pictures, Resize, read_pictures, resize, to_rgb
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PARTS = {
     "cat": [chelsea()[k : k + 60, 100:180] for k in (0, 60, 120)],
     "cup": [coffee()[k : k + 60, 200:280] for k in (100, 160)],

@@ -11,11 +11,10 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 from skimage.data import astronaut, camera
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.image import resize, to_grey, to_rgb
 from saccade.features.pixels import limited
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def over_white(colour: int, alpha: int, full: int) -> int:

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.descriptors import DenseSIFT
 from saccade.features.lazy import Descriptors
 from saccade.features.projection import DescriptorPCA
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES = [coffee()[:90, 140:260], camera()[100:180, 200:300], brick()[:80, :90], grass()[:70, :90]]
 SETS = list(DenseSIFT(scales=(16,)).fit_transform(PICTURES))
 

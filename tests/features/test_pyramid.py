@@ -15,7 +15,6 @@ from saccade.features.pyramid import SpatialPyramid, cells_of
 from saccade.kernels import HIK
 from tests.features.sets import described, point_sets
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, KINDS = described()
 
 
@@ -104,5 +103,5 @@ def test_the_codebook_given_stays_unfitted_and_learns_the_classes() -> None:
 
 
 def test_the_default_codebook_has_200_words() -> None:
-    pyramid = SpatialPyramid(levels=1, n_jobs=1).fit(PICTURES)
+    pyramid = SpatialPyramid(depth=1, n_jobs=1).fit(PICTURES)
     assert pyramid.width() == 200

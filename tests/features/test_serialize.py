@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -19,6 +20,7 @@ from saccade.features import (
     DeepFeatures,
     DenseSIFT,
     DescriptorPCA,
+    Descriptors,
     ForestCodebook,
     OpponentSIFT,
     PyramidHistogram,
@@ -36,12 +38,12 @@ CHAINS: dict[str, Any] = {
     "phog": PHOG,
     "words": lambda: make_pipeline(DenseSIFT(scales=(16,)), BagOfWords(20)),
     "soft words": lambda: make_pipeline(OpponentSIFT(scales=(16, 24.5)), BagOfWords(12, "soft")),
-    "forest": lambda: make_pipeline(DenseSIFT(points="interest"), SpatialPyramid(ForestCodebook(2), levels=2)),
+    "forest": lambda: make_pipeline(DenseSIFT(points="interest"), SpatialPyramid(ForestCodebook(2), depth=2)),
     "match": lambda: make_pipeline(
-        DenseSIFT(scales=(16,)), DescriptorPCA(5, positions=True), PyramidHistogram(levels=3, branch=3)
+        DenseSIFT(scales=(16,)), DescriptorPCA(5, positions=True), PyramidHistogram(depth=3, branch=3)
     ),
     "uniform match": lambda: make_pipeline(
-        DenseSIFT(scales=(16,)), DescriptorPCA(3), PyramidHistogram("uniform", levels=4)
+        DenseSIFT(scales=(16,)), DescriptorPCA(3), PyramidHistogram("uniform", depth=4)
     ),
 }
 
@@ -103,6 +105,61 @@ def test_where_and_how_fast_is_not_kept(tmp_path: Path) -> None:
     assert set(steps[0]["parameters"]).isdisjoint({"cache", "n_jobs"})
     fitted, arrays = describe(BagOfWords(3).fit([np.eye(3)]))
     assert restore(fitted, arrays)[0].get_params()["cache"] is None
+
+
+# --- files of version 0.1: `levels` is now `depth` --------
+
+WORDS_0_1 = {"assign": "hard", "norm": "l1", "random_state": 0, "sample": 200000, "words": 2}
+MATCH_0_1 = {"branch": 2, "codebook": None, "norm": "l1", "random_state": 0, "sample": 200000, "shifts": 1}
+CENTRES = np.array([[0.2, 0.3], [0.7, 0.8]], np.float32)
+FILES_0_1: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "spatial pyramid": (
+        SpatialPyramid(BagOfWords(2, random_state=0), 2),
+        {
+            "name": "SpatialPyramid",
+            "parameters": {
+                "codebook": {"transformer": {"name": "BagOfWords", "parameters": WORDS_0_1}},
+                **{"grids": None, "levels": 2, "norm": "l1", "weights": None},
+            },
+        },
+        {"codebook.centres": CENTRES, "codebook.bandwidth": np.array([0.5], np.float32)},
+    ),
+    "pyramid match": (
+        PyramidHistogram("vocabulary", depth=2, branch=2, random_state=0),
+        {"name": "PyramidHistogram", "parameters": {"bins": "vocabulary", "levels": 2, **MATCH_0_1}},
+        {"bins.centres": np.array([[0.5, 0.5], *CENTRES], np.float32), "bins.children": np.array([2, 0, 0])},
+    ),
+    "usual pyramid match": (
+        PyramidHistogram("vocabulary", branch=2, random_state=0),
+        {"name": "PyramidHistogram", "parameters": {"bins": "vocabulary", "levels": None, **MATCH_0_1}},
+        {"bins.centres": np.array([[0.5, 0.5], *CENTRES], np.float32), "bins.children": np.array([2, 0, 0])},
+    ),
+    "phog": (  # its levels were counted from 0
+        PHOG(8, depth=3, weighted=True),
+        {"name": "PHOG", "parameters": {"angle": 180, "bins": 8, "levels": 2, "weighted": True}},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES_0_1)
+def test_a_file_of_version_0_1_is_read(name: str, tmp_path: Path) -> None:
+    now, step, state = FILES_0_1[name]
+    tampered([step], {f"pictures/0/{key}": array for key, array in state.items()}, tmp_path / "m.saccade")
+    restored = load_features(tmp_path / "m.saccade").steps[0][1]
+    assert repr(restored) == repr(now)
+    rng = np.random.default_rng(0)
+    picture = rng.integers(0, 256, (32, 32), np.uint8) if name == "phog" else Descriptors(*rng.random((2, 9, 2)))
+    expected = clone(now).restore(state).transform([picture])
+    assert expected.nnz > 1
+    assert (restored.transform([picture]) != expected).nnz == 0
+
+
+def test_a_random_state_is_not_kept(tmp_path: Path) -> None:
+    """A file holds what it led to."""
+    steps, arrays = describe(BagOfWords(3, random_state=np.random.RandomState(0)).fit([np.eye(3)]))
+    assert steps[0]["parameters"]["random_state"] is None
+    assert restore(json.loads(json.dumps(steps)), arrays)[0].n_words_ == 3
 
 
 # --- networks: by name, or a file beside the model file --------

@@ -1,12 +1,12 @@
 """Real pictures that ship with scikit-image, cut into small ones: three textures as three classes."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from skimage import data
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 CLASSES = {"brick": data.brick, "grass": data.grass, "gravel": data.gravel}
 
 

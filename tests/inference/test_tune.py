@@ -239,7 +239,7 @@ def test_options_are_an_estimators_parameters() -> None:
 @pytest.mark.parametrize(
     ("tune", "word"),
     [
-        ("evidence", 'objective="evidence"'),
+        ("accuracy", "'grid', 'evidence', 'loo', got 'accuracy'"),
         ("newton", "gradient"),
         (3, "Tune"),
         (Tune("newton"), "method"),
@@ -300,3 +300,11 @@ def test_ten_thousand_examples_start_on_a_sample() -> None:
     ).fit(A, label)
     assert [e.examples for e in model.tuning_.evaluations] == [1024] * 4 + [8300] * 4
     assert model.tuning_.best.examples == 8300
+
+
+def test_an_objective_is_short_for_a_tune_with_it() -> None:
+    short = fitted(HIK(Power(1.0)), tune="evidence")
+    whole = fitted(HIK(Power(1.0)), tune=Tune(objective="evidence"))
+    assert short.tuning_.objective == "evidence"
+    assert short.tuning_.method == "gradient"
+    np.testing.assert_array_equal(short.predict_proba(X), whole.predict_proba(X))

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.kernels import HIK
-from saccade.operators import codes, gradient_loops, reference
+from saccade.operators import codes, gradient_loops
 from saccade.operators.intersection import Intersection, intersection
+from tests.operators import reference
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import block, codes, encode_loops, gradient_loops, loops, reference
+from saccade.operators import block, codes, encode_loops, gradient_loops, loops
+from tests.operators import reference
 from tests.operators.histograms import Array, columns, encoded, histograms
 from tests.tolerances import assert_close
 

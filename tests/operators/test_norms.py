@@ -1,7 +1,5 @@
 """Norms from tables of few nodes: never above those from all training values, and the same when none is left out."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,6 @@ from saccade.operators.intersection import intersection
 from saccade.operators.norms import kept_nodes, norm_tables
 from tests.operators.histograms import LAYOUTS, columns, encoded, histograms, intersections, sparse_rows
 
-Array = np.ndarray[Any, np.dtype[Any]]
 plain = HIK(scale=1.0)
 
 

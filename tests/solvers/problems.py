@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from saccade._core.arrays import Array
 from saccade.kernels import HIK, RBF
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Problem(NamedTuple):

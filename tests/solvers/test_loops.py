@@ -1,4 +1,4 @@
-"""The vector loops of conjugate gradients against their twins. Those of coordinate descent: test_coordinate.py."""
+"""The vector loops of conjugate gradients against their twins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from saccade.solvers import loops, reference
+from saccade.solvers import loops
+from tests.solvers import reference
 from tests.solvers.problems import Array
 from tests.tolerances import assert_close
 

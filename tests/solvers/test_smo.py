@@ -14,8 +14,9 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, Linear
 from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense
-from saccade.solvers import loops, reference, smo
+from saccade.solvers import loops, smo
 from saccade.solvers.smo import SVDDResult, solve_svdd
+from tests.solvers import reference
 from tests.solvers.problems import Array, Problem, coded_problems, correlated, hik, random_problem
 from tests.tolerances import TOL, assert_close
 

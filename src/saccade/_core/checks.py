@@ -8,10 +8,10 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.sparse import check_sparse
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them stay finite
 
 
@@ -28,11 +28,11 @@ def check_positive(name: str, value: object, remedy: str) -> float:
     raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
 
 
-def check_count(name: str, value: object, remedy: str) -> int:
-    """The value as a whole number from 1 on, or an error as above."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
+def check_count(name: str, value: object, remedy: str, *, least: int = 1) -> int:
+    """The value as a whole number from `least` on, or an error as above."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
         return int(value)
-    raise InvalidParameter(f"`{name}` must be a whole number from 1 on, got {value!r}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be a whole number from {least} on, got {value!r}. {remedy}")
 
 
 def check_share(name: str, value: object, most: float, remedy: str) -> float:

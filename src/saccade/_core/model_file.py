@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade._core.tensor_file import LARGEST_FILE, LARGEST_HEADER, Place, chunks, read_head, read_tensor
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Layout = dict[str, Place]
 Judge = Callable[[dict[str, Any], Layout], None]
 FORMAT = 2

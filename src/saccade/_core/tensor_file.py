@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 LARGEST_HEADER = 1 << 25  # bytes of JSON: names, labels and weights of a feature each
 LARGEST_FILE = 1 << 34  # bytes
 AT_ONCE = 1 << 20  # bytes read at a time for the digest

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DIMENSIONS = 1000
 
 

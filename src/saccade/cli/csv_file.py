@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose
 
-Array = np.ndarray[Any, np.dtype[Any]]
 REPORT_EVERY = 4096  # rows
 MISSING = ("", "na", "n/a", "none", "null", "?", "-")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote

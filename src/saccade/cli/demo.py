@@ -28,6 +28,7 @@ def run_demo(out: Path) -> None:
     from rich.console import Console
 
     from saccade._core.atomic import replacing
+    from saccade.cli import html_page
     from saccade.cli.demo_figures import poster
     from saccade.cli.demo_trials import numbers, run_all
     from saccade.cli.report import page
@@ -39,12 +40,9 @@ def run_demo(out: Path) -> None:
         demo = run_all(out, say)
         say("Drawing the report")
         poster(demo.digits, demo.data, out / "figure.png")
-        for name, text in (
-            ("report.html", page(demo)),
-            ("results.json", json.dumps(numbers(demo), indent=2, ensure_ascii=False) + "\n"),
-        ):
-            with replacing(out / name) as file:
-                file.write(text.encode())
+        html_page.write(out / "report.html", page(demo))
+        with replacing(out / "results.json") as file:
+            file.write((json.dumps(numbers(demo), indent=2, ensure_ascii=False) + "\n").encode())
     _show(console, demo)
     console.print(f"\nThe report: {out / 'report.html'}", soft_wrap=True, markup=False)
 

@@ -19,9 +19,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from saccade import GPClassifier
+from saccade._core.arrays import Array
 from saccade.kernels import HIK, GeneralizedRBF
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 SEED = 0
 FEW = 250  # examples for a competitor whose cost grows with their cube

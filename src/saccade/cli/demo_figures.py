@@ -10,12 +10,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
+from saccade._core.arrays import Array
 from saccade.cli.demo_trials import Growing, Split, Trial
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 # In a PNG these are the colours; in SVG each becomes the variable of the page's style sheet.
 COLOURS = {
@@ -79,7 +79,7 @@ def reliability_bins(
     return mean, share, np.array([len(g) for g in groups])
 
 
-def reliability(trials: list[Trial], y: Array) -> str:
+def reliability(trials: list[Trial], y: Array) -> Markup:
     """SVG: how often each method was right, against how sure it said it was."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.2, 4.9), layout="constrained")
@@ -107,7 +107,7 @@ def _draw_reliability(ax: Any, trials: list[Trial], y: Array) -> None:
     ax.legend(loc="lower right", fontsize=9)
 
 
-def growth(growing: Growing) -> str:
+def growth(growing: Growing) -> Markup:
     """SVG: a new class learned from a handful of examples."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.2, 3.0), layout="constrained")
@@ -151,7 +151,7 @@ def _draw_digit(ax: Any, picture: Array, p: Array, truth: int) -> None:
     ax.set_xlabel(f"is {truth}", fontsize=9, color=QUIET if right else COLOURS["c1"])
 
 
-def _svg(figure: Figure, title: str) -> str:
+def _svg(figure: Figure, title: str) -> Markup:
     """Only the drawing: no XML head, no metadata, fixed colours replaced by variables of the page."""
     out = io.StringIO()
     nothing: Any = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -164,7 +164,7 @@ def _svg(figure: Figure, title: str) -> str:
     text = text.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1)
     for name, colour in COLOURS.items():
         text = text.replace(colour, f"var(--{name})")
-    return re.sub(r" font-family: [^;\"]*;", "", text)
+    return Markup(re.sub(r" font-family: [^;\"]*;", "", text))
 
 
 def data_uri(

@@ -21,13 +21,13 @@ from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
 from saccade import GPClassifier, load
+from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
 from saccade.cli.demo_contenders import SEED, Contender, TunedSVC, contenders
 from saccade.datasets import embedded
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.scores.probability import expected_calibration_error
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Say = Callable[[str], None]
 
 REPEATS = 5  # of a half/half split of the faces: each picture is held out five times

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import pictures as p
 from saccade.cli.columns import Reading
-from saccade.cli.read import TABLES, Array, Examples, read, read_matching
+from saccade.cli.read import TABLES, Examples, read, read_matching
 
 UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
 TELLING = 20  # known examples from which a p-value of 0.05 can occur
-
-
-class Seeing(NamedTuple):
-    """How pictures become vectors."""
-
-    recipe: str
-    cache: Path | None
-    max_pixels: int
-    seed: int
-    choose_levels: bool
 
 
 @dataclass(frozen=True)
@@ -58,7 +49,7 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
     return Detector(detector, detector.leave_one_out_scores_, said, examples)
 
 
-def learn_pictures(detector: Any, path: Path, how: Seeing) -> Detector:
+def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
     """The vocabulary too is that of the known. Folders in the folder are no classes here."""
     from saccade.features import images
 
@@ -74,7 +65,7 @@ def learn_pictures(detector: Any, path: Path, how: Seeing) -> Detector:
     return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
 
 
-def recall(path: Path, how: Seeing, contamination: float | None) -> Detector:
+def recall(path: Path, how: p.TrainingPictures, contamination: float | None) -> Detector:
     """A model file that `saccade novelty --save` wrote; the threshold may be another one."""
     from saccade import OneClassGP, load
     from saccade.scores.novelty import threshold
@@ -106,7 +97,7 @@ def save(detector: Detector, path: Path) -> None:
         )
 
 
-def read_new(detector: Detector, path: Path, how: Reading, seeing: Seeing) -> Examples:
+def read_new(detector: Detector, path: Path, how: Reading, seeing: p.TrainingPictures) -> Examples:
     """The examples to judge."""
     if kind_of(path) != "pictures":
         # What was said of the columns of the known holds for the new as far as they have them.

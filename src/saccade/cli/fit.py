@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,10 @@ from saccade.cli import console
 from saccade.cli import options as o
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.columns import Reading
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.pictures import TrainingPictures
+    from saccade.cli.read import Examples
 
 CALIBRATION_BINS = 15
 MANY_CLASSES = 50  # from here on numbers may be measurements
@@ -28,9 +30,9 @@ def fit(
     tune: Annotated[
         str | None,
         typer.Option(
-            metavar="evidence|loo",
-            help="Learn noise, scale and ETA, if there is one, from the training examples: what explains the labels "
-            "best, or what predicts each example best from all others.",
+            metavar="gradient|nelder-mead|grid|evidence|loo",
+            help="Learn noise, scale and ETA, if there is one, from the training examples: by a method of search, or "
+            "by what explains the labels best (evidence) or predicts each example best from all others (loo).",
         ),
     ] = None,
     balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
@@ -68,12 +70,13 @@ def fit(
     o.check_target(model, force, (data,) if labels is None else (data, labels))
     with console.progress():
         from saccade.cli.columns import Reading
+        from saccade.cli.pictures import TrainingPictures
 
         kernel = o.kernel(power, exponential)
         estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
-            chosen = _Seeing(features, cache, max_pixels, levels is None)
-            rows = _fit_pictures(estimator, data, model, chosen, test_share, seed)
+            chosen = TrainingPictures(features, cache, max_pixels, seed, levels is None)
+            rows = _fit_pictures(estimator, data, model, chosen, test_share)
         else:
             how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
             rows = _fit_table(estimator, data, model, how, test_share, seed)
@@ -98,17 +101,8 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
     return [*rows, ("training time", taken)]
 
 
-class _Seeing(NamedTuple):
-    """How pictures become vectors."""
-
-    recipe: str
-    cache: Path | None
-    max_pixels: int
-    choose_levels: bool
-
-
 def _fit_pictures(
-    estimator: Any, data: Path, model: Path, how: _Seeing, share: float, seed: int
+    estimator: Any, data: Path, model: Path, how: TrainingPictures, share: float
 ) -> list[tuple[str, str]]:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
@@ -117,11 +111,11 @@ def _fit_pictures(
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
-    chain = images(how.recipe, cache=how.cache, random_state=seed)
+    chain = images(how.recipe, cache=how.cache, random_state=how.seed)
     pictures = p.read(data, chain, how.cache, how.max_pixels)
     p.note_skipped(pictures)
     y = p.labels(data, pictures)
-    train, test = _split(y, share, seed, False)
+    train, test = _split(y, share, how.seed, False)
     watch = console.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
     seen = str(watch)
@@ -146,15 +140,12 @@ def _estimator(
     seed: int,
     normalize: bool,
 ) -> Any:
-    from saccade import GPClassifier, GPRegressor, Tune
+    from saccade import GPClassifier, GPRegressor
     from saccade._core.checks import check_noise
     from saccade._core.errors import InvalidParameter
-    from saccade.inference.tune import OBJECTIVES
+    from saccade.estimators.tuning import check_tune
 
-    if tune not in (None, *OBJECTIVES):
-        raise InvalidParameter(f"--tune must be {' or '.join(OBJECTIVES)}, got {tune!r}.")
-    options = None if tune is None else Tune(objective=tune)
-    common: dict[str, Any] = {"levels": levels, "tune": options, "variance": None, "random_state": seed}
+    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": None, "random_state": seed}
     if noise is not None:
         common["noise"] = check_noise(noise)
     if not (regression or normalize):

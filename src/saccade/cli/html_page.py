@@ -4,38 +4,39 @@ from __future__ import annotations
 
 import base64
 import io
-from html import escape
-from importlib import resources
 from pathlib import Path
-from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 SIDE = 176  # pixels of a thumbnail
 
 
-def render(template: str, values: dict[str, Any]) -> str:
-    """The template of that name, in the style that all pages share."""
-    files = resources.files("saccade.cli")
-    style, text = (files.joinpath(name).read_text(encoding="utf-8") for name in ("report.css", template))
-    return Template(text).substitute(values, style=style)
+def render(
+    template: str,  # a file of templates/
+    **values: Any,
+) -> Markup:
+    """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
+        loader=PackageLoader("saccade.cli"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return Markup(pages.get_template(template).render(values))
 
 
 def write(path: Path, page: str) -> None:
+    """As UTF-8; bytes of file names that are not UTF-8 show as backslash escapes."""
     from saccade._core.atomic import replacing
 
     with replacing(path) as file:
         file.write(page.encode("utf-8", "backslashreplace"))
-
-
-def card(picture: str, alternative: str, caption: str, kind: str = "") -> str:
-    """A picture, given as a link, above its caption."""
-    start = f'<figure class="{kind}">' if kind else "<figure>"
-    return f'{start}<img src="{picture}" alt="{alternative}" loading="lazy"><figcaption>{caption}</figcaption></figure>'
-
-
-def bar(share: float, text: str) -> str:
-    """A share of the width, and what it stands for."""
-    return f'<div class="bar"><i style="width:{share:.1%}"></i><span>{text}</span></div>'
 
 
 def thumbnail(picture: Any) -> str:
@@ -48,12 +49,3 @@ def thumbnail(picture: Any) -> str:
     out = io.BytesIO()
     Image.fromarray(resize(picture, limited((width, height), SIDE))).save(out, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
-
-
-def safe(text: str) -> str:
-    """Text for a page; bytes that are no UTF-8 show as such.
-
-    >>> safe("a<b")
-    'a&lt;b'
-    """
-    return escape(text.encode("utf-8", "backslashreplace").decode())

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.columns import LABEL_NAMES, Reading
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def typed(

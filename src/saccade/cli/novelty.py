@@ -13,8 +13,9 @@ from saccade.cli import options as o
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.detector import Detector
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.read import Examples
 
 BLOCK_ROWS = 16_384  # examples judged at a time
 NAMED = 3  # of the most novel
@@ -92,9 +93,10 @@ def novelty(
     with console.progress():
         from saccade.cli import detector as k
         from saccade.cli.columns import Reading
+        from saccade.cli.pictures import TrainingPictures
 
         how = Reading(label, None, x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = k.Seeing(features or "classic", cache, max_pixels, seed, levels is None)
+        seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, levels is None)
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination
         _check(options, save is not None)
@@ -121,8 +123,8 @@ def novelty(
         console.note(f"Model in {save}, {console.size(save.stat().st_size)}.")
 
 
-class Judged(NamedTuple):
-    """A verdict an example."""
+class Verdicts(NamedTuple):
+    """One verdict per example."""
 
     score: Array  # (n,) higher is more normal
     normal: Array  # (n,) how often a normal example would score no higher
@@ -195,7 +197,7 @@ def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any
     return detector
 
 
-def _judge(detector: Detector, examples: Examples) -> Judged:
+def _judge(detector: Detector, examples: Examples) -> Verdicts:
     import numpy as np
     from sklearn.utils import gen_batches
 
@@ -208,19 +210,19 @@ def _judge(detector: Detector, examples: Examples) -> Judged:
         report("judging", rows.stop / n)
     score = np.concatenate(parts)
     normal = p_values(score, detector.model.normal_scores_, detector.model.n_known_)
-    return Judged(score, normal, score < detector.model.offset_)
+    return Verdicts(score, normal, score < detector.model.offset_)
 
 
-def _judge_known(detector: Detector) -> Judged:
+def _judge_known(detector: Detector) -> Verdicts:
     """The training examples, each by all the others: as if it had not been there."""
     import numpy as np
 
     score, compared = detector.scores, detector.model.normal_scores_
     no_higher = np.maximum(np.searchsorted(compared, score, side="right"), 1)  # itself counts, as in p_values
-    return Judged(score, no_higher / compared.size, score < detector.model.offset_)
+    return Verdicts(score, no_higher / compared.size, score < detector.model.offset_)
 
 
-def _write(file: TextIO, examples: Examples, judged: Judged, in_order: bool) -> None:
+def _write(file: TextIO, examples: Examples, judged: Verdicts, in_order: bool) -> None:
     import numpy as np
 
     n = len(judged.score)
@@ -236,7 +238,7 @@ def name_of(examples: Examples, i: int) -> str:
     return str(i + 1) if examples.ids is None else examples.ids[i]
 
 
-def _summarise(detector: Detector, examples: Examples, judged: Judged, out: str) -> None:
+def _summarise(detector: Detector, examples: Examples, judged: Verdicts, out: str) -> None:
     from saccade.cli.pictures import printable
 
     what = "picture" if examples.id_name == "file" else "example"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.sparse import check_sparse
 from saccade.cli.columns import Reading, listed
 
-Array = np.ndarray[Any, np.dtype[Any]]
 X_NAMES = ("X", "x", "features", "data")
 Y_NAMES = ("y", "Y", "labels", "label", "target")
 

@@ -17,7 +17,17 @@ VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the vari
 VARIANCE_NODES = 128  # a dimension at most
 
 
-class Seeing(NamedTuple):
+class TrainingPictures(NamedTuple):
+    """How the pictures to learn from become vectors."""
+
+    recipe: str
+    cache: Path | None
+    max_pixels: int
+    seed: int
+    choose_levels: bool
+
+
+class NewPictures(NamedTuple):
     """The model whose features are wanted, and how to read pictures for it."""
 
     model: Path
@@ -82,7 +92,7 @@ def labels(path: Path, pictures: Pictures) -> Any:
     return pictures.labels
 
 
-def examples(how: Seeing, path: Path, need_labels: bool, width: int) -> Examples:
+def examples(how: NewPictures, path: Path, need_labels: bool, width: int) -> Examples:
     """The pictures as the examples that the model knows."""
     return seen(chain_of(how.model, how.cache, width), path, how.cache, how.max_pixels, need_labels)
 
@@ -110,7 +120,7 @@ def seen(chain: Any, path: Path, cache: Path | None, max_pixels: int, need_label
     y = pictures.labels if need_labels else None
     if need_labels and y is None:
         raise _unlabelled(path)
-    return Examples(Vectors(pictures, chain), y, ids=pictures.names, id_name="file")
+    return Examples(LazyVectors(pictures, chain), y, ids=pictures.names, id_name="file")
 
 
 def keep_in(chain: Any, cache: Path | None) -> Any:
@@ -127,7 +137,7 @@ def _unlabelled(path: Path) -> Exception:
     )
 
 
-class Vectors:
+class LazyVectors:
     """Rows that are computed when a slice of them is asked for."""
 
     block_rows = 512  # a wide vector has some thousand non-zeros

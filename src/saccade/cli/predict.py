@@ -16,8 +16,9 @@ from saccade.cli import options as o
 from saccade.cli.csv_out import writing
 
 if TYPE_CHECKING:
+    from saccade._core.arrays import Array
     from saccade.cli.columns import Reading
-    from saccade.cli.read import Array, Examples
+    from saccade.cli.read import Examples
 
 BLOCK_ROWS = 16_384  # examples predicted and written at a time
 
@@ -60,7 +61,7 @@ def predict(
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
         _check_predicts(estimator, model, data)
-        seeing = pictures.Seeing(model, cache, max_pixels)
+        seeing = pictures.NewPictures(model, cache, max_pixels)
         examples = _examples(estimator, data, how, score, seeing, sheet)
     crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
     with nullcontext() if crossing else console.progress(), writing(out) as file:
@@ -95,7 +96,7 @@ class Answers(NamedTuple):
 
 
 def _examples(
-    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.Seeing, sheet: Path | None
+    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.NewPictures, sheet: Path | None
 ) -> Examples:
     from saccade._core.errors import InvalidInput
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
@@ -16,7 +17,6 @@ from saccade.cli.csv_file import read_table
 from saccade.cli.labels import checked, read_labels, typed, whole
 from saccade.cli.numpy_file import load_archive, load_array
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CSV, NUMPY, SVMLIGHT = (".csv", ".tsv"), (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
 TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
 CHECK_ROWS = 4096  # rows whose numbers are checked at a time

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,8 @@ import numpy as np
 from saccade.cli import console
 from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
 from saccade.cli.demo_trials import Demo, FaceTrial, Trial
-from saccade.cli.html_page import card, render
+from saccade.cli.html_page import render
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
 DOUBTFUL_FACES, CERTAIN_FACES = 24, 12
 
@@ -22,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 import saccade
 
-X, y = load_digits(return_X_y=True)  # or your own: one row of numbers a picture
+X, y = load_digits(return_X_y=True)  # or your own: one row of numbers per picture
 X, X_new, y, y_new = train_test_split(X, y, random_state=0)
 model = saccade.GPClassifier().fit(X, y)
 probability = model.predict_proba(X_new)
@@ -66,13 +64,14 @@ FACE_COLUMNS = (
 
 def page(demo: Demo) -> str:
     """The whole report; every number in it comes from the run."""
-    values = {
-        "seconds": console.duration(demo.seconds),
-        "machine": escape(demo.machine),
-        "warm_up": console.duration(demo.warm_up_seconds),
-        "what_next": escape(WHAT_NEXT),
-    }
-    return render("report.html", values | _digits(demo) | _faces(demo) | _saving(demo) | _growing(demo))
+    return render(
+        "report.html",
+        seconds=console.duration(demo.seconds),
+        machine=demo.machine,
+        warm_up=console.duration(demo.warm_up_seconds),
+        what_next=WHAT_NEXT,
+        **_digits(demo) | _faces(demo) | _saving(demo) | _growing(demo),
+    )
 
 
 def _digits(demo: Demo) -> dict[str, Any]:
@@ -80,20 +79,20 @@ def _digits(demo: Demo) -> dict[str, Any]:
     ours = trials[0]
     surest = ours.probability.max(axis=1).argsort(kind="stable")[::-1]
     return {
-        "first": escape(ours.method),
+        "first": ours.method,
         "accuracy": percent(ours.accuracy),
         "confidence": percent(ours.confidence),
         "fit": console.duration(ours.fit_seconds),
         "train": len(data.y),
         "test": len(data.y_test),
         "digits": len(data.y) + len(data.y_test),
-        "digit_table": _table(trials, COLUMNS, _digit_name),
-        "notes": "\n".join(f"<li>{escape(t.method)}: {escape(t.note)}.</li>" for t in trials if t.note),
+        "digit_table": _table(trials, COLUMNS),
+        "notes": [(t.method, t.note) for t in trials if t.note],
         "reliability": reliability(trials, data.y_test),
         "doubtful_count": DOUBTFUL_DIGITS,
         "certain_count": CERTAIN_DIGITS,
-        "doubtful_digits": _digit_cards(demo, most_doubtful(ours.probability, DOUBTFUL_DIGITS)),
-        "certain_digits": _digit_cards(demo, surest[:CERTAIN_DIGITS]),
+        "doubtful_digits": [_digit(demo, i) for i in most_doubtful(ours.probability, DOUBTFUL_DIGITS).tolist()],
+        "certain_digits": [_digit(demo, i) for i in surest[:CERTAIN_DIGITS].tolist()],
     }
 
 
@@ -108,13 +107,13 @@ def _faces(demo: Demo) -> dict[str, Any]:
         "background_count": int((faces.y == 0).sum()),
         "splits": faces.splits,
         "held_out": faces.splits // 2,
-        "face_table": _table(faces.trials, FACE_COLUMNS, _face_name),
-        "face_first": escape(f"{first.method} on {first.features}"),
+        "face_table": _table(faces.trials, FACE_COLUMNS),
+        "face_first": f"{first.method} on {first.features}",
         "wrong": len(wrong),
-        "wrong_faces": _face_cards(demo, wrong),
-        "doubtful_faces": _face_cards(demo, doubt[:DOUBTFUL_FACES]),
-        "certain_faces": _face_cards(demo, by_face[::-1][:CERTAIN_FACES]),
-        "certain_backgrounds": _face_cards(demo, by_face[:CERTAIN_FACES]),
+        "wrong_faces": [_face(demo, i) for i in wrong.tolist()],
+        "doubtful_faces": [_face(demo, i) for i in doubt[:DOUBTFUL_FACES].tolist()],
+        "certain_faces": [_face(demo, i) for i in by_face[::-1][:CERTAIN_FACES].tolist()],
+        "certain_backgrounds": [_face(demo, i) for i in by_face[:CERTAIN_FACES].tolist()],
     }
 
 
@@ -144,54 +143,42 @@ def best_text(rows: list[Any], column: Column) -> str | None:
     return None if column.best is None else column.show(column.best(map(column.value, rows)))
 
 
-def _table(rows: list[Any], columns: tuple[Column, ...], name: Callable[[Any], str]) -> str:
-    best = [best_text(rows, column) for column in columns]
-    head = "".join(f'<th scope="col">{escape(column.head)}</th>' for column in columns)
-    lines = []
-    for row in rows:
-        cells = ""
-        for column, top in zip(columns, best, strict=True):
-            text = column.show(column.value(row))
-            cells += f'<td class="best">{text}</td>' if text == top else f"<td>{text}</td>"
-        start = '<tr class="ours">' if row.ours else "<tr>"
-        lines.append(f'{start}<th scope="row">{name(row)}</th>{cells}</tr>')
-    body = "\n".join(lines)
-    return (
-        f'<div class="table"><table>\n<thead><tr><th scope="col">method</th>{head}</tr></thead>\n'
-        f"<tbody>\n{body}\n</tbody>\n</table></div>"
-    )
+def _table(rows: list[Any], columns: tuple[Column, ...]) -> dict[str, Any]:
+    return {
+        "heads": [column.head for column in columns],
+        "best": [best_text(rows, column) for column in columns],
+        "rows": [{**_names(row), "cells": [column.show(column.value(row)) for column in columns]} for row in rows],
+    }
 
 
-def _digit_name(trial: Trial) -> str:
-    return f"{escape(trial.method)}<code>{escape(trial.code)}</code>"
+def _names(trial: Trial | FaceTrial) -> dict[str, Any]:
+    if isinstance(trial, FaceTrial):
+        return {"name": f"{trial.method}, {trial.features}", "code": "", "ours": trial.ours}
+    return {"name": trial.method, "code": trial.code, "ours": trial.ours}
 
 
-def _face_name(trial: FaceTrial) -> str:
-    return f"{escape(trial.method)}, {escape(trial.features)}"
-
-
-def _digit_cards(demo: Demo, chosen: Array) -> str:
-    return "".join(_digit_card(demo, int(i)) for i in chosen)
-
-
-def _digit_card(demo: Demo, i: int) -> str:
+def _digit(demo: Demo, i: int) -> dict[str, Any]:
     p, truth = demo.digits[0].probability[i], int(demo.data.y_test[i])
     top = p.argsort()[::-1][:3]
-    bars = "".join(f'<div class="bar">{c}<i style="width:{p[c]:.1%}"></i><span>{_sure(p[c])}</span></div>' for c in top)
-    verdict = f"<div{'' if top[0] == truth else ' class=wrong'}>is {truth}</div>"
-    return card(data_uri(demo.data.pictures[i], "gray_r"), f"a handwritten {truth}", bars + verdict)
+    return {
+        "picture": data_uri(demo.data.pictures[i], "gray_r"),
+        "alternative": f"a handwritten {truth}",
+        "answers": [(c, p[c], _sure(p[c])) for c in top],
+        "wrong": top[0] != truth,
+        "text": f"is {truth}",
+    }
 
 
-def _face_cards(demo: Demo, chosen: Array) -> str:
-    faces, P = demo.faces, demo.faces.trials[0].probability
-    cards = []
-    for i in chosen:
-        is_face = faces.y[i] == 1
-        text = f"<div{'' if (P[i] > 0.5) == is_face else ' class=wrong'}>{_sure(P[i])}</div>"
-        cards.append(card(data_uri(faces.pictures[i], "gray"), "a face" if is_face else "background", text))
-    return "".join(cards)
+def _face(demo: Demo, i: int) -> dict[str, Any]:
+    p, is_face = demo.faces.trials[0].probability[i], demo.faces.y[i] == 1
+    return {
+        "picture": data_uri(demo.faces.pictures[i], "gray"),
+        "alternative": "a face" if is_face else "background",
+        "wrong": (p > 0.5) != is_face,
+        "text": _sure(p),
+    }
 
 
 def _sure(p: float) -> str:
     """A percentage that never rounds to certainty."""
-    return "&gt;99%" if p >= 0.995 else "&lt;1%" if p < 0.005 else f"{p:.0%}"
+    return ">99%" if p >= 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 DIGIT_SHAPE = (8, 8)
 FACE_SHAPE = (25, 25)
 

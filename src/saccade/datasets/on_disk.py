@@ -5,13 +5,12 @@ They are never downloaded and never part of this package: experiments and some t
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DEFAULT = Path("..") / "shared" / "data"  # from the checkout, where experiments are run
 BACKGROUND = "BACKGROUND_Google"
 

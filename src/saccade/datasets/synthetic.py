@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PROFILE_SHARE = 0.15  # of every draw; the rest is uniform
 CHUNK = 1 << 21  # keys drawn at a time by each thread
 

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import (
     check_choice,
     check_count,
@@ -39,7 +40,6 @@ from saccade.kernels.gram import Gram
 from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Binning = Literal["quantile", "width"]
 DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
 

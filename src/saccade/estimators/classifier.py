@@ -10,9 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators.base import Array, Binning, GaussianProcess, squeezed, weighed
+from saccade.estimators.base import Binning, GaussianProcess, squeezed, weighed
 from saccade.estimators.model_file import save
 from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.approximation import Method

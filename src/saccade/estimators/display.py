@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput
 
-Array = np.ndarray[Any, np.dtype[Any]]
 INK, ACCENT, QUIET = "#222222", "#0b6e4f", "#b8b8b8"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from saccade._core import model_file
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
 from saccade.inference.compressed import Compressed
@@ -18,7 +19,6 @@ from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.scores.novelty import MEASURES
 
-Array = np.ndarray[Any, np.dtype[Any]]
 TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
 MOST_LABELS = 1 << 26  # bytes of all labels together

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import ModelFileError
-from saccade.estimators.base import Array, Binning, GaussianProcess
+from saccade.estimators.base import Binning, GaussianProcess
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Outliers
 from saccade.inference.approximation import Approximating, Method, choose

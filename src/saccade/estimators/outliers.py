@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import OutlierMixin
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
 
 
 class Outliers(OutlierMixin):

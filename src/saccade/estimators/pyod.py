@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.estimators.outliers import Array
 from saccade.scores.novelty import ROUNDING
 
 try:

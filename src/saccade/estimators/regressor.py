@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_flag, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators.base import Array, Binning, GaussianProcess, weighed
+from saccade.estimators.base import Binning, GaussianProcess, weighed
 from saccade.estimators.model_file import save
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence

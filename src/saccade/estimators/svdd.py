@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
 from saccade._core.progress import report
 from saccade.estimators.model_file import save
-from saccade.estimators.outliers import Array, Outliers
+from saccade.estimators.outliers import Outliers
 from saccade.inference.compressed import Compressed, not_in_tables
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.inference.evidence import EXACT_UP_TO
@@ -19,8 +20,6 @@ from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.codes import sorted_rows
 from saccade.scores.probability import cross_entropy
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 class Losses(NamedTuple):
     """How predictions are judged."""
@@ -31,16 +30,16 @@ class Losses(NamedTuple):
 
 
 def check_tune(tune: Any) -> Tune | None:
-    """The options behind the parameter `tune`: None, a method or a Tune."""
+    """The options behind the parameter `tune`, and `--tune`: None, a method, an objective or a Tune."""
     if tune is None:
         return None
-    if isinstance(tune, str) and tune in OBJECTIVES:
-        raise InvalidParameter(f'`tune` must be a method, got the objective {tune!r}. Pass Tune(objective="{tune}").')
     if isinstance(tune, str):
-        check_choice("tune", tune, (None, *METHODS))
-        return Tune(tune)
+        check_choice("tune", tune, (None, *METHODS, *OBJECTIVES))
+        return Tune(tune) if tune in METHODS else Tune(objective=tune)
     if not isinstance(tune, Tune):
-        raise InvalidParameter(f'`tune` must be None, a method such as "gradient", or a Tune(...), got {tune!r}.')
+        raise InvalidParameter(
+            f'`tune` must be None, a word such as "gradient" or "loo", or a Tune(...), got {tune!r}.'
+        )
     tune.check()
     return tune
 

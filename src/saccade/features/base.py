@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.cache import Cache
 from saccade.features.lazy import Items, Made, as_items, digest_of, stream
 
-Array = np.ndarray[Any, np.dtype[Any]]
-NOT_IN_RECIPE = ("cache", "n_jobs")  # they change where and how fast, not what
+PLACE_AND_SPEED = ("cache", "n_jobs")  # parameters that do not change the result
+NOT_IN_RECIPE = (*PLACE_AND_SPEED, "random_state")  # what it led to is in the state
 
 
 class PictureTransformer(TransformerMixin, BaseEstimator, ABC):

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import SaccadeError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FILE = "saccade-features.sqlite"
 WAIT = 60.0  # seconds for another process that writes
 

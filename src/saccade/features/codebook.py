@@ -11,14 +11,19 @@ import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
+from saccade.features.base import VectorEncoder
 from saccade.features.blas import one_thread_a_product
+from saccade.features.descriptor_arrays import values_of
+from saccade.features.histogram import counted, normed
 from saccade.features.lazy import Items
-from saccade.features.learn import Learner, State, check_count, counted, normed, part, sample_of, values_of
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres differ by rounding
 BLOCK_ROWS = 512  # descriptors compared with all words at a time
 BATCH = 4096  # descriptors a step of k-means
@@ -26,7 +31,7 @@ SEEDING = 2000  # descriptors at least that the first centres are chosen from; t
 SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
-class Codebook(Learner):
+class Codebook(Learner, VectorEncoder):
     """Descriptors to words. After `fit` there are `n_words_` words and descriptors have `dims_` dimensions."""
 
     norm: str | None
@@ -72,7 +77,9 @@ class BagOfWords(Codebook):
 
     `words`: how many. `assign`: "hard", each descriptor to its nearest word; "soft", to its few nearest with Gaussian
     weights that sum to 1 (a kernel codebook), the width taken from the training distances. `sample`: so many
-    descriptors, equally many a picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
+    descriptors, equally many per picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
@@ -87,7 +94,7 @@ class BagOfWords(Codebook):
         *,
         sample: int = 200_000,
         norm: str | None = "l1",
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -100,16 +107,15 @@ class BagOfWords(Codebook):
         self.n_jobs = n_jobs
 
     def check(self) -> None:
-        check_count("words", self.words, 1, "1,000 is usual.")
-        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
+        check_count("words", self.words, "1,000 is usual.")
+        check_count("sample", self.sample, "200,000 descriptors are usual.")
         check_choice("assign", self.assign, ("hard", "soft"))
         check_choice("norm", self.norm, ("l1", None))
 
     def words_wanted(self) -> int:
         return self.words
 
-    def learn(self, items: Items, labels: Array | None) -> State:
-        seed = self.seed()
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         report("visual words", 0.0)
         centres = _clustered(values, self.words, seed)

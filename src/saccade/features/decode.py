@@ -13,9 +13,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.features.pixels import limited, pillow, resize, to_rgb
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DECODER = "1"  # raise it when the same file may give other pixels than before: results on disk are kept under it
 MAGIC = {
     b"\xff\xd8\xff": "Jpeg",

@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
@@ -18,8 +19,6 @@ from saccade.features.onnx_network import SIDE, OnnxNetwork, averaged, first_lin
 from saccade.features.pixels import resize, to_grey, to_rgb
 
 __all__ = ["DeepFeatures"]
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Network(Protocol):
@@ -57,9 +56,9 @@ class DeepFeatures(VectorEncoder):
     layer : str, optional
         An inner tensor of the .onnx file, or a submodule, to be taken in place of the first output.
     cache : path, optional
-        A folder to keep the vectors in, by content of picture and network.
+        A folder to keep results in, by content.
     n_jobs : int, optional
-        Pictures at once; None for every core.
+        Threads; None and -1 for every core.
 
     Examples
     --------

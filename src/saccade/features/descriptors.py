@@ -11,15 +11,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import PerPicture
 from saccade.features.lazy import Descriptors, Items
-from saccade.features.learn import check_count
 from saccade.features.opencv import opencv
 from saccade.features.pixels import to_grey, to_rgb
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LARGEST = 16  # px of the side of a patch that is described in the picture as it is
 SHRUNK = 12  # px of larger ones after shrinking: a third faster than 16
 SMALLEST = 4  # px, one a bin
@@ -86,7 +85,7 @@ class DenseSIFT(PerPicture):
         return [to_grey(picture)]
 
     def _check(self) -> None:
-        check_count("step", self.step, 1, "K §7 has 8.")
+        check_count("step", self.step, "K §7 has 8.")
         scales = list(self.scales) if isinstance(self.scales, Sequence | np.ndarray) else []
         if not scales or isinstance(self.scales, str):
             raise InvalidParameter(f"`scales` must list sides of patches in px, got {self.scales!r}. Try (12, 24).")
@@ -128,7 +127,7 @@ class OpponentSIFT(DenseSIFT):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class PatchGrid:
     """Where the patches of one size lie in pictures of one shape."""
 
     shape: tuple[int, int]  # of the shrunk picture
@@ -138,7 +137,7 @@ class Grid:
     positions: Array  # (k, 2)
 
 
-def _grid(height: int, width: int, side: float, step: int) -> Grid:
+def _grid(height: int, width: int, side: float, step: int) -> PatchGrid:
     """The grid, in the middle of the picture; one patch in the middle where the picture is smaller than a patch."""
     share = SHRUNK / side if side > LARGEST else 1.0
     shape = (max(1, round(height * share)), max(1, round(width * share)))
@@ -149,7 +148,7 @@ def _grid(height: int, width: int, side: float, step: int) -> Grid:
         keypoints = cv2.KeyPoint.convert(pixels.astype(np.float32), size=side * share / SIDE_A_SIZE)
     for keypoint in keypoints:
         keypoint.angle = 0.0
-    return Grid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
+    return PatchGrid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
 
 
 _kept_grid = lru_cache(maxsize=64)(_grid)  # pictures of a collection often share a few shapes

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import onnx_module
 from saccade.features.torch_weights import read_state_dict
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NAME = "efficientnet-lite0"
 GRAPH = 1  # counts up when `build` changes, so that graphs kept on disk are built again
 SIDE = 224  # of the pictures it was trained on

@@ -10,10 +10,10 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.cache import Cache
 from saccade.features.decode import DECODER, Unreadable, decode, kind_of
@@ -21,7 +21,6 @@ from saccade.features.folder import Found, words
 from saccade.features.lazy import digest_of, stream
 from saccade.features.pixels import pillow
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SMALL = 1 << 18  # bytes
 
 

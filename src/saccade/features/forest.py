@@ -12,13 +12,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.progress import report
 from saccade.features.codebook import Codebook
 from saccade.features.lazy import Items
-from saccade.features.learn import State, check_count, part, sample_of
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Split = tuple[int, np.float32]  # (feature, threshold): x[feature] > threshold goes right
 Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a leaf
 
@@ -28,7 +29,9 @@ class ForestCodebook(Codebook):
 
     `trees`, `leaves` a tree: the words of all trees stand side by side. `supervised`: of `candidates` random
     (feature, threshold) pairs a node takes the one that tells most about the picture's class; needs fit(X, y).
-    `sample`: so many descriptors, equally many a picture, grow the trees. `norm`: "l1" makes a row sum to 1.
+    `sample`: so many descriptors, equally many per picture, grow the trees. `norm`: "l1" makes a row sum to 1.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
@@ -45,7 +48,7 @@ class ForestCodebook(Codebook):
         candidates: int = 20,
         sample: int = 200_000,
         norm: str | None = "l1",
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -60,18 +63,17 @@ class ForestCodebook(Codebook):
         self.n_jobs = n_jobs
 
     def check(self) -> None:
-        check_count("trees", self.trees, 1, "5 are usual.")
-        check_count("leaves", self.leaves, 2, "200 leaves in each of 5 trees make 1,000 words.")
-        check_count("candidates", self.candidates, 1, "20 are usual; 1 splits at random.")
-        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
+        check_count("trees", self.trees, "5 are usual.")
+        check_count("leaves", self.leaves, "200 leaves in each of 5 trees make 1,000 words.", least=2)
+        check_count("candidates", self.candidates, "20 are usual; 1 splits at random.")
+        check_count("sample", self.sample, "200,000 descriptors are usual.")
         check_choice("supervised", self.supervised, (False, True))
         check_choice("norm", self.norm, ("l1", None))
 
     def words_wanted(self) -> int:
         return self.trees * self.leaves
 
-    def learn(self, items: Items, labels: Array | None) -> State:
-        seed = self.seed()
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, owners = sample_of(items, self.sample, seed, self.n_jobs)
         columns = np.asfortranarray(values)  # a node reads one feature of many descriptors
         classes = None if labels is None else labels[owners]

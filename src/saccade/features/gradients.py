@@ -10,15 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
-from saccade.features.learn import check_count
 from saccade.features.opencv import opencv
 from saccade.features.pixels import resize, to_grey
 
-Array = np.ndarray[Any, np.dtype[Any]]
-MOST_LEVELS = 8  # 65,536 cells
+MOST_DEPTH = 9  # 65,536 cells in the finest grid
 CLIP = 0.2  # of L2-Hys: no bin of a block holds more
 TINY = 1e-5
 SMOOTHING = 1.4  # px, before the edges are searched
@@ -68,6 +67,7 @@ class HOG(Gradients):
     `block`: cells along the side of a block; blocks overlap, and each is scaled to unit length, clipped at 0.2 and
     scaled again (L2-Hys). `angle`: 180, or 360 where dark-to-bright differs from bright-to-dark. `soft`: a gradient
     between two orientations counts for both.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> picture = np.random.default_rng(0).integers(0, 256, (100, 80, 3), np.uint8)
     >>> HOG(n_jobs=1).fit_transform([picture]).shape
@@ -112,12 +112,12 @@ class HOG(Gradients):
 
     def check(self) -> None:
         for name, value in (("cell", self.cell), ("bins", self.bins), ("block", self.block)):
-            check_count(name, value, 1, "HOG() has cells of 16 px, 9 bins, and blocks of 2 × 2 cells.")
+            check_count(name, value, "HOG() has cells of 16 px, 9 bins, and blocks of 2 × 2 cells.")
         check_choice("angle", self.angle, (180, 360))
         if not isinstance(self.size, tuple | list) or len(self.size) != 2:
             raise InvalidParameter(f"`size` must be (width, height), got {self.size!r}.")
         for side in self.size:
-            check_count("size", side, 1, "(128, 128) is usual.")
+            check_count("size", side, "(128, 128) is usual.")
             if side % self.cell or side < self.cell * self.block:
                 raise InvalidParameter(
                     f"`size` must be whole cells of {self.cell} px, and at least a block of {self.block}, got "
@@ -131,14 +131,16 @@ class HOG(Gradients):
 class PHOG(Gradients):
     """The pyramid of histograms of oriented gradients along edges (Bosch, Zisserman and Muñoz 2007; O §5).
 
-    Level l has 2^l × 2^l cells, l from 0 to `levels`, each a histogram of `bins` orientations of Canny's edges,
-    weighted by the gradient; a row sums to 1, or to 0 where there is no edge. `angle`: 180, or 360 where dark-to-bright
-    differs from bright-to-dark. `weighted`: the levels count 2^−L, 2^−L, 2^(1−L), …, ½ as in the spatial pyramid match,
-    so that the intersection of two rows is that match; else all the same.
+    `depth` grids: level l has 2^l × 2^l cells, l from 0 to L = depth − 1. Each cell has a histogram of `bins`
+    orientations of Canny's edges, weighted by the gradient; a row sums to 1, or to 0 where there is no edge.
+    `angle`: 180, or 360 where dark-to-bright differs from bright-to-dark. `weighted`: the levels count 2^−L, 2^−L,
+    2^(1−L), …, ½ as in the spatial pyramid match, so that the intersection of two rows is that match; else all the
+    same.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> picture = np.zeros((40, 40), np.uint8)
     >>> picture[:, 20:] = 255
-    >>> row = PHOG(bins=4, levels=1, n_jobs=1).fit_transform([picture])
+    >>> row = PHOG(bins=4, depth=2, n_jobs=1).fit_transform([picture])
     >>> row.shape, float(row[0, 0].round(3))  # a vertical edge has a horizontal gradient
     ((1, 20), 0.5)
     """
@@ -146,48 +148,49 @@ class PHOG(Gradients):
     def __init__(
         self,
         bins: int = 20,
-        levels: int = 3,
         *,
+        depth: int = 4,
         angle: int = 180,
         weighted: bool = False,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.bins = bins
-        self.levels = levels
+        self.depth = depth
         self.angle = angle
         self.weighted = weighted
         self.cache = cache
         self.n_jobs = n_jobs
 
     def width(self) -> int:
-        return self.bins * (((1 << 2 * (self.levels + 1)) - 1) // 3)  # 1 + 4 + 16 + … cells
+        return self.bins * ((1 << 2 * self.depth) - 1) // 3  # 1 + 4 + 16 + … cells
 
     def vector(self, grey: Array) -> Array:
         (y, x), dx, dy = _edges(grey)
         height, width = grey.shape
-        side = 1 << self.levels
+        side = 2 ** (self.depth - 1)
         cells = y * side // height * side + x * side // width
         finest = _histograms(cells, dx, dy, side * side, self.bins, self.angle, soft=False)
         grids = [finest.reshape(side, side, self.bins)]
-        for _ in range(self.levels):  # a coarser cell is four finer ones
+        for _ in range(self.depth - 1):  # a coarser cell is four finer ones
             half = len(grids[-1]) // 2
             grids.append(grids[-1].reshape(half, 2, half, 2, self.bins).sum(axis=(1, 3)))
         shares = [w * g.ravel() for w, g in zip(self._weights(), reversed(grids), strict=True)]
         return np.concatenate(shares) / max(float(finest.sum()), TINY)
 
     def check(self) -> None:
-        check_count("bins", self.bins, 1, "20 is usual, 40 with angle=360.")
-        check_count("levels", self.levels, 0, "3 is usual, 0 is one histogram of the whole picture.")
-        if self.levels > MOST_LEVELS:
-            raise InvalidParameter(f"`levels` must be at most {MOST_LEVELS}, got {self.levels}. 3 is usual.")
+        check_count("bins", self.bins, "20 is usual, 40 with angle=360.")
+        check_count("depth", self.depth, "4 is usual, 1 is one histogram of the whole picture.")
+        if self.depth > MOST_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {self.depth}. 4 is usual.")
         check_choice("angle", self.angle, (180, 360))
 
     def _weights(self) -> list[float]:
         """What each level sums to, the coarsest first."""
         if not self.weighted:
-            return [1.0 / (self.levels + 1)] * (self.levels + 1)
-        return [2.0**-self.levels] + [2.0 ** (level - 1 - self.levels) for level in range(1, self.levels + 1)]
+            return [1.0 / self.depth] * self.depth
+        L = self.depth - 1
+        return [2.0**-L] + [2.0 ** (level - 1 - L) for level in range(1, self.depth)]
 
 
 def _histograms(

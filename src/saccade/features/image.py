@@ -12,6 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
+from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.features.base import PerPicture
@@ -24,7 +26,6 @@ from saccade.features.pixels import check_picture, limited, pillow, resize, to_g
 
 __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MOST_PIXELS = 100_000_000
 
 
@@ -119,9 +120,9 @@ def read_pictures(
     its header. `max_side` limits the longer side of what comes out. Arrays are (h, w), (h, w, 3) or (h, w, 4) each.
     """
     pillow()
-    _check_whole("max_pixels", max_pixels)
+    check_count("max_pixels", max_pixels, f"{MOST_PIXELS:,} is usual.")
     if max_side is not None:
-        _check_whole("max_side", max_side)
+        check_count("max_side", max_side, "None keeps every size.")
     if isinstance(source, str | os.PathLike):
         where = repr(os.fsdecode(source))
         found, skipped = find_pictures(os.fsdecode(source), by_class)
@@ -173,12 +174,12 @@ class Resize(PerPicture):
     def _target(self, picture: Array) -> tuple[int, int]:
         """The size of the result, (width, height)."""
         if not isinstance(self.size, tuple | list):
-            _check_whole("size", self.size)
+            check_count("size", self.size, "(256, 256) is usual.")
             return limited((picture.shape[1], picture.shape[0]), self.size)
         if len(self.size) != 2:
             raise InvalidParameter(f"`size` must be (width, height) or a number, got {self.size!r}.")
         for side in self.size:
-            _check_whole("size", side)
+            check_count("size", side, "(256, 256) is usual.")
         if self.size[0] * self.size[1] > MOST_PIXELS:
             raise InvalidParameter(f"`size` must have at most {MOST_PIXELS:,} pixels, got {tuple(self.size)}.")
         return self.size[0], self.size[1]
@@ -212,8 +213,3 @@ def _nothing(where: str, skipped: list[tuple[str, str]]) -> str:
     first = "; ".join(f"{name!r}: {reason}" for name, reason in skipped[:3])
     more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
     return f"None of the {len(skipped)} files of {where} gives a picture. {first}{more}."
-
-
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InvalidParameter(f"`{name}` must be a whole number from 1 on, got {value!r}.")

@@ -1,5 +1,6 @@
-"""One thing a picture (pixels, descriptors), made when it is asked for: a hundred thousand never lie in memory at once.
+"""One item per picture (pixels or descriptors), made when it is asked for.
 
+So the pixels of a hundred thousand pictures never lie in memory at once.
 Every item has a digest of its content and of what was done to it, so that results can be kept on disk under it.
 """
 
@@ -14,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.threads import thread_count
 from saccade.features.blas import one_thread_a_product
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,14 @@ def digest_of(*parts: Any) -> str:
 
 
 def jobs(n_jobs: int | None) -> int:
-    """The number of threads: None for every core, as SACCADE_NUM_THREADS has it."""
-    if n_jobs is None or n_jobs == -1:
+    """The number of threads: None and −1 for every core, as SACCADE_NUM_THREADS has it, −2 for all but one, …"""
+    if n_jobs is None:
         return thread_count()
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs < 1:
-        raise InvalidParameter(f"`n_jobs` must be None (every core) or a whole number from 1 on, got {n_jobs!r}.")
-    return n_jobs
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise InvalidParameter(
+            f"`n_jobs` must be a whole number other than 0, or None, got {n_jobs!r}. None and -1 take every core."
+        )
+    return int(n_jobs) if n_jobs > 0 else max(1, thread_count() + 1 + int(n_jobs))
 
 
 def stream(

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.lazy import digest_of
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DTYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 SIDE = 224  # where neither the graph nor the caller says
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def to_rgb(

@@ -3,24 +3,25 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.features.base import PictureTransformer
-from saccade.features.cache import Cache
-from saccade.features.lazy import Descriptors, Items, Made, as_items, digest_of
-from saccade.features.learn import State, check_count, part, positions_of, sample_of, values_of
+from saccade._core.arrays import Array
+from saccade._core.checks import check_count
+from saccade._core.errors import InvalidParameter
+from saccade.features.descriptor_arrays import positions_of, values_of
+from saccade.features.lazy import Descriptors, Items, Made, as_items
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class DescriptorPCA(PictureTransformer):
+class DescriptorPCA(Learner):
     """Descriptors on their `n_components` directions of largest variance, found on a random sample in training.
 
     `positions`: x and y, from 0 to 1, follow as two more dimensions, as K §7 has them. `sample`: so many descriptors
-    are looked at, equally many a picture.
+    are looked at, equally many per picture.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> rng = np.random.default_rng(0)
     >>> sets = [Descriptors(rng.random((20, 8)), rng.random((20, 2))) for _ in range(3)]
@@ -37,7 +38,7 @@ class DescriptorPCA(PictureTransformer):
         *,
         positions: bool = False,
         sample: int = 100_000,
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -48,16 +49,9 @@ class DescriptorPCA(PictureTransformer):
         self.cache = cache
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from items of descriptors; a second fit on the same items is read from the cache."""
-        check_count("n_components", self.n_components, 1, "K §7 has 10.")
-        check_count("sample", self.sample, 2, "100,000 descriptors are plenty.")
-        items = as_items(X)
-        if not len(items):
-            raise InvalidInput("DescriptorPCA must be fitted on at least one picture, got none.")
-        with Cache(self.cache) as cache:
-            key = "" if cache.path is None else self._key(items)
-            return self.restore(cache.remember(key, lambda: self._learn(items)))
+    def check(self) -> None:
+        check_count("n_components", self.n_components, "K §7 has 10.")
+        check_count("sample", self.sample, "100,000 descriptors are plenty.", least=2)
 
     def transform(self, X: Any) -> Items:
         """Lazy items."""
@@ -84,13 +78,9 @@ class DescriptorPCA(PictureTransformer):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def _key(self, items: Items) -> str:
-        return digest_of("fit", clone(self).recipe(), *(items.digest(i) for i in range(len(items))))
-
-    def _learn(self, items: Items) -> State:
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         from sklearn.decomposition import PCA
 
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         if self.n_components > min(values.shape):
             raise InvalidParameter(

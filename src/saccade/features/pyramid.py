@@ -9,38 +9,41 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from saccade._core.checks import check_choice, is_number
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import BagOfWords, Codebook
-from saccade.features.learn import State, check_count, counted, positions_of, prefixed, values_of, without
+from saccade.features.descriptor_arrays import positions_of, values_of
+from saccade.features.histogram import counted
+from saccade.features.state import State, prefixed, without
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Grids = tuple[tuple[int, int], ...]
 MOST_COLUMNS = 2**31 - 1
-MOST_LEVELS = 10  # a million cells in the finest grid
+MOST_DEPTH = 10  # a million cells in the finest grid
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 
 
 class SpatialPyramid(VectorEncoder):
-    """Words and where they are: a histogram a cell of several grids over the picture.
+    """Words and where they are: a histogram for each cell of several grids over the picture.
 
-    `codebook`: a `BagOfWords` or `ForestCodebook`, of which a clone is fitted; None for BagOfWords(200). `levels`: so
+    `codebook`: a `BagOfWords` or `ForestCodebook`, of which a clone is fitted; None for BagOfWords(200). `depth`: so
     many grids of 1, 2×2, 4×4, … cells. `grids`: others instead, as (rows, columns): ((1, 1), (2, 2), (3, 1)).
-    `weights`: one a grid; None for Lazebnik's, by the place in the list. `norm`: "l1" divides by the number of
+    `weights`: one per grid; None for Lazebnik's, by the place in the list. `norm`: "l1" divides by the number of
     descriptors, so that with Lazebnik's weights k(x, x) = 1; None counts.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
     >>> from saccade.features.lazy import Descriptors
     >>> rng = np.random.default_rng(0)
     >>> pictures = [Descriptors(rng.random((30, 8)), rng.random((30, 2))) for _ in range(4)]
-    >>> SpatialPyramid(BagOfWords(5), levels=2, n_jobs=1).fit_transform(pictures).shape
+    >>> SpatialPyramid(BagOfWords(5), depth=2, n_jobs=1).fit_transform(pictures).shape
     (4, 25)
     """
 
     def __init__(
         self,
         codebook: Codebook | None = None,
-        levels: int = 3,
+        depth: int = 3,
         *,
         grids: Any = None,
         weights: Any = None,
@@ -49,7 +52,7 @@ class SpatialPyramid(VectorEncoder):
         n_jobs: int | None = None,
     ) -> None:
         self.codebook = codebook
-        self.levels = levels
+        self.depth = depth
         self.grids = grids
         self.weights = weights
         self.norm = norm
@@ -88,7 +91,7 @@ class SpatialPyramid(VectorEncoder):
         if width > MOST_COLUMNS:
             raise InvalidParameter(
                 f"{codebook.n_words_} words in every cell of these grids make {width:,} columns, and {MOST_COLUMNS:,} "
-                "are possible. Take fewer levels or words."
+                "are possible. Take fewer grids or words."
             )
         self.codebook_, self._grids, self._weights, self._width = codebook, grids, weights, width
         return self
@@ -111,19 +114,17 @@ class SpatialPyramid(VectorEncoder):
     def _layout(self) -> tuple[Grids, Array]:
         """The grids and the weight of each."""
         check_choice("norm", self.norm, ("l1", None))
-        levels = check_count("levels", self.levels, 1, "3 are usual: 1, 4 and 16 cells.")
-        if levels > MOST_LEVELS:
-            raise InvalidParameter(
-                f"`levels` must be at most {MOST_LEVELS}, got {levels}. Take fewer levels; 3 are usual."
-            )
-        grids = tuple((2**k, 2**k) for k in range(levels)) if self.grids is None else _checked_grids(self.grids)
+        depth = check_count("depth", self.depth, "3 is usual: grids of 1, 4 and 16 cells.")
+        if depth > MOST_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {depth}. 3 is usual.")
+        grids = tuple((2**k, 2**k) for k in range(depth)) if self.grids is None else _checked_grids(self.grids)
         L = len(grids) - 1
         if self.weights is None:
             return grids, np.array([0.5**L] + [0.5 ** (L - k + 1) for k in range(1, L + 1)])
         weights = np.array([w if is_number(w) else np.nan for w in np.ravel(np.asarray(self.weights, object))], float)
         if len(weights) != len(grids) or not (weights > 0).all() or not np.isfinite(weights).all():
             raise InvalidParameter(
-                f"`weights` must be {len(grids)} positive numbers, one a grid, got {self.weights!r}. None takes "
+                f"`weights` must be {len(grids)} positive numbers, one per grid, got {self.weights!r}. None takes "
                 "Lazebnik's."
             )
         return grids, weights

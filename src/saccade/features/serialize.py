@@ -16,12 +16,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import model_file
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade.features.base import NOT_IN_RECIPE, PictureTransformer
+from saccade.features.base import PLACE_AND_SPEED, PictureTransformer
 from saccade.features.deep import DeepFeatures
 from saccade.features.efficientnet import NAME as NETWORK
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Description = tuple[list[dict[str, Any]], dict[str, Array]]
 PREFIX = "pictures"
 NAMES = (
@@ -87,10 +87,12 @@ def _plain(value: Any) -> Any:
         return _plain(value.item())
     if isinstance(value, PathLike):
         return fspath(value)
+    if isinstance(value, np.random.RandomState):
+        return None  # what it drew is in the arrays
     if isinstance(value, tuple | list | np.ndarray):
         return {"tuple": [_plain(v) for v in value]}
     step = _known(value)
-    parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in NOT_IN_RECIPE}
+    parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in PLACE_AND_SPEED}
     if isinstance(step, DeepFeatures):
         parameters["model"] = Path(parameters["model"]).name  # where a file lies is nobody's business
     return {"transformer": {"name": type(step).__name__, "parameters": parameters}}
@@ -106,8 +108,17 @@ def _made(value: Any, folder: Path | None) -> Any:
     if name not in NAMES:
         raise ValueError(f"unknown transformer {name!r}")
     kind = getattr(import_module("saccade.features"), name)
-    made = {k: _made(v, folder) for k, v in parameters.items() if k not in NOT_IN_RECIPE}
+    made = {k: _made(v, folder) for k, v in _renamed(name, parameters).items() if k not in PLACE_AND_SPEED}
     return kind(**made | {"model": _network(made["model"], folder)}) if kind is DeepFeatures else kind(**made)
+
+
+def _renamed(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Files of version 0.1 say `levels` for what is now `depth`, and those of PHOG do not count the first level."""
+    if "levels" not in parameters:
+        return parameters
+    levels = parameters["levels"]
+    rest = {k: v for k, v in parameters.items() if k != "levels"}
+    return {**rest, "depth": levels + 1 if name == "PHOG" else levels}
 
 
 def _network(name: Any, folder: Path | None) -> str:

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import ModelFileError
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MAGIC = 0x1950A86A20F9469CFC6C  # the first number of the older layout
 DTYPES = {
     "torch DoubleStorage": "<f8",

@@ -6,16 +6,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.features.base import VectorEncoder
+from saccade.features.descriptor_arrays import values_of
+from saccade.features.histogram import counted
 from saccade.features.lazy import Items, stream
-from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 RANGE_SAMPLE = 20_000  # descriptors that tell their range well enough: points beyond belong to the outermost cells
 PENDING = 4_000_000  # cells that wait to be merged: bounds the memory of `fit`
 
 
-class UniformBins(Learner):
+class UniformBins(Learner, VectorEncoder):
     """The level-i histogram counts points in cells of side 2^i, over the cells that training pictures fill (K §5).
 
     The number of cells grows as a power of the dimension, so they are known by a 64-bit mix of their coordinates
@@ -25,34 +30,33 @@ class UniformBins(Learner):
 
     def __init__(
         self,
-        levels: int = 5,
+        depth: int = 5,
         *,
         shifts: int = 1,
         sample: int = 200_000,
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.levels = levels
+        self.depth = depth
         self.shifts = shifts
         self.sample = sample
         self.random_state = random_state
         self.cache = cache
         self.n_jobs = n_jobs
 
-    def learn(self, items: Items, labels: Array | None) -> State:
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         """The range of the descriptors from a sample; then the cells that all pictures fill."""
-        seed = self.seed()
         rng = np.random.default_rng(seed)
         values, _ = sample_of(items, min(self.sample, RANGE_SAMPLE), seed, self.n_jobs)
         low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
         reach = float((high - low).max()) or 1.0
-        grid = Grid(
+        grid = CellGrid(
             # The coarsest cell is twice as wide as all points, so that it holds them wherever the shift puts it.
             origin=low - rng.uniform(0.0, reach, (self.shifts, len(low))),
-            side=2.0 * reach / 2 ** (self.levels - 1),
+            side=2.0 * reach / 2 ** (self.depth - 1),
             mix=rng.integers(0, 2**64, len(low), np.uint64) | np.uint64(1),
-            levels=self.levels,
+            depth=self.depth,
         )
         cells = _filled(grid, items, self.n_jobs)
         starts = np.concatenate([[0], np.cumsum([len(block) for block in cells])])
@@ -65,7 +69,7 @@ class UniformBins(Learner):
             block = self._cells[first:last]
             at = np.minimum(np.searchsorted(block, cells[:, b]), len(block) - 1)
             columns[:, b] = np.where(block[at] == cells[:, b], first + at, self.width() - 1)
-        share = np.tile(folded(self.levels), self.shifts) / self.shifts
+        share = np.tile(folded(self.depth), self.shifts) / self.shifts
         return counted(columns.ravel(), np.broadcast_to(share, columns.shape).ravel())
 
     def width(self) -> int:
@@ -79,7 +83,7 @@ class UniformBins(Learner):
         side = float(part(state, "side", "f", 1)[0])
         mix = part(state, "mix", "u", origin.shape[1]).astype(np.uint64)
         cells = part(state, "cells", "u", None).astype(np.uint64)
-        starts = part(state, "starts", "iu", self.shifts * self.levels + 1).astype(np.int64)
+        starts = part(state, "starts", "iu", self.shifts * self.depth + 1).astype(np.int64)
         if side <= 0 or not origin.size:
             raise ValueError("the grid has no size")
         if starts[0] != 0 or starts[-1] != len(cells) or (np.diff(starts) < 1).any():
@@ -88,7 +92,7 @@ class UniformBins(Learner):
         ascending[starts[1:-1] - 1] = True  # a level may begin anywhere
         if not ascending.all():
             raise ValueError("the cells are not in ascending order")
-        self._grid = Grid(origin, side, mix, self.levels)
+        self._grid = CellGrid(origin, side, mix, self.depth)
         self._cells, self._starts = cells, starts
         return self
 
@@ -97,32 +101,32 @@ class UniformBins(Learner):
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class CellGrid:
     """Nested grids, several of them, each shifted by its own random way."""
 
     origin: Array  # (shifts, d)
     side: float  # of the finest cells
     mix: Array  # (d,) odd 64-bit numbers
-    levels: int
+    depth: int
 
     def cells_of(
         self,
         item: Any,
-    ) -> Array:  # (k, shifts · levels) shift after shift, the finest level first
+    ) -> Array:  # (k, shifts · depth) shift after shift, the finest level first
         """The cell of each point at every level, as a 64-bit number."""
         points = values_of(item, self.origin.shape[1]).astype(np.float64)
-        cells = np.empty((len(points), len(self.origin), self.levels), np.uint64)
+        cells = np.empty((len(points), len(self.origin), self.depth), np.uint64)
         for t, origin in enumerate(self.origin):
             finest = np.floor((points - origin) / self.side)
-            place = np.clip(finest, 0, 2 ** (self.levels - 1) - 1).astype(np.uint64)
-            for i in range(self.levels):  # coarser cells hold finer ones whole, so that matches only grow
+            place = np.clip(finest, 0, 2 ** (self.depth - 1) - 1).astype(np.uint64)
+            for i in range(self.depth):  # coarser cells hold finer ones whole, so that matches only grow
                 cells[:, t, i] = ((place >> np.uint64(i)) * self.mix).sum(axis=1, dtype=np.uint64)
-        return cells.reshape(len(points), len(self.origin) * self.levels)
+        return cells.reshape(len(points), len(self.origin) * self.depth)
 
 
-def _filled(grid: Grid, items: Items, n_jobs: int | None) -> list[Array]:
+def _filled(grid: CellGrid, items: Items, n_jobs: int | None) -> list[Array]:
     """The distinct cells of every shift and level, ascending."""
-    known = [np.empty(0, np.uint64)] * (len(grid.origin) * grid.levels)
+    known = [np.empty(0, np.uint64)] * (len(grid.origin) * grid.depth)
     pending: list[Array] = []
     for done, cells in enumerate(stream(lambda i: grid.cells_of(items[i]), range(len(items)), n_jobs), 1):
         pending.append(cells)
@@ -134,12 +138,12 @@ def _filled(grid: Grid, items: Items, n_jobs: int | None) -> list[Array]:
     return known
 
 
-def _state(grid: Grid, cells: Array, starts: Array) -> State:
+def _state(grid: CellGrid, cells: Array, starts: Array) -> State:
     placed = {"origin": grid.origin, "side": np.array([grid.side]), "mix": grid.mix}
     return {**placed, "cells": cells, "starts": starts}
 
 
-def folded(levels: int) -> Array:  # (levels,)
+def folded(depth: int) -> Array:  # (depth,)
     """w_i − w_{i+1} for w_i = 1/2^i and w_L = 0, the finest level first.
 
     Σ_i w_i (I_i − I_{i−1}) = Σ_i (w_i − w_{i+1}) I_i: the pyramid match (K §5) intersects weighted histograms.
@@ -147,5 +151,5 @@ def folded(levels: int) -> Array:  # (levels,)
     >>> folded(3)
     array([0.5 , 0.25, 0.25])
     """
-    w = 0.5 ** np.arange(levels)
+    w = 0.5 ** np.arange(depth)
     return np.asarray(w - np.append(w[1:], 0.0))

@@ -5,19 +5,24 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.features.base import VectorEncoder
 from saccade.features.blas import one_thread_a_product
 from saccade.features.codebook import distinct_rows
+from saccade.features.descriptor_arrays import values_of
+from saccade.features.histogram import counted
 from saccade.features.lazy import Items
-from saccade.features.learn import Learner, State, counted, part, sample_of, values_of
+from saccade.features.learner import Learner
+from saccade.features.sample import sample_of
+from saccade.features.state import State, part
 
-Array = np.ndarray[Any, np.dtype[Any]]
 BLOCK_ROWS = 512
 FALL = 0.5  # how much a match counts, of one a level further down
 
 
-class VocabularyBins(Learner):
-    """A point lies in one node at every depth of the tree; a column a node.
+class VocabularyBins(Learner, VectorEncoder):
+    """A point lies in one node at every level of the tree; each node has a column.
 
     A match in a node counts with the node's weight w, and only if it is no match in a child already. Regrouped:
     Σ_nodes (w_node − w_parent) min(n_node(x), n_node(z)). Weights double with every step down: those of Grauman and
@@ -27,38 +32,37 @@ class VocabularyBins(Learner):
 
     def __init__(
         self,
-        levels: int = 5,
+        depth: int = 5,
         *,
         branch: int = 10,
         sample: int = 200_000,
-        random_state: Any = 0,
+        random_state: Any = None,
         cache: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.levels = levels
+        self.depth = depth
         self.branch = branch
         self.sample = sample
         self.random_state = random_state
         self.cache = cache
         self.n_jobs = n_jobs
 
-    def learn(self, items: Items, labels: Array | None) -> State:
-        seed = self.seed()
+    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         with one_thread_a_product():  # many small products
-            centres, children = _grown(values, self.branch, self.levels, seed)
+            centres, children = _grown(values, self.branch, self.depth, seed)
         return {"centres": centres, "children": children}
 
     def nodes_of(
         self,
         values: Array,  # (k, d)
-    ) -> Array:  # (k, levels)
+    ) -> Array:  # (k, deepest_ + 1)
         """The way of each point from the root down; −1 below a leaf."""
-        way = np.full((len(values), self.depth_ + 1), -1, np.int64)
+        way = np.full((len(values), self.deepest_ + 1), -1, np.int64)
         way[:, 0] = 0
         for first in range(0, len(values), BLOCK_ROWS):
             rows = slice(first, first + BLOCK_ROWS)
-            for level in range(self.depth_):
+            for level in range(self.deepest_):
                 way[rows, level + 1] = self._step(values[rows], way[rows, level])
         return way
 
@@ -101,12 +105,12 @@ class VocabularyBins(Learner):
         if (first[children > 0] <= np.flatnonzero(children)).any():
             raise ValueError("a node comes before its parent")
         parent = np.append(0, np.repeat(np.arange(len(centres)), children))
-        depth = _depths(parent)
-        if depth.max() >= self.levels:
-            raise ValueError(f"the tree is deeper than its {self.levels} levels")
+        level = _levels(parent)
+        if level.max() >= self.depth:
+            raise ValueError(f"the tree is deeper than its {self.depth} levels")
         # A leaf that could not be divided is its own only part at every finer level, so a match there is a finest one.
-        w = np.where(children == 0, 1.0, FALL ** (self.levels - 1 - depth))
-        self.centres_, self.children_, self.depth_ = centres, children, int(depth.max())
+        w = np.where(children == 0, 1.0, FALL ** (self.depth - 1 - level))
+        self.centres_, self.children_, self.deepest_ = centres, children, int(level.max())
         self._first, self._share = first, np.append(w[0], w[1:] - w[parent[1:]])
         self._origin = centres[0]
         self._shifted = centres - self._origin
@@ -120,7 +124,7 @@ class VocabularyBins(Learner):
 def _grown(
     values: Array,  # (m, d)
     branch: int,
-    levels: int,
+    depth: int,
     seed: int,
 ) -> tuple[Array, Array]:  # (N, d), (N,)
     """The centre and the number of children of every node, level after level."""
@@ -128,10 +132,10 @@ def _grown(
     children: list[int] = []
     waiting = deque([(np.arange(len(values)), 0)])
     while waiting:
-        rows, depth = waiting.popleft()
+        rows, level = waiting.popleft()
         points = values[rows]
-        groups = _divided(points, branch, seed) if depth + 1 < levels else []
-        waiting.extend((rows[group], depth + 1) for group in groups)
+        groups = _divided(points, branch, seed) if level + 1 < depth else []
+        waiting.extend((rows[group], level + 1) for group in groups)
         centres.append(points.mean(axis=0, dtype=np.float64).astype(np.float32))
         children.append(len(groups))
         report("a tree of words", len(centres) / (len(centres) + len(waiting)))
@@ -154,8 +158,9 @@ def _divided(
     return [group for group in groups if len(group)]
 
 
-def _depths(parent: Array) -> Array:  # (N,)
-    depth = np.zeros(len(parent), np.int64)
+def _levels(parent: Array) -> Array:  # (N,)
+    """The level of every node; the root has 0."""
+    level = np.zeros(len(parent), np.int64)
     for node in range(1, len(parent)):
-        depth[node] = depth[parent[node]] + 1
-    return depth
+        level[node] = level[parent[node]] + 1
+    return level

@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade.inference.base import Approximation, Explains, Trained
 from saccade.inference.diagonal import diagonal, parzen
@@ -29,7 +30,6 @@ from saccade.inference.inducing import inducing_points
 from saccade.inference.low_rank import low_rank
 from saccade.inference.optimized import optimized
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Method = Literal[
     "exact", "lowrank", "diagonal", "optimized", "optimized-signed", "fitc", "dtc", "sor", "sod", "parzen", "fine"
 ]

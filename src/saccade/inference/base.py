@@ -2,15 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.operators.base import Operator
 from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

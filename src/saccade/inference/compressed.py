@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.inference.approximation import Method
 from saccade.inference.posterior import Posterior, check_bins
@@ -17,8 +18,6 @@ from saccade.kernels.intersection import HIK
 from saccade.operators.codes import split_signs
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)

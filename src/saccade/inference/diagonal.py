@@ -1,16 +1,15 @@
 """K̃⁻¹ replaced by a diagonal matrix D⁻¹ (A §3): testing takes linear time, and D ⪰ K̃ makes the variance a bound."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
 from saccade.inference.base import Approximation, outputs, own
 from saccade.operators.base import Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 COMPILED_FROM = 100_000  # kernel values that the compiled loop is sooner done with, once it is there
 ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
 

@@ -10,17 +10,16 @@ for any Q: no column of it need be an eigenvector, and Qᵀr* = 0. With eigenvec
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
+from saccade._core.arrays import Array
 from saccade.inference.base import Explains
 from saccade.inference.low_rank import LowRank
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import lanczos
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PROBES = 16
 DEGREE = 24  # of the polynomial: τ is then some 2 % above the eigenvalue
 LUCK = 4.0  # to the power of PROBES: one over the probability that τ is too small, 2e-10

@@ -8,11 +8,11 @@ for all examples at once (newton.py); then the variances follow, in the closed f
 
 import warnings
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.newton import Labels, Means, exact, newton_step
@@ -20,7 +20,6 @@ from saccade.inference.probit import log_average
 from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SWEEPS, SWEEPS_ESTIMATED = 60, 20  # with factors, and with estimated variances, which may never agree
 STEPS = 10  # Newton's steps to the means in one sweep
 NEARLY = 0.1  # share of the variances' last change to which a sweep settles the means

@@ -5,10 +5,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.inference.regression import DIRECT_BELOW, DIRECT_LIMIT
@@ -16,7 +16,6 @@ from saccade.operators.base import Operator
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
-Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("auto", "exact", "stochastic", "bound")
 EXACT_UP_TO = DIRECT_BELOW  # examples
 

@@ -8,10 +8,11 @@ quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K�
 subtracting M⁻¹dK, whose trace is known, made it worse, because that is not.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
 from saccade.operators.base import Operator
@@ -20,7 +21,6 @@ from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
 from saccade.solvers.rank_one import Leading
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LANES = 4  # columns that cost about as much as one: at n = 50,050 a preconditioner seemed to pay and did not
 
 

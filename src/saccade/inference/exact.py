@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
+from saccade._core.arrays import Array
 from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.solvers.cholesky import Factor
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LOUD = 1e4  # times k(x, x): noise from which on an example is better left out by what it adds
 AT_ONCE = 512  # new examples whose half-solved columns are squared while they are in the cache
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.inference.approximation import Approximating, Method
@@ -38,7 +39,6 @@ from saccade.operators.norms import NormTables, norm_tables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
 
-Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 4_000_000  # kernel values between training and new examples held at a time
 SOLVING, EXACT = Solving(), Approximating()
 KEPT = ("_variance", "norms")  # made ready when first asked for; what a copy with another mean may keep

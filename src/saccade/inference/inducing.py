@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.base import Approximation, Trained, outputs, own
@@ -27,7 +28,6 @@ from saccade.inference.exact import Exact
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
 ROUNDING = 100 * DETERMINED  # the same share, for parts of a point that are found less exactly
 MOST = 500_000_000  # kernel values between all and the inducing examples that we are willing to hold: 4 GB

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
 from saccade.inference.regression import DIRECT_BELOW, Solution, solve
 from saccade.inference.sites import Sites
 from saccade.operators.base import Dense, Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Inference = Literal["regression", "laplace", "ep"]
 Solver = Literal["auto", "cholesky", "cg"]
 DRAFT_FROM = 300  # examples from which Laplace climbs by conjugate gradients, quicker than a factor per class and step

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom, build
 
-Array = np.ndarray[Any, np.dtype[Any]]
 WANTED = 0.05  # error at which no more probes are asked
 WORK = 1e9  # numbers that may be read for further probes, about half a second
 AT_ONCE = 64  # columns solved together

@@ -5,18 +5,17 @@ log p(y | f): whatever solves a regression (a factor, or conjugate gradients on 
 """
 
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.newton import Labels, Means, newton_step
 from saccade.inference.probit import log_average
 from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
-Array = np.ndarray[Any, np.dtype[Any]]
 STEPS = 100
 ENOUGH = 1e-6  # change of a latent value, by the width of its site, at which the mode is found: the next is 1e-12
 

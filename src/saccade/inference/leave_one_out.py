@@ -1,10 +1,8 @@
 """Predictions for each training example as if it had not been there, in closed form."""
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
 
 
 def leave_one_out(

@@ -19,10 +19,11 @@ derivative is that of the estimate: two solves for all of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.inference.evidence_slope import LANES, Judged
 from saccade.inference.inverse_diagonal import estimate, judged_apart, known_of, quadratic
 from saccade.inference.parameters import Matrix, Slope, Vectors
@@ -32,7 +33,6 @@ from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
 
-Array = np.ndarray[Any, np.dtype[Any]]
 EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
 STEP = 0.002  # of differences for second derivatives of the loss
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]

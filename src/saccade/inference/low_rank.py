@@ -10,15 +10,14 @@ the held-out ones. To W they are new examples, and what they score is what new o
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Approximation, own
 from saccade.operators.base import Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
 QUIET = 0.1  # share of the mean k(x, x) up to which differences of the noise do not matter
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32

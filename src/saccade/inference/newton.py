@@ -8,17 +8,16 @@ is convex.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.probit import hazard
 from saccade.inference.regression import Solution
 from saccade.inference.sites import Solve
 
-Array = np.ndarray[Any, np.dtype[Any]]
 HALVINGS = 30
 ROOT_STEPS = 100  # Newton's steps to z; ten are many
 SLOWED = 0.5  # share of the slope along a step that may be left, with the other sign, at its end

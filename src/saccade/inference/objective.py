@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import EXACT_UP_TO, log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
@@ -17,7 +18,6 @@ from saccade.inference.regression import solve
 from saccade.kernels import Kernel
 from saccade.operators.base import Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
 FEW = 10  # coordinates that few probes are enough for
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need

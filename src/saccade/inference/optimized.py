@@ -20,17 +20,17 @@ examples may explain less than FA, as A found in two of its three data sets.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Trained
 from saccade.inference.diagonal import Diagonal
 from saccade.solvers.cholesky import Factor, factorise
 
-Array = np.ndarray[Any, np.dtype[Any]]
 CLOSE = 1e-3  # distance from the optimum to stop at, as a share of what is gained and of what is left
 LONGEST = 1e10  # s over n at most: rounding ends the path there
 GROW = {True: 8.0, False: 50.0}  # of s from one stage to the next, with D⁻¹ ≥ 0 and without: fewest steps

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import clone
 
+from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, Kernel
@@ -26,7 +27,6 @@ from saccade.kernels.transforms import Transform
 from saccade.operators.codes import Codes, level_dims
 from saccade.operators.intersection import Intersection, intersection
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SCALES = (1e-3, 1e3)  # of the mean self-similarity
 RANGE = 1e3  # a dense kernel's parameter may go so many times up and down
 NUDGE = 1e-4  # of a coordinate, for the differences of dense kernels

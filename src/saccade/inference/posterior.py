@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
@@ -15,8 +16,6 @@ from saccade.operators.tables import GridTables, PiecewiseTables
 
 if TYPE_CHECKING:
     from saccade.inference.compressed import Compressed
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class Posterior(ABC):

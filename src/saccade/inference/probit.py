@@ -3,12 +3,11 @@
 It is p(sign of f + noise of variance σ² is y); O (6) has σ² = 1.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 TAIL = -100.0  # where z + φ/Φ(z) loses twelve of its digits, and four terms of its series have them all
 
 

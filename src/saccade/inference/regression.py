@@ -2,13 +2,13 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dlange
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
@@ -17,7 +17,6 @@ from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
 from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
 from saccade.solvers.rank_one import Leading, leading
 
-Array = np.ndarray[Any, np.dtype[Any]]
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 MOST_KEPT = 8 * DIRECT_BELOW**2  # numbers in all factors of an intersection kernel that are kept for variances

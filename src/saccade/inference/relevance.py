@@ -1,14 +1,11 @@
 """Which features move the answer of an additive model f(x) = Σ_d f_d(x_d)."""
 
-from typing import Any
-
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 from saccade.operators.tables import PiecewiseTables
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def spread(

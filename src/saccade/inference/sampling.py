@@ -8,17 +8,16 @@ normal number each. The update is a table walk, so a new x costs what a predicti
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 from saccade.operators.tables import PiecewiseTables
 
-Array = np.ndarray[Any, np.dtype[Any]]
 AT_ONCE = 5_000_000  # normal numbers held at a time
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.inference.objective import Objective, Value
 from saccade.kernels import HIK, Kernel
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FIRST_STEP = 0.5  # of the coordinate that changes most, in typical steps
 PATIENCE = 4  # evaluations that may gain nothing
 GRID = 7  # values of each coordinate

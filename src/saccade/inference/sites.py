@@ -8,15 +8,14 @@ regression on targets t with noise N, so tables, variances, leave-one-out and sa
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import of_copies
 from saccade.inference.regression import Solution
 
-Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("regression", "laplace", "ep")
 FLATTEST = 1e8  # noise of a site, in units of the prior variance and σ², beyond which it says nothing
 Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), targets (n, m), first guess of α

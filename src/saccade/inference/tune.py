@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_positive, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.inference.evidence import EXACT_UP_TO
@@ -17,7 +18,6 @@ from saccade.inference.objective import FEW, Objective, Task
 from saccade.inference.search import Search, Stop, Tuning
 from saccade.kernels import Kernel
 
-Array = np.ndarray[Any, np.dtype[Any]]
 METHODS = ("gradient", "nelder-mead", "grid")
 OBJECTIVES = ("evidence", "loo")
 STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
@@ -27,7 +27,8 @@ SAMPLE = 1024  # examples of that sample
 
 
 class Tune(BaseEstimator):
-    """How to learn what a kernel leaves open, for `GPClassifier(tune=...)`; a string there is short for `method`.
+    """How to learn what a kernel leaves open, for `GPClassifier(tune=...)`; a word there is short for
+    its `method` or its `objective`.
 
     Everything that the kernel's transforms have is learned, and the noise, and the scale where it is "auto".
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils import gen_batches
+
+from saccade._core.arrays import Array
 
 from .._core.checks import is_number
 from .._core.errors import InvalidInput, InvalidParameter
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Array", "Kernel", "Matrix"]
 
-Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off

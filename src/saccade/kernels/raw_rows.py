@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 MOST = 2048  # kept: enough to know a false-alarm rate of 5 % to half a percent
 
 

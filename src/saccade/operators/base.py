@@ -1,12 +1,13 @@
 """A matrix known by its products: what the solvers need to know of a kernel matrix, and no more."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import gen_batches
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 UNIT_COLUMNS = 64  # unit vectors in one product
 
 

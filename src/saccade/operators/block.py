@@ -5,14 +5,11 @@ the first meets all of them in a few machine instructions; zeros of the first co
 both were a fifth faster where all is dense (minima and additions are the limit, not loads), but took every zero along.
 """
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 PANEL = 32  # rows of the second set side by side: as many running sums as hide the time of one addition
 PANEL_DIMS = 1024  # dimensions of a panel: 256 KiB stay in the cache

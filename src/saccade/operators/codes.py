@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
-Array = np.ndarray[Any, np.dtype[Any]]
 MAX_LEVELS = 255  # levels above zero that one byte can tell apart
 BLOCK_ROWS = 16_384  # eight float32 columns of V for so many rows fill half of a 1 MiB cache
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero

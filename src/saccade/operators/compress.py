@@ -7,8 +7,6 @@ import scipy.sparse as sp
 
 from saccade._core.threads import share, thread_count
 
-Array = np.ndarray[Any, np.dtype[Any]]
-
 
 def compressed(
     X: Any,  # (n, D) dense or sparse

@@ -1,4 +1,7 @@
-"""The compiled loops that make codes out of data; like those of loops.py, with a slow twin each in reference.py."""
+"""The compiled loops that make codes out of data: plain arrays in and out, as in loops.py.
+
+`tests/operators/reference.py` has the slow twin of each.
+"""
 
 import numpy as np
 

@@ -1,4 +1,6 @@
-"""The compiled loops behind derivatives: plain arrays in and out, as in loops.py; twins in reference.py.
+"""The compiled loops behind derivatives: plain arrays in and out, as in loops.py.
+
+`tests/operators/reference.py` has the slow twin of each.
 
 K is linear in the steps δ_d[b] = ℓ_d[b] − ℓ_d[b−1]: uᵀ(∂K/∂δ_d[b])v = C^u_d[b] C^v_d[b], two suffix sums multiplied.
 """

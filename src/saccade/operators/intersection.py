@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 from saccade.operators.tables import PiecewiseTables, lane_tuple, padded
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
 
 

@@ -1,4 +1,6 @@
-"""The compiled loops: plain arrays in and out, no checks, no Python objects. `reference.py` has the slow twin of each.
+"""The compiled loops: plain arrays in and out, no checks, no Python objects.
+
+`tests/operators/reference.py` has the slow twin of each.
 
 Every loop works on a range (dimensions, or blocks of rows), so that threads can share it out, and releases the GIL.
 `lanes` is a tuple as long as a row of V: see simd.py. Arrays of T, H and V have shape (rows, lanes).

@@ -10,19 +10,18 @@ is never negative) its table is too small already, and needs no slack: more than
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import share, thread_count
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 
-Array = np.ndarray[Any, np.dtype[Any]]
 NODES = 128  # per dimension: 64 columns of them are 32 KiB, a core's first cache, and lose next to nothing
 ALL_NODES = 32_768  # together, where there are few dimensions: a coarse table of one of three is a third of the answer
 WIDEST = 64  # columns that go through the walk together

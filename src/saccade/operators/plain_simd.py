@@ -1,10 +1,9 @@
 """The rows of simd.py in plain NumPy, under the same names: what runs with NUMBA_DISABLE_JIT=1."""
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 Lanes = tuple[int, ...]
 
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
-
-Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:

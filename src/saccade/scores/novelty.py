@@ -1,11 +1,12 @@
 """How new an example is: pure functions of the mean and the doubt about it."""
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.special import log_ndtr
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 Measure = Literal["probability", "variance", "mean", "ratio"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance

@@ -1,12 +1,11 @@
 """Class probabilities from latent means: pure functions."""
 
-from typing import Any
-
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
 
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade._core.threads import share, thread_count
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
-Array = np.ndarray[Any, np.dtype[Any]]
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
 ALONE_BELOW = 100_000  # numbers in a vector that one thread is done with before a second has woken up
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32

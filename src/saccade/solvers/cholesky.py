@@ -2,16 +2,15 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgWarning, cho_solve, solve_triangular
 from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri, dtrtri
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FEW_DIGITS = 100 * float(np.finfo(np.float64).eps)  # reciprocal condition number that leaves two digits
 
 

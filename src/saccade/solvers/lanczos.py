@@ -7,12 +7,12 @@ of the one they copy, so the quadrature stands.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
+
 TINY = 1e-10  # relative length of a remainder that is nothing but rounding
 
 

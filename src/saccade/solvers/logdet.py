@@ -1,14 +1,14 @@
 """log |K + N| without a factor: an estimate with its error bar, and the upper bound of Bai and Golub (H §5.2)."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse.linalg as sla
 
+from saccade._core.arrays import Array
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import lanczos
 
-Array = np.ndarray[Any, np.dtype[Any]]
 LEADING = 32  # directions whose part is computed rather than sampled
 
 

@@ -6,16 +6,15 @@ alone, halves the iterations at small noise: S is then right on average for all 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import gen_batches
 
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.operators.base import Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 RANKS = (64, 128, 256, 512)
 PROBES = (256, 1024)  # examples whose kernel matrix tells the spectrum, roughly and well
 CAUTION = 0.8  # predicted share of plain CG's time that a preconditioner must not exceed: predictions err

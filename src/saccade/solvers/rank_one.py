@@ -8,13 +8,12 @@ spend one iteration on λ; with rounding it comes back every few: at n = 10,000 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade.operators.base import Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 FAR = 10.0  # times above the others that an eigenvalue must be
 
 

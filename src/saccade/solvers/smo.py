@@ -14,16 +14,15 @@ shrinking: all steps together cost less than the matrix they read (docs/decision
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from saccade._core.arrays import Array
 from saccade._core.checks import check_range, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
 
-Array = np.ndarray[Any, np.dtype[Any]]
 WORKING = 512  # examples among which steps go on when K is known by its products
 STRIDE = 20_000  # steps between two looks at the caller, who may want to interrupt
 SMALLEST = 1e-280  # of the largest k(x, x): a share of it must still be told from 0

@@ -1,14 +1,12 @@
-"""The slow twin of every loop in `loops.py`, in plain NumPy: each is its formula, written out.
+"""The slow twin of every compiled loop of `saccade.operators`, in plain NumPy: each is its formula, written out.
 
 Same names and arguments, but without scratch arrays and `lanes`, which only speed needs. Where a loop keeps running
 sums, its twin sums the intersections min(ℓ, ℓ') of all pairs, so that both can be wrong only in different ways.
 """
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]
+from saccade._core.arrays import Array
 
 
 def sorted_product_one(

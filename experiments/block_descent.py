@@ -16,15 +16,14 @@ near copies of one example from filling the block.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 
-Array = np.ndarray[Any, np.dtype[Any]]
 Rows = Callable[[Array], Array]  # (k,) example numbers ↦ (k, n) kernel values
 FRESH_ROWS = 256  # rows at a time when the residual is computed afresh
 NO_PIVOT = 1e-13  # share of its diagonal entry below which a pivot is rounding

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments import block_descent
+from experiments.block_descent import BlockwiseResult, solve_blockwise
 from saccade._core.errors import InvalidParameter
-from saccade.solvers import blockwise
-from saccade.solvers.blockwise import BlockwiseResult, solve_blockwise
 from tests.solvers.problems import Array, Problem, coded_problems, correlated, random_problem
 from tests.tolerances import assert_close
 
@@ -53,7 +53,7 @@ def test_the_rule_of_the_block() -> None:
     rng = np.random.default_rng(0)
     K, noise = random_problem("dense", n=30).K, rng.uniform(0.1, 0.2, 30)
     A, r = K + np.diag(noise), rng.standard_normal(30)
-    block, rows, change = blockwise._solve_block(lambda some: K[some], A.diagonal(), noise, r, 4, 8)
+    block, rows, change = block_descent._solve_block(lambda some: K[some], A.diagonal(), noise, r, 4, 8)
     candidates = list(np.argsort(-(r**2) / A.diagonal())[:8])
     expected: list[int] = []
     for _ in range(4):

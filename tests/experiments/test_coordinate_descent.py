@@ -8,12 +8,13 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments import coordinate_descent as loops
+from experiments.coordinate_descent import _rows, solve_coordinate
 from saccade._core.errors import InvalidParameter
 from saccade.kernels import HIK, Power
 from saccade.operators.codes import encode
 from saccade.operators.intersection import BinnedIntersection, SortedIntersection, intersection
-from saccade.solvers import loops, reference
-from saccade.solvers.coordinate import _rows, solve_coordinate
+from tests.experiments import coordinate_reference as reference
 from tests.solvers.problems import Problem, coded_problems, correlated, hik, random_problem
 from tests.tolerances import assert_close
 

@@ -15,18 +15,20 @@ from safetensors.numpy import load, save
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.features.base import VectorEncoder
 from saccade.features.codebook import BagOfWords
+from saccade.features.descriptor_arrays import values_of
 from saccade.features.forest import ForestCodebook
+from saccade.features.histogram import counted
 from saccade.features.lazy import Descriptors, Given
-from saccade.features.learn import A_PICTURE, counted, sample_of, values_of
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
+from saccade.features.sample import A_PICTURE, sample_of
 from tests.features.sets import EMPTY, Counted, described, portrait
 
-Array = np.ndarray[Any, np.dtype[Any]]
 PICTURES, KINDS = described()
 NEW = portrait()
 
@@ -37,8 +39,8 @@ ENCODERS: dict[str, VectorEncoder] = {
     "supervised forest": ForestCodebook(3, 8, supervised=True),
     "spatial pyramid": SpatialPyramid(BagOfWords(10, "soft"), 2),
     "pyramid of forests": SpatialPyramid(ForestCodebook(2, 5), grids=((1, 1), (3, 1)), weights=(0.5, 0.5)),
-    "uniform": PyramidHistogram("uniform", shifts=2, levels=4),
-    "vocabulary": PyramidHistogram("vocabulary", branch=3, levels=4),
+    "uniform": PyramidHistogram("uniform", shifts=2, depth=4),
+    "vocabulary": PyramidHistogram("vocabulary", branch=3, depth=4),
     "positions": PyramidHistogram("positions", codebook=BagOfWords(10)),
 }
 NEEDS_POSITIONS = ("spatial pyramid", "pyramid of forests", "positions")
@@ -243,17 +245,17 @@ def test_progress_is_reported_up_to_the_end(encoder: VectorEncoder) -> None:
         (ForestCodebook(2, 1), "leaves"),
         (ForestCodebook(2, 4, supervised="yes"), "supervised"),  # type: ignore[arg-type]
         (ForestCodebook(2, 4, candidates=0), "candidates"),
-        (SpatialPyramid(BagOfWords(5), 0), "levels"),
+        (SpatialPyramid(BagOfWords(5), 0), "depth"),
         (SpatialPyramid("words"), "codebook"),  # type: ignore[arg-type]
         (SpatialPyramid(BagOfWords(5), grids=((1, 0),)), "grids"),
         (SpatialPyramid(BagOfWords(5), grids=3), "grids"),
         (SpatialPyramid(BagOfWords(5), weights=(1, 2)), "3 positive numbers"),
         (SpatialPyramid(BagOfWords(5), weights=(1, -1, 1)), "weights"),
         (SpatialPyramid(BagOfWords(5), norm="max"), "norm"),
-        (SpatialPyramid(BagOfWords(5), 20), "fewer levels"),
+        (SpatialPyramid(BagOfWords(5), 20), "`depth` must be at most 10"),
         (PyramidHistogram("square"), "bins"),
-        (PyramidHistogram(levels=0), "levels"),
-        (PyramidHistogram(levels=60), "at most 24"),
+        (PyramidHistogram(depth=0), "depth"),
+        (PyramidHistogram(depth=60), "at most 24"),
         (PyramidHistogram(branch=1), "branch"),
         (PyramidHistogram(shifts=0), "shifts"),
         (PyramidHistogram(norm=1), "norm"),  # type: ignore[arg-type]

@@ -1,0 +1,20 @@
+"""Sparse histograms: the columns that are not zero, ascending, and their counts."""
+
+import numpy as np
+
+from saccade._core.arrays import Array
+
+
+def counted(
+    columns: Array,  # (m,)
+    weights: Array,  # (m,)
+) -> tuple[Array, Array]:
+    """The distinct columns, ascending, and the sum of the weights of each."""
+    distinct, inverse = np.unique(columns, return_inverse=True)
+    sums = np.bincount(inverse, weights, minlength=len(distinct))
+    return distinct[sums > 0], sums[sums > 0]
+
+
+def normed(columns: Array, counts: Array, norm: str | None) -> tuple[Array, Array]:
+    """With "l1", divided by the sum, which is what a vector's intersection with itself is."""
+    return columns, counts / counts.sum() if norm == "l1" and len(counts) else counts

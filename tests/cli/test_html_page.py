@@ -1,0 +1,93 @@
+"""Every page shows names as text, whatever they hold, and no part of a template is left in it."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade import OneClassGP
+from saccade.cli import html_page
+from saccade.cli.contact_sheet import write_sheet
+from saccade.cli.demo_figures import DRAWN
+from saccade.cli.demo_trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
+from saccade.cli.detector import Detector
+from saccade.cli.novelty import Verdicts
+from saccade.cli.novelty_report import write_report
+from saccade.cli.predict import Answers
+from saccade.cli.read import Examples
+from saccade.cli.report import page
+from tests.cli.test_demo import Reader
+
+EVIL = '<script>alert("1")</script>'
+NOT_UTF8 = "na\udcefve"  # a byte of a file name that is not UTF-8
+
+
+class Shown(list[Any]):
+    """Pictures with names."""
+
+    names = (EVIL, NOT_UTF8, "c", "d")
+
+
+PICTURES = Shown(np.zeros((4, 8, 8, 3), np.uint8))
+X = np.random.default_rng(0).uniform(size=(4, 5))
+
+
+def sheet(path: Path) -> None:
+    label = np.array([EVIL, NOT_UTF8, "other", "other"])
+    write_sheet(path, Path(EVIL.replace("/", "")), PICTURES, Answers(label, np.full(4, 0.5), np.full(4, 0.1)))  # type: ignore[arg-type]
+
+
+def novelty_of_pictures(path: Path) -> None:
+    examples = Examples(X, ids=list(PICTURES.names), id_name="file")
+    _novelty(path, Detector(_model(), np.arange(4.0), EVIL, examples, PICTURES), examples)
+
+
+def novelty_of_a_table(path: Path) -> None:
+    examples = Examples(X, ids=list(PICTURES.names), id_name=EVIL)
+    _novelty(path, Detector(_model(), np.arange(4.0), EVIL), examples)
+
+
+def _model() -> Any:
+    return OneClassGP(random_state=0).fit(X)
+
+
+def _novelty(path: Path, detector: Detector, examples: Examples) -> None:
+    judged = Verdicts(np.arange(4.0), np.full(4, 0.5), np.array([True, True, False, False]))
+    write_report(path, path.parent / EVIL, path.parent / NOT_UTF8, detector, examples, judged)
+
+
+def demo(path: Path) -> None:
+    y, P = np.arange(30) % 10, np.full((30, 10), 0.1)
+    digits = [Trial(name, EVIL, True, 3, *[0.5] * 6, EVIL, P) for name in DRAWN]
+    faces = Faces([FaceTrial(EVIL, NOT_UTF8, True, 0.5, 0.1, 0.1, P[:, 0])], 2, np.zeros((30, 5, 5)), y % 2)
+    data = Split(P, y, P, y, np.zeros((30, 8, 8)))
+    growing = Growing([0, 1], [0.0, 1.0], [1.0, 1.0], 1.0, 0.0)
+    html_page.write(path, page(Demo(data, digits, faces, Saving(1, 1, True, 1.0), growing, EVIL, 1.0, 1.0)))
+
+
+PAGES = (sheet, novelty_of_pictures, novelty_of_a_table, demo)
+
+
+@pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)
+def test_names_are_text(write: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    write(path)
+    source = path.read_text(encoding="utf-8")
+    reader = Reader(source)
+    assert reader.open == []
+    assert "script" not in reader.tags
+    assert "&lt;script&gt;alert(&#34;1&#34;)" in source
+    text = "".join(reader.text)
+    assert EVIL in text
+    assert r"na\udcefve" in text
+    assert not re.search(r"\{\{|\{%|\{#|%\}|\}\}|&lt;(svg|div|figure)", source)
+
+
+def test_a_missing_value_is_an_error() -> None:
+    from jinja2 import UndefinedError
+
+    with pytest.raises(UndefinedError, match="source"):
+        html_page.render("contact_sheet.html")
