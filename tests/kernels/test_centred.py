@@ -116,7 +116,7 @@ def test_nested_parameters_and_bad_ones(X: Array) -> None:
         (Centred("rbf"), r"`base` must be a kernel such as HIK\(\), got 'rbf'"),
         (Centred(RBF(-1.0)), "length_scale"),
     ):  # type: ignore[arg-type]
-        for use in (bad.fit, bad, bad.diag):
+        for use in (bad.settled, bad, bad.diag):
             with pytest.raises(InvalidParameter, match=message):
                 use(X)
 

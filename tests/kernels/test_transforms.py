@@ -34,7 +34,7 @@ KINDS = [
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_pull_is_the_derivative(transform: Transform) -> None:
     g = transform.settled(x, dims, 3)
-    table = g.coordinates(x)
+    table = g.coordinates(x, dims)
     rng = np.random.default_rng(0)
     theta = table[:, 0] + 0.3 * table[:, 3] * rng.uniform(-1.0, 1.0, len(table))
     up = rng.standard_normal(x.size)
@@ -59,12 +59,12 @@ def test_what_is_left_open_changes_nothing(transform: Transform) -> None:
     assert_close(transform(x, dims), x)
     settled = transform.settled(x, dims, 3)
     assert_close(settled(x, dims), x)
-    assert_close(settled.coordinates(x)[:, 0], 0.0)
+    assert_close(settled.coordinates(x, dims)[:, 0], 0.0)
 
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_start_is_inside_its_bounds(transform: Transform) -> None:
-    start, lower, upper, step = transform.settled(x, dims, 3).coordinates(x).T
+    start, lower, upper, step = transform.settled(x, dims, 3).coordinates(x, dims).T
     assert (lower < start).all()
     assert (start < upper).all()
     assert (step > 0).all()
@@ -100,7 +100,7 @@ def test_blocks_weigh_kernels() -> None:
     [
         (HIK(Weights([1.0, 2.0])), "one weight"),
         (HIK(Weights([0.0, 0.0, 0.0])), "not all zero"),
-        (HIK(Weights([1.0], blocks=[2, 1])), "a block"),
+        (HIK(Weights([1.0], blocks=[2, 1])), "per block"),
         (HIK(Weights(blocks=[2, 0])), "blocks"),
         (HIK(Monotone(np.ones((2, 3)))), "row of knots"),
         (HIK(Monotone([[2.0, 1.0]])), "ascend"),
