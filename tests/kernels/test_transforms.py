@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.kernels import HIK, Exponential, Monotone, Power, Transform, Weights
+from saccade.kernels import HIK, Exponential, Monotone, Power, Transform, TransformSum, Weights
+from saccade.kernels.chain import Chain
 from tests.tolerances import assert_close
 
 x = np.array([0.0, 0.1, 0.25, 0.7, 1.0, 1.3, 0.0, 2.0])
@@ -28,6 +29,11 @@ KINDS = [
     Monotone(pieces=2),
     Monotone(shared=True),
     Monotone(shared=True, pieces=3),
+    Chain([Power(0.5), Weights([0.5, 1.0, 2.0]), Exponential(1.5)]),
+    TransformSum([HIK(Power(0.5), scale=2.0), HIK([Weights([0.5, 1.0, 2.0]), Exponential(-1.0)], scale=0.5)]),
+    TransformSum(
+        [HIK(Weights(), scale=2.0), HIK(scale=0.5), HIK(TransformSum([HIK(Power(2.0), scale=1.0)]), scale=1.0)]
+    ),
 ]
 
 
@@ -68,6 +74,22 @@ def test_start_is_inside_its_bounds(transform: Transform) -> None:
     assert (lower < start).all()
     assert (start < upper).all()
     assert (step > 0).all()
+
+
+@pytest.mark.parametrize("transform", KINDS, ids=repr)
+def test_coordinates_have_names_and_a_penalty_with_its_derivative(transform: Transform) -> None:
+    g = transform.settled(x, dims, 3)
+    theta = g.coordinates(x, dims)[:, 0] + np.linspace(-0.5, 0.7, len(g.names()))
+    _, slope = g.penalty(theta)
+    for k in range(theta.size):
+        nudge = 1e-6 * np.eye(theta.size)[k]
+        change = (g.penalty(theta + nudge)[0] - g.penalty(theta - nudge)[0]) / 2e-6
+        assert slope[k] == pytest.approx(change, abs=1e-7)
+
+
+def test_names_of_a_sum_are_those_of_its_parts() -> None:
+    g = TransformSum([HIK(Power(0.5), scale=2.0), HIK(Weights(blocks=[1, 2]), scale=1.0)]).settled(x, dims, 3)
+    assert g.names() == ["power", "part_scale", "weights", "weights", "part_scale"]
 
 
 @settings(max_examples=60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from .._core.checks import canonical
@@ -71,6 +70,8 @@ def refined(
     norms = row_norms(A, squared=True)[:, None] + row_norms(other, squared=True)[None, :]
     norms *= NEAR
     rows, columns = np.nonzero(squared < norms)
-    for some in gen_batches(rows.size, max(1, DIFFERENCES // max(1, A.shape[1]))):
-        squared[rows[some], columns[some]] = row_norms(A[rows[some]] - other[columns[some]], squared=True)
+    at_once = max(1, DIFFERENCES // max(1, A.shape[1]))
+    for first in range(0, rows.size, at_once):
+        i, j = rows[first : first + at_once], columns[first : first + at_once]
+        squared[i, j] = row_norms(A[i] - other[j], squared=True)
     return squared
