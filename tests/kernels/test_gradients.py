@@ -62,6 +62,7 @@ COMPOSITE: list[Kernel] = [
     Scaled(Matern(0.7), 3.0),
     Product(RBF(SCALES), Laplacian(0.3)),
     Product(HIK(Power(0.6)), HIK(scale=0.4)),
+    Product(RBF(0.7), HIK()),
     Centred(RBF(0.7, 2.0)),
     Centred(HIK(Weights(W))),
     GeneralizedRBF(HIK(Power(0.6), scale=0.5), 0.7),

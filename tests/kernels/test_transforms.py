@@ -87,6 +87,16 @@ def test_coordinates_have_names_and_a_penalty_with_its_derivative(transform: Tra
         assert slope[k] == pytest.approx(change, abs=1e-7)
 
 
+def test_what_does_not_move_stays_beyond_the_bounds_too() -> None:
+    weights = Weights([1e-6, 1.0, 1e6])
+    chain = Chain([Power(0.3), weights])
+    theta = chain.coordinates(x, dims)[:, 0]
+    theta[0] += 0.1
+    moved = chain.moved(theta)
+    assert moved.steps[1] is weights
+    assert moved.steps[0].eta == pytest.approx(0.3 * np.exp(0.1))
+
+
 def test_names_of_a_sum_are_those_of_its_parts() -> None:
     g = TransformSum([HIK(Power(0.5), scale=2.0), HIK(Weights(blocks=[1, 2]), scale=1.0)]).settled(x, dims, 3)
     assert g.names() == ["power", "part_scale", "weights", "weights", "part_scale"]
