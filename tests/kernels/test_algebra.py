@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -212,3 +213,14 @@ def test_tuning_a_sum_finds_the_part_that_matters() -> None:
     expected = kernel.settled(X)
     assert_close(kept.kernel_(X), expected(X))
     assert model.tuning_.best.value < kept.tuning_.best.value
+
+
+def test_example_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    (code,) = re.findall(r"## Building kernels\n```python\n(.*?)```", guide, re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {"X": DIGITS[:40], "y": LABEL[:40]}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert isinstance(names["words"], HIK)
+    assert isinstance(names["smooth"], Sum)
+    assert isinstance(load("words.saccade").kernel_, HIK)
