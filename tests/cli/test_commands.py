@@ -217,6 +217,11 @@ def test_info_of_other_models(data: Data, tmp_path: Path, saccade: Saccade, bins
     assert table["tables"].startswith("GridTables" if bins else "PiecewiseTables")
 
 
+def test_info_of_a_sum(data: Data, tmp_path: Path, saccade: Saccade) -> None:
+    GPClassifier(HIK(Power(0.5), scale=2.0) + HIK(scale=0.5), random_state=0).fit(data.X, data.y).save(tmp_path / "m")
+    assert facts(saccade("info", "m"))["kernel"] == "HIK(HIK(Power(0.5), scale=2) + HIK(scale=0.5), scale=1)"
+
+
 def test_version(saccade: Saccade) -> None:
     assert saccade("--version").stdout == f"saccade {metadata.version('saccade')}\n"
 

@@ -1,5 +1,6 @@
 """Models to and from files: bit for bit the same, and a file that does not fit together is refused, never run."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from saccade import GPClassifier, GPRegressor, OneClassGP, load
+from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade.kernels import HIK, RBF, Exponential, Power, Weights
+from saccade.kernels import HIK, RBF, Exponential, Power, TransformSum, Weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 rng = np.random.default_rng(0)
@@ -29,7 +31,14 @@ def reloaded(model: Any, path: Path) -> Any:
     return load(path)
 
 
-KERNELS = [HIK(), HIK(Power(0.5)), HIK([Power(2.0), Weights([1, 0, 2, 0.5, 1])]), HIK(Exponential(-1.0), scale=0.3)]
+KERNELS = [
+    HIK(),
+    HIK(Power(0.5)),
+    HIK([Power(2.0), Weights([1, 0, 2, 0.5, 1])]),
+    HIK(Exponential(-1.0), scale=0.3),
+    2.0 * HIK(),
+    HIK(Power(0.5)) + 2.0 * HIK([Weights([1, 0, 2, 0.5, 1]), Exponential(1.0)]) + HIK(scale=0.3),
+]
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -101,6 +110,35 @@ def test_labels_that_a_file_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="Use text or numbers"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
+
+
+def test_a_loaded_kernel_is_the_one_given(tmp_path: Path) -> None:
+    """Fitted afresh on other data, every "auto" is settled again."""
+    kernel = HIK(Power(0.5)) + 2.0 * HIK(Weights([1.0, 0.0, 2.0, 0.5, 1.0])) + HIK(scale=0.3)
+    for given in (kernel, 2.0 * HIK(), HIK()):
+        model = GPClassifier(given, random_state=0).fit(X, NUMBER)
+        copy = reloaded(model, tmp_path / "m")
+        same(copy.kernel_(X), model.kernel_(X))
+        same(copy.kernel.settled(3.0 * X)(NEW), given.settled(3.0 * X)(NEW))
+    tuned = GPClassifier(kernel, tune=Tune(max_evaluations=3, prior=None), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tuned.fit(X, NUMBER)
+    copy = reloaded(tuned, tmp_path / "m")
+    same(copy.kernel.settled(3.0 * X)(NEW), tuned.kernel_(NEW))
+
+
+@pytest.mark.parametrize("deep", [16, 17])
+def test_sums_within_sums_are_saved_to_some_depth(tmp_path: Path, deep: int) -> None:
+    kernel = HIK(scale=1.0)
+    for _ in range(deep):
+        kernel = HIK(TransformSum([kernel]), scale=1.0)
+    model = GPClassifier(kernel, random_state=0).fit(X, NUMBER)
+    if deep == 16:
+        same(reloaded(model, tmp_path / "m").predict(NEW), model.predict(NEW))
+    else:
+        with pytest.raises(ModelFileError, match="More than 16 sums"):
+            model.save(tmp_path / "m")
 
 
 def test_other_kernels_say_why_not(tmp_path: Path) -> None:
@@ -184,6 +222,19 @@ def as_type(dtype: Any) -> Callable[[Array], Array]:
     return lambda a: a.astype(dtype)
 
 
+def part(**change: Any) -> Change:
+    parts = [{"scale": 1.0, "auto": False, "transforms": []} | change]
+    return put("kernel", "transforms", value=[{"name": "TransformSum", "parts": parts}])
+
+
+def nested(depth: int) -> list[Any]:
+    """Sums of one kernel each, one within the other."""
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [{"name": "TransformSum", "parts": [{"scale": 1.0, "auto": False, "transforms": found}]}]
+    return found
+
+
 HEADER_CHANGES: dict[str, Change] = {
     "unknown estimator": put("estimator", value="os.system"),
     "estimator is a list": put("estimator", value=["GPClassifier"]),
@@ -202,6 +253,12 @@ HEADER_CHANGES: dict[str, Change] = {
     "negative weights": put("kernel", "transforms", value=[{"name": "Weights", "w": [1, 1, 1, 1, -1]}]),
     "weights of text": put("kernel", "transforms", value=[{"name": "Weights", "w": ["a", "b", "c", "d", "e"]}]),
     "transforms are a number": put("kernel", "transforms", value=3),
+    "factor is negative": put("kernel", "factor", value=-1.0),
+    "sum of nothing": put("kernel", "transforms", value=[{"name": "TransformSum", "parts": []}]),
+    "sum of text": put("kernel", "transforms", value=[{"name": "TransformSum", "parts": ["HIK"]}]),
+    "part of a sum": part(scale=-1.0),
+    "part of a sum too wide": part(transforms=[{"name": "Weights", "w": [1.0, 2.0]}]),
+    "sum within sum": put("kernel", "transforms", value=nested(17)),
     "unknown tables": put("tables", value="dict"),
     "more features": put("features", value=7),
     "fewer features": put("features", value=2),

@@ -10,8 +10,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, Tune
-from saccade.inference.parameters import DenseSpace
-from saccade.kernels import HIK, RBF, GeneralizedRBF, Monotone, Weights
+from saccade.inference.parameters import DenseSpace, Matrix, Slope
+from saccade.kernels import HIK, RBF, GeneralizedRBF, Laplacian, Matern, Monotone, Power, Weights
+from saccade.operators.base import Dense
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 3))
@@ -48,6 +49,53 @@ def test_counts_are_not_learned() -> None:
     assert DenseSpace(kernel, X).coordinates.names == ["base__scale", "beta"]
     blocks = GeneralizedRBF(HIK(Weights([1.0, 2.0], blocks=[2, 1]), scale=1.0))
     assert "base__transform__blocks" not in DenseSpace(blocks, X).coordinates.names
+
+
+def test_choices_are_not_learned() -> None:
+    """The smoothness of Matérn has three values; knots are places, and must ascend."""
+    assert DenseSpace(Matern(2.0, 2.5), X).coordinates.names == ["amplitude", "length_scale"]
+    knots = GeneralizedRBF(HIK(Monotone([[0.5, 1.0]], [[1.0, 2.0]]), scale=1.0))
+    names = ["base__scale", "base__transform__slopes", "base__transform__slopes", "beta"]
+    assert DenseSpace(knots, X).coordinates.names == names
+
+
+def test_factors_and_parts_of_sums_are_learned_inside_dense_kernels() -> None:
+    kernel = RBF() + 2.0 * (HIK(Power(0.5)) + HIK(scale=0.3))
+    names = [name.removeprefix("right__") for name in DenseSpace(kernel, X).coordinates.names]
+    assert names == [
+        "left__amplitude",
+        "left__length_scale",
+        "factor",
+        "scale",
+        "transform__part0__transform__eta",
+        "transform__part1__scale",
+    ]
+
+
+class Lifted(Laplacian):
+    """A user's own kernel, with a gradient for one of its two parameters."""
+
+    def __init__(self, gamma: float = 1.0, amplitude: float = 1.0) -> None:
+        super().__init__(gamma)
+        self.amplitude = amplitude
+
+    def __call__(self, X: Any, Z: Any = None) -> Any:
+        return self.amplitude * super().__call__(X, Z)
+
+    def gradient(self, X: Any, A: Any, weight: Any = None) -> Any:
+        return {"amplitude": (A * self(X)).sum()}
+
+
+def test_pull_is_the_derivative_and_takes_differences_for_what_a_gradient_leaves_out() -> None:
+    A = rng.standard_normal((40, 40))
+    for kernel in (Lifted(0.7), Matern(np.array([0.5, 1.0, 2.0])) + 2.0 * HIK(Power(0.5))):
+        space = DenseSpace(kernel, X, rng.uniform(0.5, 2.0, 40))
+        theta = space.coordinates.table[:, 0] + 0.1
+        found = space.pull(theta, Dense(space.kernel(theta)(X)), Slope(Matrix(A), np.zeros((40, 1))))
+        for k, name in enumerate(space.coordinates.names):
+            nudge = 1e-5 * np.eye(theta.size)[k]
+            change = (A * (space.kernel(theta + nudge)(X) - space.kernel(theta - nudge)(X))).sum() / 2e-5
+            assert found[k] == pytest.approx(change, rel=1e-5, abs=1e-6), name
 
 
 @pytest.mark.parametrize("method", ["gradient", "nelder-mead", "grid"])

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import StochasticLOO, exact_loo
 from saccade.inference.parameters import DenseSpace, HIKSpace
-from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
+from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Matern, Monotone, Power, Weights
 from saccade.operators.codes import encode, sorted_rows
 from saccade.scores.probability import cross_entropy
 
@@ -24,8 +24,11 @@ KERNELS = [
     HIK(Weights(blocks=[30, 34]), scale=0.1),
     HIK(Monotone(pieces=3)),
     HIK(Monotone(pieces=5, shared=True)),
+    2.0 * HIK(Power(0.7)),
+    HIK(Power(0.7)) + 2.0 * HIK([Exponential(1.0), Weights()]),
     RBF(2.0, 0.5),
     GeneralizedRBF(HIK(scale=0.1), 0.4),
+    Matern(np.linspace(1.0, 3.0, 64)) * GeneralizedRBF(HIK(Power(0.7)), "auto"),
 ]
 
 

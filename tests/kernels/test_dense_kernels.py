@@ -24,10 +24,13 @@ from saccade.kernels import (
     Kernel,
     Laplacian,
     Linear,
+    Matern,
     Power,
+    Product,
     Scaled,
     Sum,
     Weights,
+    distances,
 )
 from saccade.kernels import base as kernel_base
 from tests.tolerances import assert_close, assert_positive_semidefinite
@@ -40,7 +43,12 @@ KERNELS: dict[str, Kernel] = {
     "HIK auto": HIK(),
     "HIK power": HIK(Power(0.5), scale=1.0),
     "HIK exponential": HIK(Exponential(2.0), scale=1.0),
+    "HIK multiple": 2.0 * HIK(Power(0.5)),
+    "HIK sum": HIK(Power(0.5)) + 2.0 * HIK(Exponential(1.0)) + HIK(scale=0.3),
     "RBF": RBF(length_scale=0.7, amplitude=2.5),
+    "Matern 1/2": Matern(length_scale=0.7, nu=0.5, amplitude=2.5),
+    "Matern 3/2": Matern(length_scale=0.7),
+    "Matern 5/2": Matern(length_scale=0.7, nu=2.5),
     "Laplacian": Laplacian(gamma=0.8),
     "Linear": Linear(),
     "Chi2": Chi2(gamma=1.3),
@@ -48,11 +56,14 @@ KERNELS: dict[str, Kernel] = {
     "generalised auto HIK": GeneralizedRBF(HIK()),
     "generalised RBF": GeneralizedRBF(RBF(length_scale=2.0), beta=0.5),
     "Sum": Sum(RBF(length_scale=2.0), Linear()),
+    "Product": Product(RBF(length_scale=2.0), Linear()),
     "Scaled": Scaled(Chi2(), 3.0),
-    "nested": 0.5 * (HIK(scale=1.0) + 2.0 * Laplacian()) + GeneralizedRBF(Linear()),
+    "nested": 0.5 * (HIK(scale=1.0) + 2.0 * Laplacian()) + GeneralizedRBF(Linear()) * HIK(),
 }
 FIXED_WIDTH: dict[str, Kernel] = {  # parameters of shape (D,)
     "RBF relevance": RBF(length_scale=np.linspace(0.5, 2.0, D)),
+    "Matern relevance": Matern(length_scale=np.linspace(0.5, 2.0, D), nu=2.5),
+    "HIK sum of weights": HIK(Weights(np.linspace(0.0, 2.0, D))) + HIK([Power(0.5), Weights(np.ones(D))], scale=2.0),
     "HIK weights": HIK([Power(0.5), Weights(np.linspace(0.0, 2.0, D))], scale=1.0),
 }
 ALL = KERNELS | FIXED_WIDTH
@@ -206,16 +217,30 @@ def chi2(X: Array) -> Array:
     return np.sum(differences(X) ** 2 / np.where(total > 0, total, 1.0), axis=2)
 
 
+def length(X: Array, scale: Any) -> Array:
+    return np.sqrt(((differences(X) / scale) ** 2).sum(axis=2))
+
+
 SCALES = np.linspace(0.5, 2.0, D)
 FORMULAS: list[tuple[Kernel, Callable[[Array], Array]]] = [
     (RBF(0.7, 2.5), lambda X: 2.5 * np.exp(-0.5 * (differences(X) ** 2).sum(2) / 0.7**2)),
     (RBF(SCALES), lambda X: np.exp(-0.5 * ((differences(X) / SCALES) ** 2).sum(2))),
+    (Matern(0.7, 0.5, 2.5), lambda X: 2.5 * np.exp(-length(X, 0.7))),
+    (Matern(SCALES, 0.5), lambda X: np.exp(-length(X, SCALES))),
+    (Matern(0.7), lambda X: (1.0 + 3**0.5 * length(X, 0.7)) * np.exp(-(3**0.5) * length(X, 0.7))),
+    (
+        Matern(SCALES, 2.5),
+        lambda X: (
+            (1.0 + 5**0.5 * length(X, SCALES) + 5 / 3 * length(X, SCALES) ** 2) * np.exp(-(5**0.5) * length(X, SCALES))
+        ),
+    ),
     (Laplacian(0.8), lambda X: np.exp(-0.8 * abs(differences(X)).sum(2))),
     (Linear(), lambda X: X @ X.T),
     (Chi2(1.3), lambda X: np.exp(-1.3 * chi2(X))),
     (GeneralizedRBF(Linear(), 0.3), lambda X: np.exp(-0.3 * (differences(X) ** 2).sum(2))),
     (RBF() + Linear(), lambda X: RBF()(X) + X @ X.T),
     (3.0 * Linear(), lambda X: 3.0 * (X @ X.T)),
+    (Chi2() * Linear(), lambda X: np.exp(-chi2(X)) * (X @ X.T)),
 ]
 
 
@@ -238,6 +263,26 @@ def test_rbf_keeps_its_digits_far_from_the_origin(X: Array) -> None:
     assert_close(RBF(0.7)(moved[:4], moved), RBF(0.7)(moved)[:4])
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_matern_keeps_its_digits_between_equal_and_near_rows(kind: Callable[[Array], Any], nu: float, X: Array) -> None:
+    """√ of a rounding error of 1e-16 would be 1e-8."""
+    X = np.vstack([X + 3.0, X + 3.0, X + 3.0 + 1e-7])
+    K = Matern(0.7, nu)(kind(X))
+    np.testing.assert_array_equal(np.diag(K, 20)[:20], 1.0)
+    expected = {0.5: lambda t: np.exp(-t), 1.5: lambda t: (1 + t) * np.exp(-t)}
+    expected[2.5] = lambda t: (1 + t + t * t / 3) * np.exp(-t)
+    assert_close(K, expected[nu]((2.0 * nu) ** 0.5 * length(X, 0.7)))
+    assert_close(Matern(0.7, nu)(kind(X), kind(X[:30])), K[:, :30])
+
+
+def test_refined_distances_cross_their_batches(X: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.vstack([X, X + 1e-7])
+    before = Matern(0.7, 0.5)(X)
+    monkeypatch.setattr(distances, "DIFFERENCES", 3 * D)
+    np.testing.assert_array_equal(Matern(0.7, 0.5)(X), before)
+
+
 def test_chi2_of_wide_sparse_data_crosses_its_column_batches() -> None:
     rng = np.random.default_rng(1)
     X = rng.random((6, 700)) * (rng.random((6, 700)) < 0.05)
@@ -258,14 +303,19 @@ def test_operators_build_sums_and_multiples() -> None:
     kernel = 2 * RBF() + Linear() * np.float64(0.5)
     assert isinstance(kernel, Sum)
     assert isinstance(np.float64(2.0) * RBF(), Scaled)
+    assert isinstance(RBF() * Linear(), Product)
+    assert isinstance(HIK() + RBF(), Sum)
+    assert isinstance(RBF() + HIK(), Sum)
+    assert isinstance(HIK() * HIK(), Product)
     assert kernel.get_params()["left__factor"] == 2.0
     kernel.set_params(left__base__length_scale=9.0)
     assert kernel.left.base.length_scale == 9.0
     for wrong in ("x", None, True):
-        with pytest.raises(TypeError):
-            RBF() * wrong
-        with pytest.raises(TypeError):
-            RBF() + wrong
+        for fine in (RBF(), HIK()):
+            with pytest.raises(TypeError):
+                fine * wrong
+            with pytest.raises(TypeError):
+                fine + wrong
 
 
 BAD: list[tuple[Kernel, str]] = [
@@ -281,6 +331,14 @@ BAD: list[tuple[Kernel, str]] = [
     (GeneralizedRBF("rbf"), r"`base` must be a kernel such as HIK\(\), got 'rbf'. "),  # type: ignore[arg-type]
     (GeneralizedRBF(Laplacian(-1.0)), "`gamma` must be positive, got -1.0. "),
     (-2.0 * Linear(), "`factor` must be positive, got -2.0. "),
+    (-2.0 * HIK(), "`factor` must be positive, got -2.0. "),
+    (HIK() + 0.0 * HIK(), "`factor` must be positive, got 0.0. "),
+    (HIK(scale=-1.0) + HIK(), "`scale` must be positive, got -1.0. "),
+    (HIK() + HIK(Weights(np.ones(3))), "Weights must have one weight or row of knots per dimension, got 3 for 5"),
+    (Matern(nu=2.0), "`nu` must be 0.5, 1.5 or 2.5, got 2.0. "),
+    (Matern(nu="a"), "`nu` must be 0.5, 1.5 or 2.5, got 'a'. "),  # type: ignore[arg-type]
+    (Matern(length_scale=0.0), "`length_scale` must be positive, got 0.0. "),
+    (Product(Linear(), None), r"`right` must be a kernel such as HIK\(\), got None. "),  # type: ignore[arg-type]
     (Sum(Linear(), None), r"`right` must be a kernel such as HIK\(\), got None. "),  # type: ignore[arg-type]
 ]
 
@@ -307,6 +365,6 @@ def test_chi2_names_a_negative_value(container: Callable[[Array], Any], X: Array
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_overflow_is_an_error_and_not_a_nan() -> None:
     X = np.array([[1.0e200], [1.1e200], [-2.0e200]])
-    for kernel in (RBF(), GeneralizedRBF(Linear())):
+    for kernel in (RBF(), Matern(), GeneralizedRBF(Linear())):
         with pytest.raises(InvalidInput, match="overflow"):
             kernel(X)

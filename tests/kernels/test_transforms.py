@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.kernels import HIK, Exponential, Monotone, Power, Transform, Weights
+from saccade.kernels import HIK, Exponential, Monotone, Power, Transform, TransformSum, Weights
+from saccade.kernels.chain import Chain
 from tests.tolerances import assert_close
 
 x = np.array([0.0, 0.1, 0.25, 0.7, 1.0, 1.3, 0.0, 2.0])
@@ -28,13 +29,18 @@ KINDS = [
     Monotone(pieces=2),
     Monotone(shared=True),
     Monotone(shared=True, pieces=3),
+    Chain([Power(0.5), Weights([0.5, 1.0, 2.0]), Exponential(1.5)]),
+    TransformSum([HIK(Power(0.5), scale=2.0), HIK([Weights([0.5, 1.0, 2.0]), Exponential(-1.0)], scale=0.5)]),
+    TransformSum(
+        [HIK(Weights(), scale=2.0), HIK(scale=0.5), HIK(TransformSum([HIK(Power(2.0), scale=1.0)]), scale=1.0)]
+    ),
 ]
 
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_pull_is_the_derivative(transform: Transform) -> None:
     g = transform.settled(x, dims, 3)
-    table = g.coordinates(x)
+    table = g.coordinates(x, dims)
     rng = np.random.default_rng(0)
     theta = table[:, 0] + 0.3 * table[:, 3] * rng.uniform(-1.0, 1.0, len(table))
     up = rng.standard_normal(x.size)
@@ -59,15 +65,41 @@ def test_what_is_left_open_changes_nothing(transform: Transform) -> None:
     assert_close(transform(x, dims), x)
     settled = transform.settled(x, dims, 3)
     assert_close(settled(x, dims), x)
-    assert_close(settled.coordinates(x)[:, 0], 0.0)
+    assert_close(settled.coordinates(x, dims)[:, 0], 0.0)
 
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_start_is_inside_its_bounds(transform: Transform) -> None:
-    start, lower, upper, step = transform.settled(x, dims, 3).coordinates(x).T
+    start, lower, upper, step = transform.settled(x, dims, 3).coordinates(x, dims).T
     assert (lower < start).all()
     assert (start < upper).all()
     assert (step > 0).all()
+
+
+@pytest.mark.parametrize("transform", KINDS, ids=repr)
+def test_coordinates_have_names_and_a_penalty_with_its_derivative(transform: Transform) -> None:
+    g = transform.settled(x, dims, 3)
+    theta = g.coordinates(x, dims)[:, 0] + np.linspace(-0.5, 0.7, len(g.names()))
+    _, slope = g.penalty(theta)
+    for k in range(theta.size):
+        nudge = 1e-6 * np.eye(theta.size)[k]
+        change = (g.penalty(theta + nudge)[0] - g.penalty(theta - nudge)[0]) / 2e-6
+        assert slope[k] == pytest.approx(change, abs=1e-7)
+
+
+def test_what_does_not_move_stays_beyond_the_bounds_too() -> None:
+    weights = Weights([1e-6, 1.0, 1e6])
+    chain = Chain([Power(0.3), weights])
+    theta = chain.coordinates(x, dims)[:, 0]
+    theta[0] += 0.1
+    moved = chain.moved(theta)
+    assert moved.steps[1] is weights
+    assert moved.steps[0].eta == pytest.approx(0.3 * np.exp(0.1))
+
+
+def test_names_of_a_sum_are_those_of_its_parts() -> None:
+    g = TransformSum([HIK(Power(0.5), scale=2.0), HIK(Weights(blocks=[1, 2]), scale=1.0)]).settled(x, dims, 3)
+    assert g.names() == ["power", "part_scale", "weights", "weights", "part_scale"]
 
 
 @settings(max_examples=60)
@@ -100,7 +132,7 @@ def test_blocks_weigh_kernels() -> None:
     [
         (HIK(Weights([1.0, 2.0])), "one weight"),
         (HIK(Weights([0.0, 0.0, 0.0])), "not all zero"),
-        (HIK(Weights([1.0], blocks=[2, 1])), "a block"),
+        (HIK(Weights([1.0], blocks=[2, 1])), "per block"),
         (HIK(Weights(blocks=[2, 0])), "blocks"),
         (HIK(Monotone(np.ones((2, 3)))), "row of knots"),
         (HIK(Monotone([[2.0, 1.0]])), "ascend"),

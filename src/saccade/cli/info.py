@@ -113,6 +113,9 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 def _kernel(kernel: dict[str, Any]) -> str:
     parts = []
     for transform in kernel["transforms"]:
+        if "parts" in transform:
+            parts.append(" + ".join(map(_kernel, transform["parts"])))
+            continue
         value = transform.get("eta", f"{len(transform.get('w', []))} weights")
         parts.append(f"{transform['name']}({value})")
     parts.append(f"scale={kernel['scale']:.4g}")

@@ -14,12 +14,11 @@ from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
 from saccade.inference.compressed import Compressed
 from saccade.inference.sites import METHODS as INFERENCES
-from saccade.kernels import HIK, Exponential, Monotone, Power, Weights
+from saccade.kernels.serialize import read_kernel, write_kernel
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.scores.novelty import MEASURES
 
-TRANSFORMS = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
 MOST_LABELS = 1 << 26  # bytes of all labels together
 TABLE_TYPES = (np.float64, np.float32, np.int64)
@@ -62,11 +61,7 @@ def save(
     header = {
         "estimator": type(model).__name__,
         "parameters": _parameters(model),
-        "kernel": {
-            "scale": float(gp.kernel.scale),
-            "auto": model.tuning_ is None and (model.kernel is None or model.kernel.scale == "auto"),
-            "transforms": _write_transforms(gp.kernel),
-        },
+        "kernel": write_kernel(gp.kernel, model.kernel if model.tuning_ is None else gp.kernel),
         "tables": type(gp.tables).__name__,
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
@@ -110,8 +105,7 @@ def load(path: Any) -> Any:
         kind, read_rest = kinds[header["estimator"]]
         model: Any = kind(**header["parameters"])
         model.n_features_in_ = int(header["features"])
-        model.kernel_ = _read_kernel(header["kernel"], model.n_features_in_)
-        model.kernel = HIK(model.kernel_.transform, scale="auto" if header["kernel"]["auto"] else model.kernel_.scale)
+        model.kernel_, model.kernel = read_kernel(header["kernel"], model.n_features_in_)
         _read_names(model, header["feature_names"])
         for name, as_ in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
             setattr(model, name, as_(header["solved"][name]))
@@ -149,15 +143,6 @@ def _label_type(written: dict[str, Any]) -> np.dtype[Any]:
     if dtype.kind not in LABEL_KINDS or dtype.itemsize * len(written["values"]) > MOST_LABELS:
         raise ValueError(f"{len(written['values'])} labels of type {dtype}")
     return dtype
-
-
-def _read_kernel(written: dict[str, Any], features: int) -> HIK:
-    scale = check_positive("scale", written["scale"], "Save the model again.")
-    kernel = HIK(_read_transforms(written["transforms"]), scale=scale)
-    kernel.check_width(features)
-    for transform in kernel.transforms():
-        transform(np.zeros(1), np.zeros(1, np.int64))  # complains of parameters out of range
-    return kernel
 
 
 def _read_names(model: Any, names: list[str]) -> None:
@@ -287,23 +272,6 @@ def _nodes_are_sound(starts: Array, levels: Array, T: Array) -> bool:
     rises = np.diff(levels) >= 0
     rises[starts[1:-1] - 1] = True  # from one dimension to the next
     return bool(rises.all() and (levels[starts[:-1]] == 0).all())
-
-
-def _write_transforms(kernel: HIK) -> list[dict[str, Any]]:
-    written = []
-    for transform in kernel.transforms():
-        if type(transform).__name__ not in TRANSFORMS:
-            raise ModelFileError(f"{transform!r} cannot be saved: a model file knows {', '.join(TRANSFORMS)}.")
-        parameters = {k: np.asarray(v).tolist() for k, v in transform.get_params().items()}
-        written.append({"name": type(transform).__name__, **parameters})
-    return written
-
-
-def _read_transforms(written: list[dict[str, Any]]) -> list[Any] | None:
-    arrays: list[dict[str, Any]] = [
-        {k: np.array(v) if isinstance(v, list) else v for k, v in t.items()} for t in written
-    ]
-    return [TRANSFORMS[t.pop("name")](**t) for t in arrays] or None
 
 
 def _write_classes(classes: Array) -> dict[str, Any]:

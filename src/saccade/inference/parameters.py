@@ -9,27 +9,22 @@ into the derivative with respect to the coordinates.
 
 from __future__ import annotations
 
-from functools import reduce
-from inspect import signature
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.kernels.intersection_gram import IntersectionGram
-from saccade.kernels.transforms import Transform
+from saccade.kernels.learned import differences, learned, with_values
 from saccade.operators.codes import Codes, level_dims
 from saccade.operators.intersection import Intersection, intersection
 
 SCALES = (1e-3, 1e3)  # of the mean self-similarity
 RANGE = 1e3  # a dense kernel's parameter may go so many times up and down
-NUDGE = 1e-4  # of a coordinate, for the differences of dense kernels
 
 
 class Matrix(NamedTuple):
@@ -106,47 +101,29 @@ class HIKSpace:
         plain = intersection(codes, HIK(scale=1.0).levels)
         self._values, self._shares = plain.levels, plain.level_sums(self._weight)
         self._dims = level_dims(plain.starts) % width
-        self._fixed_scale = 1.0 if self._free else kernel.check_scale()
-        self._chain: list[Transform] = []
-        names, tables, y = [], [], self._values
-        for transform in kernel.transforms():
-            settled = transform.settled(y, self._dims, width)
-            self._chain.append(settled)
-            table = settled.coordinates(y)
-            names += [type(settled).__name__.lower()] * len(table)
-            tables.append(table)
-            y = settled(y, self._dims)
-        self._ends = np.cumsum([len(table) for table in tables], dtype=np.int64)
+        settled = kernel.settled_on_codes(codes, weight)
+        self._chain = settled.chain().settled(self._values, self._dims, width)
+        self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else settled.check_scale()
+        names, table = self._chain.names(), self._chain.coordinates(self._values, self._dims)
+        self._own = slice(len(names))  # the coordinates of the transforms
         if self._free:
-            names.append("scale")
-            tables.append(np.array([[0.0, *np.log(SCALES), 1.0]]))
-        self.coordinates = Coordinates(names, np.concatenate([np.zeros((0, 4)), *tables]))
-
-    def _own(self, theta: Array) -> list[Array]:
-        """The coordinates of each transform."""
-        return np.split(theta, self._ends)[: len(self._chain)]
-
-    def _moved(self, theta: Array) -> list[Transform]:
-        start = self._own(self.coordinates.table[:, 0])
-        moves = zip(self._chain, start, self._own(theta), strict=True)
-        return [t if np.array_equal(before, own) else t.moved(own) for t, before, own in moves]  # also beyond bounds
+            names, table = [*names, "scale"], np.vstack([table, [0.0, *np.log(SCALES), 1.0]])
+        self.coordinates = Coordinates(names, table)
 
     def kernel(self, theta: Array) -> HIK:
-        chain = self._moved(theta)
-        y = self._values
-        for transform in chain:
-            y = transform(y, self._dims)
-        scale = float(np.exp(theta[-1]) / self._mean(y)) if self._free else self._fixed_scale
-        return HIK(chain[0] if len(chain) == 1 else chain or None, scale=scale)
+        chain = self._chain.moved(theta[self._own])
+        return HIK(chain.short, scale=self._factor(theta, chain(self._values, self._dims)))
 
-    def _mean(self, y: Array) -> float:
-        """The mean self-similarity of the examples when y are the levels."""
+    def _factor(self, theta: Array, y: Array) -> float:
+        """The scale of the kernel; where it is "auto", e^θ over the mean self-similarity of levels y."""
+        if not self._free:
+            return self._scale
         mean = float(self._shares @ y)
         if not 1e-300 < mean < 1e300:
             raise InvalidInput(
                 f"The mean self-similarity of the data is {mean:.3g}. There must be features above zero, and about 1."
             )
-        return mean
+        return float(self._scale * np.exp(theta[-1]) / mean)
 
     def operator(self, kernel: Kernel) -> Gram:
         assert isinstance(kernel, HIK)
@@ -154,41 +131,27 @@ class HIKSpace:
 
     def pull(self, theta: Array, K: Gram, slope: Slope) -> Array:
         assert isinstance(K, TabledGram)
-        up = slope.kernel.levels(K.operator)
-        y, before = self._values, []
-        chain = self._moved(theta)
-        for transform in chain:
-            before.append(y)
-            y = transform(y, self._dims)
-        parts = []
-        if self._free:  # ℓ = e^θ y / mean(y): the scale follows the transforms
-            mean, factor = self._mean(y), float(np.exp(theta[-1]))
-            along = float(up @ y) * factor / mean
-            parts.append(np.array([along]))
-            up = up * (factor / mean) - self._shares * (along / mean)
-        else:
-            up = up * self._fixed_scale
-        for transform, x in zip(chain[::-1], before[::-1], strict=True):
-            part, up = transform.pull(x, self._dims, up)
-            parts.append(part)
-        return np.concatenate([np.zeros(0), *parts[::-1]])
+        chain, up = self._chain.moved(theta[self._own]), slope.kernel.levels(K.operator)
+        y = chain(self._values, self._dims)
+        scale = self._factor(theta, y)
+        along = scale * float(up @ y)
+        up = scale * up
+        if self._free:  # the scale follows the transforms
+            up -= self._shares * (along / float(self._shares @ y))
+        by_theta, _ = chain.pull(self._values, self._dims, up)
+        return np.append(by_theta, along) if self._free else by_theta
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        found = [transform.penalty(own) for transform, own in zip(self._chain, self._own(theta), strict=True)]
-        slope = np.zeros_like(theta)
-        slope[: sum(part.size for _, part in found)] = np.concatenate([np.zeros(0), *[part for _, part in found]])
-        return sum(value for value, _ in found), slope
+        value, own = self._chain.penalty(theta[self._own])
+        return value, np.append(own, np.zeros(theta.size - own.size))
 
 
 class DenseSpace:
-    """The positive numbers among the parameters of any other kernel, counts excepted, by their logarithms.
-
-    dK is a difference of two matrices: dense algebra on the rest costs far more.
-    """
+    """What `saccade.kernels.learned` lists of any other kernel, by its logarithms."""
 
     def __init__(self, kernel: Kernel, X: Any, weight: Array | None = None) -> None:
         self._kernel, self._X, self._weight = kernel, X, weight
-        found = {k: np.asarray(v, float) for k, v in kernel.get_params().items() if _learned(kernel, k, v)}
+        found = learned(kernel)
         self._shapes = {name: value.shape for name, value in found.items()}
         start = np.concatenate([np.zeros(0), *[np.log(v).ravel() for v in found.values()]])
         far = np.log(RANGE)
@@ -196,45 +159,24 @@ class DenseSpace:
         self.coordinates = Coordinates(names, np.column_stack([start, start - far, start + far, np.ones_like(start)]))
 
     def kernel(self, theta: Array) -> Kernel:
-        kernel, at = clone(self._kernel), 0
-        for name, shape in self._shapes.items():
-            size = int(np.prod(shape))
-            value = np.exp(theta[at : at + size]).reshape(shape)
-            kernel.set_params(**{name: value if shape else float(value)})
-            at += size
-        fitted: Kernel = kernel.settled(self._X, self._weight)
-        return fitted
+        return self._at(theta).settled(self._X, self._weight)
+
+    def _at(self, theta: Array) -> Kernel:
+        """The kernel before it is settled on the data."""
+        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes.values()])
+        parts = zip(self._shapes.items(), np.split(np.exp(theta), ends)[: len(ends)], strict=True)
+        return with_values(self._kernel, {name: value.reshape(shape) for (name, shape), value in parts})
 
     def operator(self, kernel: Kernel) -> Gram:
         return DenseGram(kernel, self._X)
 
     def pull(self, theta: Array, K: Gram, slope: Slope) -> Array:
-        A = slope.kernel.dense()
-        out = np.empty(theta.size)
-        for k in range(theta.size):
-            nudge = np.zeros(theta.size)
-            nudge[k] = NUDGE
-            change = self.kernel(theta + nudge)(self._X) - self.kernel(theta - nudge)(self._X)
-            out[k] = np.einsum("ij,ij->", A, change) / (2.0 * NUDGE)
-        return out
+        kernel, A = self._at(theta), slope.kernel.dense()
+        A = 0.5 * (A + A.T)
+        found = kernel.gradient(self._X, A, self._weight)
+        missing = [name for name in self._shapes if name not in found]  # of a class with a gradient that it inherited
+        found |= differences(kernel, self._X, A, self._weight, missing)
+        return np.concatenate([np.zeros(0), *[np.ravel(found[name]) for name in self._shapes]])
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
         return 0.0, np.zeros_like(theta)
-
-
-def _learned(kernel: Kernel, name: str, value: object) -> bool:
-    """Whether a parameter is one or more positive numbers that may be any fraction.
-
-    A whole number is one too, RBF(2) as well as RBF(2.0), unless the parameter counts: its default is a whole number
-    (`pieces`) or None (`blocks`).
-    """
-    if not is_number(value) and not isinstance(value, list | tuple | np.ndarray):
-        return False
-    numbers = np.asarray(value)
-    if numbers.dtype.kind not in "iuf" or not numbers.size or not (numbers > 0).all():
-        return False
-    if numbers.dtype.kind == "f":
-        return True
-    *path, last = name.split("__")
-    default = signature(type(reduce(getattr, path, kernel))).parameters[last].default
-    return isinstance(default, float | str)

@@ -2,12 +2,13 @@
 
 from .base import Kernel
 from .centred import Centred
-from .combine import Scaled, Sum
+from .combine import Product, Scaled, Sum
 from .dot import Chi2, Linear
 from .generalized import GeneralizedRBF
 from .intersection import HIK
 from .monotone import Monotone
-from .stationary import RBF, Laplacian
+from .stationary import RBF, Laplacian, Matern
+from .transform_sum import TransformSum
 from .transforms import Exponential, Power, Transform, Weights
 
 __all__ = [
@@ -20,10 +21,13 @@ __all__ = [
     "Kernel",
     "Laplacian",
     "Linear",
+    "Matern",
     "Monotone",
     "Power",
+    "Product",
     "Scaled",
     "Sum",
     "Transform",
+    "TransformSum",
     "Weights",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,9 +14,9 @@ from saccade._core.arrays import Array
 
 from .._core.checks import is_number
 from .._core.errors import InvalidInput, InvalidParameter
+from .learned import differences, learned
 
 if TYPE_CHECKING:
-    from .combine import Scaled, Sum
     from .gram import Gram
 
 __all__ = ["Array", "Kernel", "Matrix"]
@@ -24,6 +24,7 @@ __all__ = ["Array", "Kernel", "Matrix"]
 Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off
+VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of t times e^−t
 MIRROR_ROWS = 512  # rows mirrored at a time: a block of 2 MiB stays in the cache
 
 
@@ -32,12 +33,20 @@ class Kernel(BaseEstimator, abc.ABC):
 
     Parameters are constructor keywords, so scikit-learn's ``clone``, ``get_params`` and
     ``set_params`` work on it, nested ones too (``kernel__base__gamma``). They are checked when
-    the kernel is fitted or called, not when it is made.
+    the kernel is settled or called, not when it is made.
     """
 
     has_tables: ClassVar[bool] = False
     """Whether the kernel is a sum over features, so that functions of new rows are tables."""
     __array_ufunc__ = None  # np.float64(2) * kernel comes to __rmul__, not to numpy
+    chosen: ClassVar[tuple[str, ...]] = ()
+    """Positive numbers among the parameters that tuning leaves as they are."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class with its own values and no gradient of its own takes differences, not the gradient of its parent."""
+        super().__init_subclass__(**options)
+        if "__call__" in vars(cls) and "gradient" not in vars(cls):
+            cls.gradient = Kernel.gradient  # type: ignore[method-assign]
 
     def settled(
         self,
@@ -87,6 +96,19 @@ class Kernel(BaseEstimator, abc.ABC):
     ) -> Array:
         """k(x_i, x_i) for every row, (n,), without forming the matrix."""
 
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n) symmetric
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """The derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists, by name.
+
+        k is `settled(X, weight)`: what is settled on the data moves with the parameters. The kernels of this package
+        have closed forms; one that is made of others hands them another A. This default takes central differences.
+        """
+        return differences(self, X, A, weight, learned(self))
+
     def squared_distances(
         self,
         X: Matrix,  # (n, d)
@@ -104,17 +126,19 @@ class Kernel(BaseEstimator, abc.ABC):
         distance += other[None, :]
         return distance, ROUNDING * float(min(own.max(initial=0.0), other.max(initial=0.0)))
 
-    def __add__(self, other: object) -> Sum:
+    def __add__(self, other: object) -> Kernel:
         """k + k', again a kernel."""
         from .combine import Sum
 
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, factor: object) -> Scaled:
-        """factor · k for a positive number, again a kernel."""
-        from .combine import Scaled
+    def __mul__(self, other: object) -> Kernel:
+        """factor · k for a positive number, or k · k'; again a kernel."""
+        from .combine import Product, Scaled
 
-        return Scaled(self, float(factor)) if is_number(factor) else NotImplemented
+        if isinstance(other, Kernel):
+            return Product(self, other)
+        return Scaled(self, float(other)) if is_number(other) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -131,12 +155,30 @@ def decay(
     rate: float,
 ) -> Array:
     """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
-    if distance.size and np.isnan(distance.min()):  # min carries NaN without a mask
-        check_distances(distance)
+    check_not_nan(distance)
     np.maximum(distance, 0.0, out=distance)
     with np.errstate(over="ignore"):  # farther than float64 can say: exp(−inf) = 0
         distance *= -rate
     return np.exp(distance, out=distance)
+
+
+def decay_gradient(
+    distance: Array,  # (n, n), overwritten
+    rate: float,
+    A: Array,  # (n, n)
+) -> dict[str, Array]:
+    """The derivative of Σ_ij A_ij exp(−rate · distance_ij) with respect to log rate, where `gamma` is the rate."""
+    check_not_nan(distance)
+    with np.errstate(over="ignore"):
+        distance *= rate
+    np.clip(distance, 0.0, VANISHED, out=distance)
+    return {"gamma": np.asarray(-np.einsum("ij,ij,ij->", A, distance, np.exp(-distance)))}
+
+
+def check_not_nan(distance: Array) -> None:
+    """Complain of NaN, without a mask for a matrix that has none."""
+    if distance.size and np.isnan(distance.min()):
+        check_distances(distance)
 
 
 def check_distances(values: Array) -> Array:

@@ -11,6 +11,7 @@ from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
 from .base import Array, Kernel, Matrix, check_kernel, symmetric
 from .intersection import HIK
+from .learned import prefixed
 
 __all__ = ["Centred"]
 
@@ -23,8 +24,8 @@ class Centred(Kernel):
     It is the product of Φ̃(x) = Φ(x) − mean_j Φ(x_j). With it, the variance of Gaussian process regression is a
     Mahalanobis distance from the mean, by the covariance of the training examples plus σ² (O (8)).
 
-    A fitted one holds the training examples, or for HIK the table of their mean. One that is not fitted takes the rows
-    it is called with for the training examples.
+    A settled one holds the training examples, or for HIK the table of their mean. One that is not settled takes the
+    rows it is called with for the training examples.
 
     Parameters
     ----------
@@ -53,9 +54,9 @@ class Centred(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same kernel over the fitted base, centred on X."""
+        """The same kernel over the settled base, centred on X."""
         fitted = Centred(check_kernel("base", self.base).settled(X, weight))
-        share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        share = _shares(X, weight)
         if isinstance(fitted.base, HIK):
             K = intersection(encode(split_signs(X)), fitted.base.levels)
             fitted._mean = K.tables(share[:, None])
@@ -87,6 +88,17 @@ class Centred(Kernel):
         kernel = self._ready(X)
         return kernel._own(X, kernel._to_mean(X))
 
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH."""
+        share, sums = _shares(X, weight), A.sum(axis=1)
+        down = A - np.outer(share, sums) - np.outer(sums, share) + sums.sum() * np.outer(share, share)
+        return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
+
     def squared_distances(
         self,
         X: Matrix,  # (n, d)
@@ -111,3 +123,8 @@ class Centred(Kernel):
 
     def _ready(self, X: Matrix) -> Centred:
         return self if self._mean is not None else self.settled(X)
+
+
+def _shares(X: Matrix, weight: Array | None) -> Array:  # (n,)
+    """The share of each row in the mean."""
+    return np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()

@@ -10,7 +10,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._core.checks import canonical, check_positive, check_range
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, decay, symmetric
+from .base import Array, Kernel, Matrix, decay, decay_gradient, symmetric
 
 __all__ = ["Chi2", "Linear"]
 
@@ -48,6 +48,15 @@ class Linear(Kernel):
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
+
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """Nothing: there is no parameter."""
+        return {}
 
     def squared_distances(
         self,
@@ -112,6 +121,15 @@ class Chi2(Kernel):
     ) -> Array:
         """One, for every row."""
         return np.ones(X.shape[0])
+
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """∂k/∂log γ = −γ · the χ² distance · k."""
+        return decay_gradient(_chi2_distance(X, X), self._check(), A)
 
     def _check(self) -> float:
         return check_positive("gamma", self.gamma, "Try 1 / (the mean χ² distance between two examples).")

@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgWarning
 
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
+from .learned import prefixed
 
 __all__ = ["GeneralizedRBF"]
 
@@ -31,8 +32,8 @@ class GeneralizedRBF(Kernel):
     base : Kernel
         κ.
     beta : float or "auto"
-        β, the smoothness: one over the squared distance at which k has fallen to 1/e. "auto" settles it when the
-        kernel is fitted: k falls to e^−½ at the mean squared distance of two examples. O §6.3 leaves the choice open;
+        β, the smoothness: one over the squared distance at which k has fallen to 1/e. "auto" settles it on the
+        training examples: k falls to e^−½ at the mean squared distance of two examples. O §6.3 leaves the choice open;
         of the rules that see the training examples only, this one served best (experiments/one_class_beta.py).
 
     Examples
@@ -53,7 +54,7 @@ class GeneralizedRBF(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same kernel over the fitted base, with a number for β."""
+        """The same kernel over the settled base, with a number for β."""
         base = check_kernel("base", self.base).settled(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
@@ -79,6 +80,32 @@ class GeneralizedRBF(Kernel):
         """One, for every row."""
         return np.ones(X.shape[0])
 
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
+
+        D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
+        """
+        settled = self.settled(X, weight)
+        assert isinstance(settled, GeneralizedRBF)
+        base, beta = settled._check()
+        D = np.maximum(base.squared_distances(X)[0], 0.0)
+        F = -beta * A * decay(D.copy(), beta)
+        by_beta = np.einsum("ij,ij->", F, D)
+        if self.beta == "auto":
+            rows, share = _pairs(X, weight)
+            mean = share @ D[np.ix_(rows, rows)] @ share
+            if mean > 2.0 * base.squared_distances(X[rows])[1]:
+                F[np.ix_(rows, rows)] -= by_beta / mean * np.outer(share, share)
+        down = -2.0 * F
+        down[np.diag_indices_from(down)] += 2.0 * F.sum(axis=1)
+        found = prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
+        return found if self.beta == "auto" else found | {"beta": np.asarray(by_beta)}
+
     def _check(self) -> tuple[Kernel, float]:
         remedy = 'Try "auto", or 1 / (the median squared distance in the feature space of the base).'
         return check_kernel("base", self.base), check_positive("beta", self.beta, remedy)
@@ -93,10 +120,17 @@ def typical_beta(
 
     Two copies of a row are different examples. The mean distance is that of at most `SOME` examples, spread evenly.
     """
-    rows, w = _some(np.ones(X.shape[0]) if weight is None else weight)
-    (between, off), n = base.squared_distances(X[rows]), float(w.sum())
-    distance = float(w @ np.maximum(between, 0.0) @ w) / n**2 * (n / (n - 1.0) if n > 2.0 else 2.0)
+    rows, share = _pairs(X, weight)
+    between, off = base.squared_distances(X[rows])
+    distance = float(share @ np.maximum(between, 0.0) @ share)
     return 0.5 / distance if distance > 2.0 * off else 1.0
+
+
+def _pairs(X: Matrix, weight: Array | None) -> tuple[Array, Array]:  # (b,), (b,)
+    """Rows and shares s with Σ_ij s_i s_j D_ij the mean squared distance of two different examples among them."""
+    rows, w = _some(np.ones(X.shape[0]) if weight is None else weight)
+    n = float(w.sum())
+    return rows, w / n * np.sqrt(n / (n - 1.0) if n > 2.0 else 2.0)
 
 
 def _warn_of_rounding(base: Kernel, off: float) -> None:

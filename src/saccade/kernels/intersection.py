@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
-from .._core.checks import LARGEST, canonical, check_positive, check_range
+from .._core.checks import LARGEST, canonical, check_positive, check_range, is_number
 from .._core.errors import InvalidInput, InvalidParameter
 from ..operators.block import intersections
-from ..operators.codes import Codes, level_dims, split_signs
+from ..operators.codes import Codes, encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from .base import Array, Kernel, Matrix, symmetric
+from .chain import Chain
 from .gram import TabledGram
+from .learned import prefixed
 from .transforms import Transform
 
 __all__ = ["HIK"]
@@ -26,39 +29,93 @@ BLOCK_ROWS = 16_384
 class HIK(Kernel):
     """Histogram intersection, with any monotone transforms of the features before it.
 
-    `transform` is one transform or a list applied in order; `scale` is a factor, or "auto": one over the mean
-    self-similarity of the training data, so that `noise` means the same on any data. scale=1.0 is the paper's kernel.
-    Signed features are split into positive and negative parts: equal signs intersect, opposite signs share nothing.
+    A number times an HIK is an HIK, and so is the sum of two: ``HIK(Power(0.5)) + 2.0 * HIK()`` is one kernel, as fast
+    as either (see `TransformSum`). Signed features are split into positive and negative parts: equal signs intersect,
+    opposite signs share nothing.
 
+    Parameters
+    ----------
+    transform : Transform, list of them applied in order, or None
+        g.
+    scale : float or "auto"
+        s. "auto" is one over the mean self-similarity of the training data, so that `noise` means the same on any
+        data; 1.0 is the paper's kernel.
+    factor : float or None
+        A further factor, also of what "auto" settles on: ``2.0 * HIK()`` is ``HIK(factor=2.0)``. None means 1, and
+        that there is nothing to learn.
+
+    Examples
+    --------
     >>> HIK(scale=1.0)(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
     array([[2.]])
     >>> from saccade.kernels import Power
     >>> HIK(Power(2.0), scale=1.0)(np.array([[1.0, -2.0]]), np.array([[3.0, -1.0]]))
     array([[2.]])
+    >>> 3.0 * HIK(scale=0.5)
+    HIK(factor=3.0, scale=0.5)
     """
 
     has_tables = True
 
     def __init__(
-        self, transform: Transform | Sequence[Transform] | None = None, *, scale: float | str = "auto"
+        self,
+        transform: Transform | Sequence[Transform] | None = None,
+        *,
+        scale: float | Literal["auto"] = "auto",
+        factor: float | None = None,
     ) -> None:
         self.transform = transform
         self.scale = scale
+        self.factor = factor
+
+    def __add__(self, other: object) -> Kernel:
+        """The HIK of the sum of the transforms, for another HIK."""
+        from .transform_sum import TransformSum
+
+        if not isinstance(other, HIK):
+            return super().__add__(other)
+        return HIK(TransformSum([*self._parts(), *other._parts()]), scale=1.0)
+
+    def __mul__(self, other: object) -> Kernel:
+        """The HIK with a factor, for a positive number."""
+        return self._times(float(other)) if is_number(other) else super().__mul__(other)
+
+    __rmul__ = __mul__
+
+    def _times(self, number: float) -> HIK:
+        return HIK(self.transform, scale=self.scale, factor=number * (1.0 if self.factor is None else self.factor))
+
+    def _parts(self) -> list[HIK]:
+        """The kernels that this one is the sum of."""
+        from .transform_sum import TransformSum
+
+        if not isinstance(self.transform, TransformSum) or isinstance(self.scale, str):
+            return [self]
+        times = self.scale * (1.0 if self.factor is None else self.factor)
+        return [part if times == 1.0 else part._times(times) for part in self.transform.parts]
 
     def settled(self, X: Matrix, weight: Array | None = None) -> HIK:
-        """The same kernel with `scale` a number."""
+        """The same kernel with a number for every "auto", and the factor in the scale."""
         self.check_width(X.shape[1])
-        plain = HIK(self.transform, scale=1.0)
-        return self._scaled(lambda: float(np.average(plain._sums(X), weights=weight)))
+        return self._settled(X, weight)
+
+    def _settled(self, X: Matrix, weight: Array | None = None) -> HIK:
+        def mean(steps: list[Transform]) -> float:
+            return float(np.average(HIK(steps, scale=1.0)._sums(X), weights=weight))
+
+        return self.scaled(mean)
 
     def settled_on_codes(
         self,
         codes: Codes,
         weight: Array | None = None,  # (n,)
     ) -> HIK:
-        """As `settled`, from coded data."""
-        plain = HIK(self.transform, scale=1.0)
-        return self._scaled(lambda: float(np.average(intersection(codes, plain.levels).diag(), weights=weight)))
+        """As `settled`, from coded data; examples may count more or less."""
+
+        def mean(steps: list[Transform]) -> float:
+            return float(np.average(intersection(codes, HIK(steps, scale=1.0).levels).diag(), weights=weight))
+
+        return self.scaled(mean)
 
     def gram(
         self,
@@ -75,61 +132,67 @@ class HIK(Kernel):
 
         return IntersectionGram.of_rows(self, X, levels, binning, weight, seed)
 
-    def _scaled(self, mean_similarity: Callable[[], float]) -> HIK:
-        if self.scale != "auto":
-            self.check_scale()
-            return self
-        with np.errstate(over="ignore"):
-            mean = mean_similarity()
-            factor = float(1.0 / np.float64(mean)) if mean > 0 else 1.0
-        if not 0.0 < factor < np.inf:
-            raise InvalidInput(
-                f"The mean self-similarity of the data is {mean:.3g}, which float64 cannot invert. "
-                "Scale the features to about [0, 1] first."
-            )
-        return HIK(self.transform, scale=factor)
+    def scaled(self, mean: Callable[[list[Transform]], float]) -> HIK:
+        """The same for the mean self-similarity that the training data has with a list of transforms and scale 1."""
+        steps: list[Transform] = []
+        for step in self.transforms():
+            before = list(steps)
+            steps.append(step.scaled(lambda inner, before=before: mean([*before, *inner])))  # type: ignore[misc]
+        if isinstance(self.scale, str) and self.scale == "auto":
+            with np.errstate(over="ignore"):
+                found = mean(steps)
+                scale = float(1.0 / np.float64(found)) if found > 0 else 1.0
+            if not 0.0 < scale < np.inf:
+                raise InvalidInput(
+                    f"The mean self-similarity of the data is {found:.3g}, which float64 cannot invert. "
+                    "Scale the features to about [0, 1] first."
+                )
+            return HIK(Chain(steps).short, scale=scale * self._check_factor())
+        return HIK(Chain(steps).short, scale=self.check_scale())
 
     def check_scale(self) -> float:
-        """The scale as a positive number, where it is not "auto"."""
-        return check_positive("scale", self.scale, 'scale="auto" suits any data, scale=1.0 is the plain kernel.')
+        """The scale with its factor, where it is not "auto"."""
+        remedy = 'scale="auto" suits any data, scale=1.0 is the plain kernel.'
+        return check_positive("scale", self.scale, remedy) * self._check_factor()
+
+    def _check_factor(self) -> float:
+        remedy = "A kernel times a number of zero or less is no kernel; leave it out instead."
+        return 1.0 if self.factor is None else check_positive("factor", self.factor, remedy)
 
     def transforms(self) -> list[Transform]:
-        """The chain of transforms, in order."""
+        """The transforms, in order."""
         if self.transform is None:
             return []
-        chain = [self.transform] if isinstance(self.transform, Transform) else list(self.transform)
-        for transform in chain:
-            if not isinstance(transform, Transform):
+        steps = [self.transform] if isinstance(self.transform, Transform) else list(self.transform)
+        for step in steps:
+            if not isinstance(step, Transform):
                 raise InvalidParameter(
-                    f"`transform` must be a transform or a list of them, got {transform!r}. Try HIK(Power(0.5))."
+                    f"`transform` must be a transform or a list of them, got {step!r}. Try HIK(Power(0.5))."
                 )
-        return chain
+        return steps
+
+    def chain(self) -> Chain:
+        """The transforms as one."""
+        return Chain(self.transforms())
 
     def check_width(self, width: int) -> None:
         """Complain of transforms that do not fit data of `width` dimensions."""
-        for transform in self.transforms():
-            if transform.width not in (0, width):
-                raise InvalidParameter(
-                    f"{type(transform).__name__} must have one weight or row of knots a dimension, "
-                    f"got {transform.width} for {width} dimensions."
-                )
+        self.chain().check_width(width)
 
-    def _width(self) -> int:
+    @property
+    def width(self) -> int:
         """The number of dimensions that some transform tells apart, 0 for none."""
-        return max((transform.width for transform in self.transforms()), default=0)
+        return self.chain().width
 
-    def _apply(self, x: Array, dims: Array) -> Array:
+    def apply(self, x: Array, dims: Array) -> Array:
         """Transforms and scale on values x of the given dimensions."""
-        y = np.asarray(x, np.float64)
-        places = self.places(dims)
-        for transform in self.transforms():
-            y = transform(y, places)
+        y, scale = self.chain()(x, self.places(dims)), self.check_scale()
         with np.errstate(over="ignore"):  # `features` complains
-            return np.asarray(y * float(self.scale), np.float64) if self.scale != 1.0 else y
+            return np.asarray(y * scale, np.float64) if scale != 1.0 else y
 
     def places(self, dims: Array) -> Array:
         """The dimensions that transforms tell apart; negative parts share their dimension's."""
-        return np.asarray(dims % self._width()) if self._width() else np.zeros(0, np.int64)
+        return np.asarray(dims % self.width) if self.width else np.zeros(0, np.int64)
 
     def levels(
         self,
@@ -137,7 +200,7 @@ class HIK(Kernel):
         starts: Array,  # (D+1,)
     ) -> Array:  # (L,)
         """What the operator works with: transformed, weighted and scaled levels."""
-        return self._apply(values, level_dims(starts) if self._width() else np.zeros(0, np.int64))
+        return self.apply(values, level_dims(starts) if self.width else np.zeros(0, np.int64))
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
@@ -149,15 +212,15 @@ class HIK(Kernel):
 
     def _features(self, X: Matrix) -> sp.csr_matrix:
         """The same without a check of their range."""
-        if 2 * self._width() != X.shape[1]:  # decoded examples are rows of both parts
+        if 2 * self.width != X.shape[1]:  # decoded examples are rows of both parts
             self.check_width(X.shape[1])
         S = split_signs(compressed(canonical(X)))
-        data = self._apply(S.data, S.indices)
+        data = self.apply(S.data, S.indices)
         return sp.csr_matrix((data, S.indices, S.indptr), shape=S.shape)
 
     def diag(self, X: Matrix) -> Array:
         X = canonical(X)
-        return check_range(self._ready(X)._sums(X))
+        return check_range(self._settled(X)._sums(X))
 
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
@@ -167,11 +230,43 @@ class HIK(Kernel):
             return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in batches])
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        kernel = self._ready(X)
+        kernel = self._settled(X)
         A = kernel.features(X)
         B = None if Z is None else kernel.features(Z)
         K = intersections(A, B)
         return K if Z is not None else symmetric(K, np.asarray(A.sum(axis=1)).ravel())
 
-    def _ready(self, X: Matrix) -> HIK:
-        return self if self.scale != "auto" else self.settled(X)
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """By way of the levels: one pass over the codes gives the derivative with respect to each."""
+        self.check_width(X.shape[1])
+        plain = intersection(encode(split_signs(compressed(canonical(X)))), HIK(scale=1.0).levels)
+        rows = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        upstream = plain.matrix_gradient(np.ascontiguousarray(A))
+        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, plain.level_sums(rows))
+
+    def level_gradient(
+        self,
+        x: Array,  # (L,) raw levels
+        dims: Array,  # (L,)
+        upstream: Array,  # (L,): the derivative of something with respect to `apply(x, dims)` of the settled kernel
+        share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
+    ) -> dict[str, Array]:
+        """The derivatives of that something with respect to the logarithms of the parameters, by name."""
+        settled = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
+        levels = settled.apply(x, dims)
+        along, up = upstream @ levels, settled.check_scale() * upstream
+        found = {}
+        if self.factor is not None:
+            found["factor"] = np.asarray(along)
+        if not isinstance(self.scale, str):
+            found["scale"] = np.asarray(along)
+        elif (mean := share @ levels) > 0.0:  # "auto": the scale follows the transforms
+            up = up - share * (settled.check_scale() * along / mean)
+        if isinstance(self.transform, Transform):
+            found |= prefixed("transform", self.transform.gradient(x, self.places(dims), up, share))
+        return found

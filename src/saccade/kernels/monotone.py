@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,15 +27,16 @@ class Monotone(Transform):
     slopes : array (r, p), or None
         The slope of each piece. None means ones.
     pieces : int
-        Pieces a dimension when the knots are left to `tune`; fewer where a dimension has fewer values.
+        Pieces per dimension when the knots are left to `tune`; fewer where a dimension has fewer values.
     shared : bool
-        One transform for all dimensions when the knots are left to `tune`: p parameters instead of p a dimension.
+        One transform for all dimensions when the knots are left to `tune`: p parameters instead of p per dimension.
 
     >>> Monotone(knots=[[1.0, 2.0]], slopes=[[3.0, 0.5]])(np.array([0.5, 2.0, 4.0]), np.array([0, 0, 0]))
     array([1.5, 3.5, 4.5])
     """
 
     learned = "slopes"
+    chosen: ClassVar[tuple[str, ...]] = ("knots",)
 
     def __init__(self, knots: Any = None, slopes: Any = None, *, pieces: int = 24, shared: bool = False) -> None:
         self.knots = knots
@@ -69,7 +70,7 @@ class Monotone(Transform):
             knots[row, pieces - known.size :] = known
         return self._copy(knots, np.ones_like(knots))
 
-    def coordinates(self, x: Array) -> Array:
+    def coordinates(self, x: Array, dims: Array) -> Array:
         theta = np.log(np.clip(np.ravel(self._checked()[1]), FLATTEST, STEEPEST))
         bounds = np.log([FLATTEST, STEEPEST])
         return np.column_stack([theta, np.tile([*bounds, 1.0], (theta.size, 1))])
@@ -117,7 +118,7 @@ class Monotone(Transform):
         knots, slopes = self._checked()
         rows, pieces = knots.shape
         if rows > 1 and dims.size and dims.max() >= rows:
-            raise InvalidParameter(f"`knots` must have a row a dimension, got {rows} for dimension {dims.max()}.")
+            raise InvalidParameter(f"`knots` must have a row per dimension, got {rows} for dimension {dims.max()}.")
         row = dims if rows > 1 else np.zeros(x.size, np.int64)
         piece, left = np.zeros(x.size, np.int64), pieces
         while left > 1:  # every value halves its range in step: the first piece that ends at x or above, or the last

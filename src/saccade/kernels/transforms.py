@@ -7,6 +7,7 @@ They act on the levels of a dimension, never on the coded data. What can be lear
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -31,6 +32,21 @@ class Transform(BaseEstimator, abc.ABC):
         """The number of dimensions that g tells apart, 0 when it is the same for all."""
         return 0
 
+    def check_width(self, width: int) -> None:
+        """Complain where g does not fit data of `width` dimensions."""
+        if self.width not in (0, width):
+            raise InvalidParameter(
+                f"{type(self).__name__} must have one weight or row of knots per dimension, "
+                f"got {self.width} for {width} dimensions."
+            )
+
+    def scaled(self, mean: Callable[[list[Transform]], float]) -> Self:
+        """The same with a number for every scale that is "auto".
+
+        `mean` is the mean self-similarity of the training data when these transforms are applied in the place of this.
+        """
+        return self
+
     @abc.abstractmethod
     def __call__(
         self,
@@ -52,6 +68,7 @@ class Transform(BaseEstimator, abc.ABC):
     def coordinates(
         self,
         x: Array,  # (k,) the values it will see
+        dims: Array,  # (k,)
     ) -> Array:  # (p, 4)
         """What can be learned, a row each: where it stands, its lower and upper bound, and a typical step."""
 
@@ -70,6 +87,20 @@ class Transform(BaseEstimator, abc.ABC):
         upstream: Array,  # (k,): the derivative of something with respect to g(x)
     ) -> tuple[Array, Array]:  # (p,), (k,)
         """The derivatives of that something with respect to the coordinates, and to x."""
+
+    def names(self) -> list[str]:  # (p,)
+        """The name of every coordinate, for `Tune(fixed=...)`; several may share one."""
+        return [type(self).__name__.lower()] * len(self.coordinates(np.zeros(1), np.zeros(1, np.int64)))
+
+    def gradient(
+        self,
+        x: Array,  # (k,)
+        dims: Array,  # (k,)
+        upstream: Array,  # (k,)
+        share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
+    ) -> dict[str, Array]:
+        """The derivatives of that something with respect to the logarithms of the parameters, by name."""
+        return {self.learned: self.pull(x, dims, upstream)[0]}
 
     def penalty(
         self,
@@ -97,7 +128,7 @@ class Power(Transform):
     def _checked(self) -> float:
         return check_positive("eta", self.eta, "Power(1.0) changes nothing, Power(0.5) takes the square root.")
 
-    def coordinates(self, x: Array) -> Array:
+    def coordinates(self, x: Array, dims: Array) -> Array:
         return np.array([[np.log(self._checked()), np.log(0.05), np.log(5.0), 1.0]])
 
     def moved(self, theta: Array) -> Power:
@@ -135,7 +166,7 @@ class Exponential(Transform):
             )
         return float(self.eta)
 
-    def coordinates(self, x: Array) -> Array:
+    def coordinates(self, x: Array, dims: Array) -> Array:
         top = float(x.max(initial=0.0)) or 1.0
         most = min(30.0 / top, LARGEST_EXPONENT / max(1.0, top))
         return np.array([[self._checked(), -most, most, min(1.0 / top, most)]])
@@ -152,6 +183,9 @@ class Exponential(Transform):
         growth = np.where(close, series, (bend - _phi(np.array([eta]))) / (eta or 1.0))
         slope = np.divide(g * bend, x, out=np.zeros_like(x), where=positive)
         return np.array([(upstream * g) @ growth]), upstream * slope
+
+    def gradient(self, x: Array, dims: Array, upstream: Array, share: Array) -> dict[str, Array]:
+        return {"eta": float(self.eta) * self.pull(x, dims, upstream)[0]}
 
 
 class Weights(Transform):
@@ -185,7 +219,7 @@ class Weights(Transform):
         w = self._checked()
         if dims.size and dims.max() >= self.width:
             raise InvalidParameter(
-                f"`w` must have one weight a dimension, got {self.width} for dimension {dims.max()}."
+                f"`w` must have one weight per dimension, got {self.width} for dimension {dims.max()}."
             )
         return np.asarray(x * w[self._block(dims)])
 
@@ -194,7 +228,7 @@ class Weights(Transform):
             return self
         return Weights(np.ones(width if self.blocks is None else len(self.blocks)), blocks=self.blocks)
 
-    def coordinates(self, x: Array) -> Array:
+    def coordinates(self, x: Array, dims: Array) -> Array:
         w = self._checked()
         start, row = np.log(np.clip(w, SHRINK, GROW)), [np.log(SHRINK), np.log(GROW), 1.0]
         return np.column_stack([np.where(w > 0, start, 0.0), np.where(w[:, None] > 0, row, [0.0, 0.0, 1.0])])
@@ -233,7 +267,7 @@ class Weights(Transform):
                 f"`w` must be a list of finite weights ≥ 0, not all zero, got {self.w!r}. Weights([1, …]) is neutral."
             )
         if self.blocks is not None and w.size != self._block_sizes().size:
-            raise InvalidParameter(f"`w` must have one weight a block, got {w.size} for {len(self.blocks)} blocks.")
+            raise InvalidParameter(f"`w` must have one weight per block, got {w.size} for {len(self.blocks)} blocks.")
         return w
 
 

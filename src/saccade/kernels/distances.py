@@ -1,0 +1,77 @@
+"""Euclidean distances of scaled rows, and how to keep their digits."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils.extmath import row_norms
+
+from .._core.checks import canonical
+from .base import Array, Matrix, check_distances, check_not_nan
+
+NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost too many digits for a square root
+DIFFERENCES = 4_000_000  # numbers held at a time
+
+
+def scaled_rows(
+    X: Matrix,  # (n, d)
+    Z: Matrix | None,  # (m, d)
+    scales: Array,  # (1,) or (d,)
+) -> tuple[Matrix, Matrix | None]:
+    """(X − centre) / scales and the same of Z, sparse where they are.
+
+    ‖a−b‖² = ‖a‖² + ‖b‖² − 2aᵀb cancels far from the origin; moving there changes no distance. A sparse matrix would
+    fill up, so it stays where it is.
+    """
+    B = X if Z is None else Z
+    with np.errstate(over="ignore"):
+        centre = None if sp.issparse(X) or sp.issparse(B) else B.mean(axis=0)
+    return _scaled(X, centre, scales), None if Z is None else _scaled(Z, centre, scales)
+
+
+def _scaled(
+    X: Matrix,  # (n, d)
+    centre: Array | None,  # (d,)
+    scales: Array,  # (1,) or (d,)
+) -> Matrix:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not sp.issparse(X):
+            return check_distances((X if centre is None else X - centre) / scales)
+        scaled = canonical(X).astype(np.float64)  # a copy
+        scaled.data /= np.broadcast_to(scales, X.shape[1])[scaled.indices]
+    check_distances(scaled.data)
+    return scaled
+
+
+def squared_euclidean(
+    A: Matrix,  # (n, d)
+    B: Matrix | None,  # (m, d)
+) -> Array:  # (n, m)
+    """‖a − b‖² for all pairs of rows, never NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared: Array = euclidean_distances(A, B, squared=True)
+    check_not_nan(squared)
+    return squared
+
+
+def refined(
+    squared: Array,  # (n, m), overwritten
+    A: Matrix,  # (n, d)
+    B: Matrix | None,  # (m, d)
+) -> Array:
+    """The same where rows are far apart; from the differences of the rows where they are near, so that √ is right too.
+
+    Rounding of 1e-16 in the square would be 1e-8 in the distance of two equal rows.
+    """
+    other = A if B is None else B
+    if sp.issparse(A) or sp.issparse(other):
+        A, other = sp.csr_matrix(A), sp.csr_matrix(other)
+    norms = row_norms(A, squared=True)[:, None] + row_norms(other, squared=True)[None, :]
+    norms *= NEAR
+    rows, columns = np.nonzero(squared < norms)
+    at_once = max(1, DIFFERENCES // max(1, A.shape[1]))
+    for first in range(0, rows.size, at_once):
+        i, j = rows[first : first + at_once], columns[first : first + at_once]
+        squared[i, j] = row_norms(A[i] - other[j], squared=True)
+    return squared

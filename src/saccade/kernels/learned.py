@@ -1,0 +1,77 @@
+"""Which parameters of a kernel are learned, and their derivatives by differences where the kernel gives none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._core.checks import is_number
+
+if TYPE_CHECKING:
+    from .base import Array, Kernel, Matrix
+
+NUDGE = 1e-4  # of a logarithm
+
+
+def learned(kernel: Kernel) -> dict[str, Array]:
+    """The parameters that tuning may change, by their names in `get_params`: positive numbers, one or many.
+
+    A whole number is learned too, RBF(2) as well as RBF(2.0), unless the parameter counts: its default is then a whole
+    number (`pieces`) or None (`blocks`). What a class lists in `chosen` is left as it is.
+    """
+    parameters = kernel.get_params()
+    found = {}
+    for name, value in parameters.items():
+        path, _, last = name.rpartition("__")
+        owner = parameters[path] if path else kernel
+        if last not in getattr(owner, "chosen", ()) and _is_learned(owner, last, value):
+            found[name] = np.asarray(value, np.float64)
+    return found
+
+
+def _is_learned(owner: object, name: str, value: object) -> bool:
+    if not is_number(value) and not isinstance(value, list | tuple | np.ndarray):
+        return False
+    numbers = np.asarray(value)
+    if numbers.dtype.kind not in "iuf" or not numbers.size or not (numbers > 0).all():
+        return False
+    return numbers.dtype.kind == "f" or isinstance(signature(type(owner)).parameters[name].default, float | str)
+
+
+def differences(
+    kernel: Kernel,
+    X: Matrix,  # (n, d)
+    A: Array,  # (n, n) symmetric
+    weight: Array | None,  # (n,)
+    names: Iterable[str],
+) -> dict[str, Array]:
+    """As `Kernel.gradient` for the named parameters, from two kernel matrices for each number."""
+    values = learned(kernel)
+    found = {}
+    for name in names:
+        value = values[name]
+        found[name] = np.empty_like(value)
+        for place in np.ndindex(value.shape):
+            K = []
+            for nudge in (NUDGE, -NUDGE):
+                at = value.copy()
+                at[place] *= np.exp(nudge)
+                K.append(with_values(kernel, {name: at}).settled(X, weight)(X))
+            found[name][place] = np.einsum("ij,ij->", A, K[0] - K[1]) / (2.0 * NUDGE)
+    return found
+
+
+def with_values(kernel: Kernel, values: dict[str, Array]) -> Kernel:
+    """A copy of the kernel with other values of some parameters."""
+    parameters: dict[str, Any] = {name: value if value.ndim else float(value) for name, value in values.items()}
+    moved: Kernel = clone(kernel).set_params(**parameters)
+    return moved
+
+
+def prefixed(name: str, found: dict[str, Array]) -> dict[str, Array]:
+    """Derivatives of a parameter's own parameters, by their names in the whole."""
+    return {f"{name}__{inner}": value for inner, value in found.items()}
