@@ -76,7 +76,7 @@ class GP(Posterior):
         leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted
     ) -> GP:
         """Sites and solution; an approximate mean takes no solution of a regression."""
-        if by.mean == "exact" or inference != "regression":
+        if "exact" in (by.mean, by.variance) or inference != "regression":
             sites, solution = infer(gram, Y, noise, weight, inference, solving, start, leave_one_out)
         else:
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)

@@ -1,0 +1,145 @@
+"""One suite for every kernel matrix: what it does must be what dense algebra does with the matrix written out."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.kernels import HIK, RBF, GeneralizedRBF, Linear, Power
+from saccade.kernels.dense_gram import DenseGram
+from saccade.kernels.gram import Gram, TabledGram
+from tests.operators.histograms import columns, histograms
+from tests.tolerances import assert_close
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def many_values(X: Array) -> Array:
+    """Rows that are exact only as sorted columns: one dimension has more values than a byte."""
+    more = np.column_stack([np.arange(300.0), np.zeros((300, X.shape[1] - 1))])
+    return np.vstack([X, more])[: max(len(X), 300)]
+
+
+MAKERS: dict[str, Callable[[Any], Gram]] = {
+    "dense": lambda X: RBF(0.7).gram(X),
+    "dense, settled on the data": lambda X: GeneralizedRBF(HIK(), "auto").gram(X),
+    "dense, negative values": lambda X: Linear().gram(X - 0.5),
+    "dense, sparse rows": lambda X: RBF(0.7).gram(sp.csr_matrix(X)),
+    "streamed": lambda X: RBF(0.7).gram(X, held=False),
+    "intersection": lambda X: HIK().gram(X),
+    "intersection, many values": lambda X: HIK(Power(0.5)).gram(
+        X + np.arange(300.0 * X.shape[1]).reshape(300, -1)[: len(X)]
+    ),
+    "intersection, signed": lambda X: HIK(scale=2.0).gram(sp.csr_matrix(X - 0.5)),
+    "intersection, four levels": lambda X: HIK().gram(X, levels=4),
+    "intersection, sum": lambda X: (HIK() + 2.0 * HIK(Power(2.0))).gram(X),
+}
+every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+few = settings(max_examples=15, deadline=None)
+
+
+def matrix(gram: Gram) -> Array:
+    return gram.kernel(gram.rows())
+
+
+@every
+@few
+@given(X=histograms(dims=3))
+def test_products_and_parts(make: Callable[[Any], Gram], X: Array) -> None:
+    gram = make(X)
+    K, n, V = matrix(gram), len(X), columns(len(X), 3)
+    assert gram.shape == K.shape
+    assert gram.work >= 0
+    for _ in range(2):  # once more after the matrix was given away
+        assert_close(gram.diag(), K.diagonal())
+        assert_close(gram.matmul(V), K @ V)
+        assert gram.matmul(V.astype(np.float32)).dtype == np.float32
+        some = np.array([n - 1, 0, n // 2])[: max(1, n - 1)]
+        assert_close(gram.columns(some), K[:, some])
+        assert_close(gram.block(some), K[np.ix_(some, some)])
+        sums, smallest = gram.row_sums()
+        assert_close(sums, K.sum(axis=1))
+        assert_close(smallest, min(K.min(), 0.0))
+        written = gram.written_out()
+        assert_close(written, K)
+        written[:] = np.nan  # it is the caller's
+
+
+@every
+@few
+@given(data=st.data())
+def test_new_rows(make: Callable[[Any], Gram], data: st.DataObject) -> None:
+    X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
+    gram = make(X)
+    assert_close(gram.cross(new), gram.kernel(gram.rows(), new))
+    if isinstance(gram, TabledGram):
+        V = columns(len(X), 3)
+        assert gram.has_tables
+        assert gram.kernel.has_tables
+        assert_close(gram.tables(V).walk(gram.features(new)), gram.cross(new).T @ V)
+
+
+@every
+@few
+@given(data=st.data())
+def test_rows_appended_are_rows_from_the_start(make: Callable[[Any], Gram], data: st.DataObject) -> None:
+    X, more = data.draw(histograms(dims=3)), data.draw(histograms(dims=3))
+    gram = make(X)
+    longer = gram.append(more, None)
+    n = len(X)
+    assert longer.shape[0] == n + len(more)
+    assert longer.kernel is gram.kernel
+    assert gram.extends_to(longer)
+    assert_close(longer.block(np.arange(n)), matrix(gram))
+    assert_close(longer.matmul(np.eye(n + len(more))), matrix(longer))
+    if longer.given is None:
+        assert_close(longer.block(np.arange(n, n + len(more))), gram.kernel(more))
+    settled = longer.with_kernel(gram.kernel)
+    assert_close(settled.diag(), longer.diag())
+    assert gram.shape[0] == n  # the old one is as it was
+
+
+@every
+def test_rows_as_they_came(make: Callable[[Any], Gram]) -> None:
+    X = np.random.default_rng(0).random((40, 3))
+    gram = make(X)
+    some = np.array([1, 7, 30])
+    given = gram.as_given(some)
+    given = given.toarray() if sp.issparse(given) else given
+    if gram.given is None:
+        rows = gram.rows(some)
+        assert_close(given, rows.toarray() if sp.issparse(rows) else rows)
+    else:
+        np.testing.assert_array_equal(gram.given, np.arange(40))
+        np.testing.assert_array_equal(given, X[some])  # not rounded to levels
+
+
+def test_another_kernel_on_the_same_rows() -> None:
+    X = np.random.default_rng(0).random((30, 4))
+    for one, other in ((RBF(), RBF(0.1)), (HIK(), HIK(Power(0.3)))):
+        gram, fresh = one.gram(X).with_kernel(other), other.gram(X)
+        assert_close(gram.matmul(np.eye(30)), fresh.matmul(np.eye(30)))
+        assert not one.gram(X).extends_to(gram)
+    for one, other in ((RBF(), HIK()), (HIK(), RBF())):
+        with pytest.raises(InvalidParameter, match="one kind"):
+            one.gram(X).with_kernel(other)
+
+
+def test_weights_settle_the_kernel_as_copies_do() -> None:
+    X, weight = np.random.default_rng(0).random((12, 3)), np.arange(12) % 3 + 1.0
+    copied = np.repeat(X, weight.astype(int), axis=0)
+    for kernel in (HIK(), GeneralizedRBF(HIK(), "auto")):
+        found, wanted = kernel.gram(X, weight=weight).kernel, kernel.gram(copied).kernel
+        np.testing.assert_allclose(found(X), wanted(X), rtol=1e-12)
+
+
+def test_a_matrix_that_cannot_be_held_is_refused_and_streamed() -> None:
+    X = np.random.default_rng(0).random((5, 2))
+    with pytest.raises(InvalidInput, match="5 × 5 kernel matrix, too large beyond 4"):
+        DenseGram(RBF(), X, limit=4)
+    assert RBF().gram(X, held=False).shape == (5, 5)
