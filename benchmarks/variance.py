@@ -94,7 +94,7 @@ class Case:
         tables = norm_tables(self.K, W)
         row: dict[str, Any] = {"rank": rank, "seconds to make": time.perf_counter() - begin}
         size = tables.T.nbytes + tables.slack.nbytes
-        row["ours"] = self.judged(size, lambda X: unexplained(tables, features(X))[:, 0])
+        row["ours"] = self.judged(size, lambda X: unexplained((tables,), features(X))[:, 0])
         if len(self.K.tables(W[:, :1]).T) * rank * 8e-6 > MOST_MB:
             return row
         exact = self.K.tables(W)

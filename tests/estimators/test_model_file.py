@@ -382,6 +382,10 @@ VARIANCE_CHANGES: dict[str, Change] = {
     "slack nan": tensor("variance_slack", at((0, 0), np.nan)),
     "slack of another type": tensor("variance_slack", as_type(np.float64)),
     "no slack": without("variance_slack"),
+    "ranks that are too many": put("variance", "ranks", value=[10**6]),
+    "a rank of nothing": put("variance", "ranks", value=[0]),
+    "ranks of too many outputs": put("variance", "ranks", value=[1] * 60),
+    "ranks in text": put("variance", "ranks", value="all"),
     "no variance T": without("variance_T"),
 }
 

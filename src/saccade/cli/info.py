@@ -67,7 +67,7 @@ def _facts(path: Path) -> dict[str, Any]:
 def _variance_rank(model: Any) -> int | None:
     """Directions behind the tables of the variance, None without a variance."""
     norms = getattr(getattr(model, "gp_", None), "norms", None)
-    return None if norms is None else int(norms.T.shape[1])
+    return None if norms is None else sum(int(tables.T.shape[1]) for tables in norms)
 
 
 def _chain(path: Path) -> list[str]:

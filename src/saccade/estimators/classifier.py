@@ -286,8 +286,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
 
-        With `balanced` each class has its own noise, and most approximations give a variance for each class; "lowrank"
-        and "fine" give one that bounds them all.
+        With `balanced`, "laplace" and "ep" each class has its own noise, and a variance of its own. "fine" gives one
+        that bounds them all, and so does "lowrank" with `balanced`.
         """
         check_is_fitted(self)
         mean, variance = self.gp_.mean_and_variance(check_rows(self, X, reset=False))

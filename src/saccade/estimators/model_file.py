@@ -76,8 +76,12 @@ def save(
     if not isinstance(gp.tables, GridTables):
         tables["tops"] = gp.tops
     if gp.norms is not None:
-        header["variance"] = {"method": "lowrank"}
-        tables |= {f"variance_{field.name}": getattr(gp.norms, field.name) for field in fields(gp.norms)}
+        header["variance"] = {"method": "lowrank", "ranks": [int(norms.T.shape[1]) for norms in gp.norms]}
+        first = gp.norms[0]  # all have the same nodes
+        tables |= {"variance_level_starts": first.level_starts, "variance_levels": first.levels}
+        tables |= {
+            f"variance_{name}": np.hstack([getattr(norms, name) for norms in gp.norms]) for name in ("T", "slack")
+        }
     tables |= {f"scores_{name}": array for name, array in (arrays or {}).items()}
     if classes is not None:
         header["classes"] = _write_classes(classes)
@@ -112,7 +116,11 @@ def load(path: Any) -> Any:
         if not 0.0 <= model.noise_ < np.inf:
             raise ValueError(f"a noise of {model.noise_}")
         tables = _read_tables(header["tables"], tensors, model.n_features_in_)
-        norms = _read_variance(header["variance"], tensors, model.n_features_in_) if "variance" in header else None
+        norms = (
+            _read_variance(header["variance"], tensors, model.n_features_in_, tables.T.shape[1])
+            if "variance" in header
+            else None
+        )
         model._restore_tables(Compressed(model.kernel_, tables, norms, tensors.get("tops", np.zeros(0))))
         outputs = read_rest(model, header, tensors)
         if tables.T.shape[1] != outputs:
@@ -233,7 +241,9 @@ def _read_tables(kind: str, tensors: dict[str, Array], features: int) -> Piecewi
     return tables
 
 
-def _read_variance(written: dict[str, Any], tensors: dict[str, Array], features: int) -> NormTables:
+def _read_variance(
+    written: dict[str, Any], tensors: dict[str, Array], features: int, outputs: int
+) -> tuple[NormTables, ...]:
     """The tables of the variance, with every bound checked that the compiled loops rely on."""
     if written["method"] == "rough":
         raise ModelFileError(
@@ -244,10 +254,13 @@ def _read_variance(written: dict[str, Any], tensors: dict[str, Array], features:
         raise ValueError(f"unknown variance {written['method']!r}")
     starts, levels, T, slack = (tensors[f"variance_{name}"] for name in ("level_starts", "levels", "T", "slack"))
     sound = _nodes_are_sound(starts, levels, T) and starts.size - 1 in (features, 2 * features)
-    sound = sound and T.dtype == slack.dtype == np.float32 and slack.shape == (len(T), 2) and T.size > 0
+    ranks = [check_count("rank", rank, "Save the model again.") for rank in written.get("ranks", [T.shape[-1]])]
+    sound = sound and len(ranks) in (1, outputs) and sum(ranks) == T.shape[1] > 0
+    sound = sound and T.dtype == slack.dtype == np.float32 and slack.shape == (len(T), 2 * len(ranks))
     if not sound or not bool(slack.min() >= 0):
         raise ValueError("tables of the variance do not fit together")
-    return NormTables(starts, levels, T, slack)
+    parts = zip(np.split(T, np.cumsum(ranks)[:-1], axis=1), np.hsplit(slack, len(ranks)), strict=True)
+    return tuple(NormTables(starts, levels, *map(np.ascontiguousarray, part)) for part in parts)
 
 
 def _grid_is_sound(tables: GridTables) -> bool:

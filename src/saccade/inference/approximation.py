@@ -22,7 +22,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
-from saccade.inference.base import Approximation, Explains, Trained
+from saccade.inference.base import Apart, Approximation, Explains, Trained
 from saccade.inference.diagonal import diagonal, parzen
 from saccade.inference.eigenvalue_bounds import fine
 from saccade.inference.exact import Exact
@@ -36,6 +36,7 @@ Method = Literal[
 VARIANCES: tuple[Method, ...] = get_args(Method)
 APPROXIMATIONS: tuple[Method, ...] = VARIANCES[:-1]
 STREAMS = ("diagonal", "parzen", "fitc", "dtc", "sor", "sod")  # need some columns or one pass: K is never held
+LEAST_RANK = 8  # of a low rank for each class: most examples say nothing about most classes
 EXACT_UP_TO = 2048  # examples: an exact variance takes a third of a millisecond, and tables two seconds to make
 
 
@@ -60,7 +61,14 @@ class Approximating:
         """Whether the kernel matrix need not be held."""
         return self.mean in STREAMS and self.variance in (*STREAMS, "auto", None)
 
-    def ready(self, method: Method, trained: Trained, held_out: Array | None, rng: np.random.Generator) -> Explains:
+    def ready(
+        self,
+        method: Method,
+        trained: Trained,
+        held_out: Array | None,
+        rng: np.random.Generator,
+        apart: bool = False,  # whether "lowrank" has directions of its own for each column of the noise
+    ) -> Explains:
         """The approximation of that name, ready for any number of examples."""
         K, noise = trained.K, trained.noise
         if method == "exact":
@@ -71,6 +79,9 @@ class Approximating:
             return parzen(K.shape[0])
         if method in ("optimized", "optimized-signed"):
             return optimized(trained, signed=method == "optimized-signed")
+        if method == "lowrank" and apart and noise.shape[1] > 1:
+            rank = max(LEAST_RANK, 2 * self.rank // noise.shape[1])
+            return Apart(tuple(low_rank(K, column[:, None], rank, rng, held_out) for column in noise.T))
         if method == "lowrank":
             return low_rank(K, noise, self.rank, rng, held_out)
         if method == "fine":

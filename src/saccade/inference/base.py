@@ -75,6 +75,30 @@ class Approximation(Explains):
         return None
 
 
+@dataclass(frozen=True)
+class Apart(Approximation):
+    """An approximation for each column of the noise, where these differ too much for one that serves all."""
+
+    parts: tuple[Approximation, ...]
+
+    def explained(self, k_star: Array) -> Array:
+        return np.column_stack([part.explained(k_star) for part in self.parts])
+
+    def variance(self, k_star: Array, prior: Array) -> Array:
+        return np.column_stack([part.variance(k_star, prior) for part in self.parts])
+
+    def weights(self, Y: Array) -> Array:
+        return np.column_stack([part.weights(Y[:, [j]]) for j, part in enumerate(self.parts)])
+
+    def left_out(self, k_rows: Array, rows: Array, Y: Array) -> tuple[Array, Array]:
+        found = [part.left_out(k_rows, rows, Y[:, [j]]) for j, part in enumerate(self.parts)]
+        mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
+        return mean, variance
+
+    def comparable(self) -> Array | None:
+        return self.parts[0].comparable()
+
+
 def own(
     k_rows: Array,  # (n, b)
     rows: Array,  # (b,)

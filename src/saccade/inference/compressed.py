@@ -26,7 +26,7 @@ class Compressed(Posterior):
 
     kernel: HIK
     mean_tables: PiecewiseTables | GridTables
-    norms: NormTables | None  # of the variance: what the directions of a low rank explain
+    norms: tuple[NormTables, ...] | None  # of the variance, what a low rank explains: one for all outputs, or one each
     tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
 
     @property
@@ -72,10 +72,11 @@ def walk(
     return tables.walk(kernel.features(X) if features is None else features)
 
 
-def unexplained(norms: NormTables, features: sp.csr_matrix) -> Array:  # (b, 1)
+def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Array:  # (b, 1) or (b, m)
     """k(x, x) less what the directions behind the tables explain, from 0 to k(x, x)."""
     prior = np.asarray(features.sum(axis=1))
-    return np.asarray(np.clip(prior - norms.squared_norms(features)[:, None], 0.0, prior))
+    known = np.column_stack([tables.squared_norms(features) for tables in norms])
+    return np.asarray(np.clip(prior - known, 0.0, prior))
 
 
 def not_in_tables(kernel: Kernel) -> NoReturn:

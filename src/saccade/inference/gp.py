@@ -21,13 +21,13 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.inference.approximation import Approximating, Method
-from saccade.inference.base import Approximation, Explains, Trained, own
+from saccade.inference.base import Apart, Approximation, Explains, Trained, own
 from saccade.inference.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
 from saccade.inference.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.exact import Exact
 from saccade.inference.infer import Inference, Solving, infer
 from saccade.inference.leave_one_out import leave_one_out
-from saccade.inference.low_rank import LowRank, hold_out, low_rank
+from saccade.inference.low_rank import LowRank, hold_out
 from saccade.inference.posterior import Posterior, check_bins
 from saccade.inference.regression import Solution, grown, unsolved
 from saccade.inference.relevance import spread
@@ -154,7 +154,8 @@ class GP(Posterior):
         return np.random.default_rng(self.solving.seed)
 
     def _ready(self, method: Method) -> Explains:
-        return self.by.ready(method, self._trained, self._held_out() if method == "lowrank" else None, self._rng())
+        held_out = self._held_out() if method == "lowrank" else None
+        return self.by.ready(method, self._trained, held_out, self._rng(), apart=self.inference != "regression")
 
     @cached_property
     def _mean(self) -> Approximation:
@@ -171,15 +172,12 @@ class GP(Posterior):
         return self._mean if self.variance_method == self.by.mean else self._ready(self.variance_method)
 
     @cached_property
-    def norms(self) -> NormTables:
-        """The tables of a low-rank variance, which a model file keeps."""
+    def norms(self) -> tuple[NormTables, ...]:
+        """The tables of a low-rank variance, which a model file keeps: one, or one for each output."""
         assert isinstance(self.gram, TabledGram)
-        if self.by.variance == "lowrank":
-            known = self._variance
-        else:
-            known = low_rank(self.gram, self.sites.noise, self.by.rank, self._rng(), self._held_out())
-        assert isinstance(known, LowRank)
-        return norm_tables(self.gram.operator, known.W)
+        known = self._variance if self.by.variance == "lowrank" else self._ready("lowrank")
+        parts = known.parts if isinstance(known, Apart) else (known,)
+        return tuple(norm_tables(self.gram.operator, part.W) for part in parts if isinstance(part, LowRank))
 
     def _held_out(self) -> Array | None:
         """The examples that stay new to a low rank, for new ones to be compared with."""
@@ -252,14 +250,16 @@ class GP(Posterior):
 
     def _left_out_by(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
         """Mean and variance without one copy of each example, and variance with it."""
-        targets = self.sites.targets
-        if isinstance(method, LowRank):
-            prior, products = self.gram.diag()[rows], method.KW[rows].T
-            mean, variance = method.left_out_by(products, prior, rows, targets)
-            with_itself = np.maximum(prior - np.square(products).sum(axis=0), 0.0)[:, None]
+        parts = method.parts if isinstance(method, Apart) else (method,)
+        if isinstance(parts[0], LowRank):
+            prior, targets = self.gram.diag()[rows], self.sites.targets
+            every = [targets] if len(parts) == 1 else np.hsplit(targets, len(parts))
+            pairs = zip(parts, every, strict=True)
+            found = [part.left_out_of(prior, rows, Y) for part, Y in pairs if isinstance(part, LowRank)]
+            mean, variance, with_itself = (np.hstack(columns) for columns in zip(*found, strict=True))
         else:
             mean, variance, with_itself = self._left_out_by_columns(method, rows)
-        if not isinstance(method, LowRank) or not method.held_out.size:
+        if not isinstance(parts[0], LowRank) or not parts[0].held_out.size:
             mean, variance = self._with_other_copies(rows, mean, variance)
         return mean, variance, with_itself
 

@@ -68,6 +68,17 @@ class LowRank(Approximation):
         """With row i of W dropped: an upper bound of the variance that all the others leave."""
         return self.left_out_by(self.W.T @ k_rows, own(k_rows, rows), rows, Y)
 
+    def left_out_of(
+        self,
+        prior: Array,  # (b,): k(x, x) of the rows
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array, Array]:  # (b, m), (b, 1), (b, 1)
+        """Mean and variance without each of the rows, and the variance with it."""
+        products = self.KW[rows].T
+        with_itself = np.maximum(prior - np.square(products).sum(axis=0), 0.0)[:, None]
+        return *self.left_out_by(products, prior, rows, Y), with_itself
+
     def left_out_by(
         self,
         products: Array,  # (r, b): Wᵀk of the rows, KWᵀ where all are wanted
