@@ -10,6 +10,7 @@ import numpy as np
 from saccade._core import model_file
 from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
+from saccade._core.feature_steps import describe
 from saccade.estimators.doubt import variance_tables
 from saccade.inference.eigenvalue_bounds import Rough, RoughTables
 from saccade.inference.sites import METHODS as INFERENCES
@@ -31,13 +32,13 @@ def save(
     path: Any,
     extra: dict[str, Any],
     classes: Array | None = None,
-    features: tuple[list[dict[str, Any]], dict[str, Array]] | None = None,
+    features: Any = None,
     arrays: dict[str, Array] | None = None,
 ) -> None:
     """Write a fitted estimator; `extra` and `arrays` are further numbers its class needs to predict.
 
-    `features` is what `saccade.features.describe` says of the transformer that made X; it lies in the file beside the
-    model, and `saccade.features.load_features` reads it.
+    `features` is the fitted transformer of `saccade.features`, or the Pipeline of them, that made X; it lies in the
+    file beside the model, and `saccade.load` gives both back.
     """
     if model.tables_ is None:
         raise ModelFileError(
@@ -73,8 +74,8 @@ def save(
     if classes is not None:
         header["classes"] = _write_classes(classes)
     if features is not None:
-        header["pictures"] = features[0]
-        tables |= features[1]
+        header["pictures"], learned = describe(features)
+        tables |= learned
     model_file.write(path, header, tables)
 
 
