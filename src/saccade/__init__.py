@@ -7,11 +7,11 @@ from saccade._core.lazy import lazy_names
 if TYPE_CHECKING:
     from saccade.estimators.classifier import GPClassifier
     from saccade.estimators.display import RelevanceDisplay, TuningDisplay
-    from saccade.estimators.model_file import load
     from saccade.estimators.one_class import OneClassGP
     from saccade.estimators.regressor import GPRegressor
     from saccade.estimators.svdd import SVDD
     from saccade.inference.tune import Tune
+    from saccade.loading import load
 
 __version__ = "0.1.0"
 __all__ = ["SVDD", "GPClassifier", "GPRegressor", "OneClassGP", "RelevanceDisplay", "Tune", "TuningDisplay", "load"]
@@ -27,6 +27,6 @@ __getattr__, __dir__ = lazy_names(
         "SVDD": "estimators.svdd",
         "Tune": "inference.tune",
         "TuningDisplay": "estimators.display",
-        "load": "estimators.model_file",
+        "load": "loading",
     },
 )

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import saccade
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.feature_steps import describe
 from saccade.features import (
     HOG,
     PHOG,
@@ -26,7 +27,6 @@ from saccade.features import (
     PyramidHistogram,
     Resize,
     SpatialPyramid,
-    describe,
     load_features,
 )
 from saccade.features.serialize import restore
@@ -54,11 +54,12 @@ def test_gives_the_same_vectors_from_a_file(name: str, tmp_path: Path) -> None:
     chain = CHAINS[name]().fit(pictures, y)
     X = chain.transform(pictures)
     model = saccade.GPClassifier().fit(X, y)
-    model.save(tmp_path / "m.saccade", features=describe(chain))
+    model.save(tmp_path / "m.saccade", features=chain)
     again = load_features(tmp_path / "m.saccade").transform(pictures)
     assert (again != X).nnz == 0
-    found = saccade.load(tmp_path / "m.saccade").predict_proba(again)
-    np.testing.assert_array_equal(found, model.predict_proba(X))
+    whole = saccade.load(tmp_path / "m.saccade")
+    np.testing.assert_array_equal(whole[-1].predict_proba(again), model.predict_proba(X))
+    np.testing.assert_array_equal(whole.predict_proba(pictures), model.predict_proba(X))
 
 
 def test_a_model_of_tables_has_no_features(tmp_path: Path) -> None:
@@ -72,12 +73,12 @@ def test_only_our_own_transformers_are_kept() -> None:
         describe(make_pipeline(StandardScaler()))
 
 
-def tampered(steps: Any, arrays: dict[str, Any], path: Path) -> None:
+def tampered(steps: Any, arrays: dict[str, Any], path: Path, width: int = 4) -> None:
     """A file whose digest is right and whose content is not: by somebody who knows the format."""
     model = saccade.GPClassifier().fit(np.eye(4), [0, 0, 1, 1])
     model.save(path)
     header, tensors = model_file.read(path)
-    model_file.write(path, {**header, "pictures": steps}, tensors | arrays)
+    model_file.write(path, {**header, "pictures": steps, "features": width}, tensors | arrays)
 
 
 @pytest.mark.parametrize("change", ["name", "parameter", "array", "shape", "nonsense", "nested"])
@@ -97,6 +98,12 @@ def test_a_file_may_say_anything(change: str, tmp_path: Path) -> None:
         steps[1]["parameters"]["words"] = {"transformer": {"name": "os.system", "parameters": {}}}
     tampered("dense" if change == "nonsense" else steps, arrays, tmp_path / "m.saccade")
     with pytest.raises(ModelFileError, match="does not describe a model of pictures"):
+        load_features(tmp_path / "m.saccade")
+
+
+def test_a_chain_of_another_width_than_the_model_is_refused(tmp_path: Path) -> None:
+    tampered(*describe(PHOG(8, depth=2)), tmp_path / "m.saccade", width=39)
+    with pytest.raises(ModelFileError, match="makes 40 features of a picture and was trained on 39"):
         load_features(tmp_path / "m.saccade")
 
 
@@ -142,10 +149,13 @@ FILES_0_1: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
 }
 
 
+WIDTHS = {"spatial pyramid": 2 * (1 + 4), "pyramid match": 3, "usual pyramid match": 3, "phog": 8 * (1 + 4 + 16)}
+
+
 @pytest.mark.parametrize("name", FILES_0_1)
 def test_a_file_of_version_0_1_is_read(name: str, tmp_path: Path) -> None:
     now, step, state = FILES_0_1[name]
-    tampered([step], {f"pictures/0/{key}": array for key, array in state.items()}, tmp_path / "m.saccade")
+    tampered([step], {f"pictures/0/{key}": array for key, array in state.items()}, tmp_path / "m.saccade", WIDTHS[name])
     restored = load_features(tmp_path / "m.saccade").steps[0][1]
     assert repr(restored) == repr(now)
     rng = np.random.default_rng(0)
@@ -171,7 +181,7 @@ def saved_with_network(folder: Path, name: str = "net.onnx") -> list[dict[str, A
     steps, arrays = describe(DeepFeatures(network).fit([]))
     assert steps[0]["parameters"]["model"] == "net.onnx"  # not where it lies
     steps[0]["parameters"]["model"] = name
-    tampered(steps, arrays, folder / "m.saccade")
+    tampered(steps, arrays, folder / "m.saccade", width=2)
     return steps
 
 

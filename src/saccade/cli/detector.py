@@ -51,15 +51,14 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
 
 def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
     """The vocabulary too is that of the known. Folders in the folder are no classes here."""
-    from saccade.features import images
+    from saccade.features import images, model_settings
 
     chain = images(how.recipe, cache=how.cache, random_state=how.seed)
     pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
     p.note_skipped(pictures)
     _check_several(path, len(pictures))
     X = chain.fit_transform(pictures)
-    levels = p.usual_levels(X.shape[1]) if how.choose_levels else detector.levels
-    detector.set_params(levels=levels, variance_rank=p.variance_rank(X.shape[1], levels))
+    detector.set_params(**model_settings(X.shape[1], how.levels))
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")
     return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
@@ -67,7 +66,8 @@ def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detect
 
 def recall(path: Path, how: p.TrainingPictures, contamination: float | None) -> Detector:
     """A model file that `saccade novelty --save` wrote; the threshold may be another one."""
-    from saccade import OneClassGP, load
+    from saccade import OneClassGP
+    from saccade.estimators.model_file import load
     from saccade.scores.novelty import threshold
 
     model = load(path)
@@ -81,15 +81,13 @@ def recall(path: Path, how: p.TrainingPictures, contamination: float | None) -> 
         model.offset_ = threshold(model.normal_scores_, contamination)
     from saccade._core import model_file
 
-    chain = p.chain_of(path, how.cache, model.n_features_in_) if model_file.read(path)[0].get("pictures") else None
+    chain = p.chain_of(path, how.cache) if model_file.read(path)[0].get("pictures") else None
     said = f"Learned earlier: {path}, {_settings(model, 'features')}."
     return Detector(model, model.normal_scores_, said, chain=chain)
 
 
 def save(detector: Detector, path: Path) -> None:
-    from saccade.features import describe
-
-    detector.model.save(path, features=None if detector.chain is None else describe(detector.chain))
+    detector.model.save(path, features=detector.chain)
     if detector.model.measure != "mean" and detector.model.variance_method_ == "exact":
         console.note(
             f"{path} keeps a low-rank variance instead of the exact one, and a threshold that goes with it: its scores "

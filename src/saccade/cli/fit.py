@@ -75,7 +75,7 @@ def fit(
         kernel = o.kernel(power, exponential)
         estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
-            chosen = TrainingPictures(features, cache, max_pixels, seed, levels is None)
+            chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
             rows = _fit_pictures(estimator, data, model, chosen, test_share)
         else:
             how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
@@ -107,7 +107,7 @@ def _fit_pictures(
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
     from saccade.cli import pictures as p
-    from saccade.features import describe, images
+    from saccade.features import images, model_settings
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
@@ -119,14 +119,13 @@ def _fit_pictures(
     watch = console.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
     seen = str(watch)
-    levels = p.usual_levels(X.shape[1]) if how.choose_levels else estimator.levels
-    estimator.set_params(levels=levels, variance="lowrank", variance_rank=p.variance_rank(X.shape[1], levels))
+    estimator.set_params(variance="lowrank", **model_settings(X.shape[1], how.levels))
     watch = console.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
     rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
-    estimator.save(model, features=describe(chain))
+    estimator.save(model, features=chain)
     return [*rows, ("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
 
 

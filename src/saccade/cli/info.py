@@ -29,8 +29,8 @@ def info(
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    from saccade import load
     from saccade._core import model_file
+    from saccade.estimators.model_file import load
 
     header, _ = model_file.read(path)
     model = load(path)  # checks that what is inside fits together

@@ -96,7 +96,7 @@ def novelty(
         from saccade.cli.pictures import TrainingPictures
 
         how = Reading(label, None, x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, levels is None)
+        seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, o.picture_levels(levels))
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination
         _check(options, save is not None)

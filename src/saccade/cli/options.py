@@ -1,7 +1,7 @@
 """Arguments and options that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -68,7 +68,7 @@ Levels = Annotated[
     str | None,
     typer.Option(
         metavar="exact|N",
-        help="Exact, or N levels a feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
+        help="Exact, or N levels per feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
@@ -102,6 +102,11 @@ def level_count(levels: str | None) -> int | None:
 
     known = None if levels in (None, "exact") else levels
     return check_levels(int(known) if known is not None and known.isdecimal() else known, MAX_LEVELS)
+
+
+def picture_levels(levels: str | None) -> int | Literal["usual"] | None:
+    """The same for pictures, where it is usual not to be exact."""
+    return "usual" if levels is None else level_count(levels)
 
 
 def check_targets(

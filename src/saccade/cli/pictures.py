@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from saccade.cli import console
 
@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from saccade.features import Pictures
 
 FEW = 20  # skipped files that are named
-WIDE = 5_000  # dimensions of a picture from which its levels are few
-VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
-VARIANCE_NODES = 128  # a dimension at most
 
 
 class TrainingPictures(NamedTuple):
@@ -24,7 +21,7 @@ class TrainingPictures(NamedTuple):
     cache: Path | None
     max_pixels: int
     seed: int
-    choose_levels: bool
+    levels: int | Literal["usual"] | None
 
 
 class NewPictures(NamedTuple):
@@ -50,16 +47,6 @@ def read(path: Path, chain: Any, cache: Path | None, max_pixels: int, by_class: 
     largest = first.size if isinstance(first, Resize) and isinstance(first.size, int) else None
     source = path if path.is_dir() else [path]
     return read_pictures(source, by_class=by_class, max_pixels=max_pixels, max_side=largest, cache=cache)
-
-
-def usual_levels(width: int) -> int:
-    return 64 if width <= WIDE else 16
-
-
-def variance_rank(width: int, levels: int | None) -> int:
-    """The largest rank whose tables are of a reasonable size."""
-    low, high = VARIANCE_RANKS
-    return min(max(VARIANCE_NUMBERS // (width * min(levels or VARIANCE_NODES, VARIANCE_NODES)), low), high)
 
 
 def note_skipped(pictures: Pictures) -> None:
@@ -92,23 +79,18 @@ def labels(path: Path, pictures: Pictures) -> Any:
     return pictures.labels
 
 
-def examples(how: NewPictures, path: Path, need_labels: bool, width: int) -> Examples:
+def examples(how: NewPictures, path: Path, need_labels: bool) -> Examples:
     """The pictures as the examples that the model knows."""
-    return seen(chain_of(how.model, how.cache, width), path, how.cache, how.max_pixels, need_labels)
+    return seen(chain_of(how.model, how.cache), path, how.cache, how.max_pixels, need_labels)
 
 
-def chain_of(model: Path, cache: Path | None, width: int) -> Any:
-    """What made vectors of pictures for a model file, which was trained on so many features."""
-    from saccade._core.errors import ModelFileError
+def chain_of(model: Path, cache: Path | None) -> Any:
+    """The transformers that made vectors of pictures for a model file, their results kept in the folder."""
     from saccade.features import load_features
 
-    chain = keep_in(load_features(model), cache)
-    makes = chain.steps[-1][1].width()
-    if makes != width:
-        raise ModelFileError(
-            f"{model} makes {makes:,} features of a picture and was trained on {width:,}. Save it again."
-        )
-    return chain
+    chain = load_features(model)
+    names = [name for name in chain.get_params() if name.endswith("__cache")]
+    return chain.set_params(**dict.fromkeys(names, cache))
 
 
 def seen(chain: Any, path: Path, cache: Path | None, max_pixels: int, need_labels: bool = False) -> Examples:
@@ -121,12 +103,6 @@ def seen(chain: Any, path: Path, cache: Path | None, max_pixels: int, need_label
     if need_labels and y is None:
         raise _unlabelled(path)
     return Examples(LazyVectors(pictures, chain), y, ids=pictures.names, id_name="file")
-
-
-def keep_in(chain: Any, cache: Path | None) -> Any:
-    """The chain with its results kept in the folder."""
-    names = [name for name in chain.get_params() if name.endswith("__cache")]
-    return chain.set_params(**dict.fromkeys(names, cache))
 
 
 def _unlabelled(path: Path) -> Exception:

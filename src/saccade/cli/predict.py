@@ -55,8 +55,8 @@ def predict(
     targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if sheet is None else {"--sheet": sheet})
     o.check_targets(targets, force, (model, data))
     with console.progress():
-        from saccade import load
         from saccade.cli.columns import Reading
+        from saccade.estimators.model_file import load
 
         how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
@@ -103,7 +103,7 @@ def _examples(
     if sheet is not None and not hasattr(estimator, "classes_"):
         raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
     if pictures.are_pictures(data) and data.exists():
-        return pictures.examples(seeing, data, score, estimator.n_features_in_)
+        return pictures.examples(seeing, data, score)
     if sheet is not None:
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
     from saccade.cli.read import read_matching

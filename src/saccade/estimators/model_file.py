@@ -12,6 +12,7 @@ from saccade._core import model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
+from saccade._core.feature_steps import describe
 from saccade.inference.compressed import Compressed
 from saccade.inference.sites import METHODS as INFERENCES
 from saccade.kernels.serialize import read_kernel, write_kernel
@@ -49,13 +50,13 @@ def save(
     path: Any,
     extra: dict[str, Any],
     classes: Array | None = None,
-    features: tuple[list[dict[str, Any]], dict[str, Array]] | None = None,
+    features: Any = None,
     arrays: dict[str, Array] | None = None,
 ) -> None:
     """Write a fitted estimator; `extra` and `arrays` are further numbers its class needs to predict.
 
-    `features` is what `saccade.features.describe` says of the transformer that made X; it lies in the file beside the
-    model, and `saccade.features.load_features` reads it.
+    `features` is the fitted transformer of `saccade.features`, or the Pipeline of them, that made X; it lies in the
+    file beside the model, and `saccade.load` gives both back.
     """
     tables = {field.name: getattr(gp.tables, field.name) for field in fields(gp.tables)}
     header = {
@@ -86,8 +87,8 @@ def save(
     if classes is not None:
         header["classes"] = _write_classes(classes)
     if features is not None:
-        header["pictures"] = features[0]
-        tables |= features[1]
+        header["pictures"], learned = describe(features)
+        tables |= learned
     model_file.write(path, header, tables)
 
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from saccade.features.projection import DescriptorPCA
     from saccade.features.pyramid import SpatialPyramid
     from saccade.features.pyramid_match import PyramidHistogram
-    from saccade.features.recipes import images
-    from saccade.features.serialize import describe, load_features
+    from saccade.features.recipes import images, model_settings
+    from saccade.features.serialize import load_features
 
 __all__ = [
     "HOG",
@@ -37,9 +37,9 @@ __all__ = [
     "PyramidHistogram",
     "Resize",
     "SpatialPyramid",
-    "describe",
     "images",
     "load_features",
+    "model_settings",
     "read_pictures",
 ]
 
@@ -59,9 +59,9 @@ __getattr__, __dir__ = lazy_names(
         "PyramidHistogram": "pyramid_match",
         "Resize": "image",
         "SpatialPyramid": "pyramid",
-        "describe": "serialize",
         "images": "recipes",
         "load_features": "serialize",
+        "model_settings": "recipes",
         "read_pictures": "image",
     },
 )

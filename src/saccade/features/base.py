@@ -35,6 +35,12 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         """Set what `fit` would have learned; raises ValueError if it does not fit together."""
         return self
 
+    def description(self) -> dict[str, Any]:
+        """Name and parameters as values for JSON: what a model file keeps of it beside `state`."""
+        from saccade.features.serialize import described
+
+        return described(self)
+
     def recipe(self) -> str:
         """A text that changes when the result for a picture may change."""
         packages = [f"{name} {_version(name)}" for name in self.PACKAGES]

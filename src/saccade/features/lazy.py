@@ -75,10 +75,28 @@ class Made(Items):
 
 
 def as_items(X: Any) -> Items:
-    """`Items` as they are; a list or array of things as items."""
+    """`Items` as they are; a list or array of things as items; paths as the pictures there."""
     if isinstance(X, str | bytes | os.PathLike):
         raise InvalidInput(f"Pictures are needed, got the path {X!r}. Use read_pictures({X!r}).")
-    return X if isinstance(X, Items) else Given(X)
+    if isinstance(X, Items):
+        return X
+    if isinstance(next(iter(X), None), str | bytes | os.PathLike):
+        return _pictures_at(X)
+    return Given(X)
+
+
+def _pictures_at(paths: Sequence[Any]) -> Items:
+    """One picture per path: who gets an answer per item counts on it."""
+    from saccade.features.image import read_pictures
+
+    pictures = read_pictures(list(paths))
+    if pictures.skipped:
+        name, reason = pictures.skipped[0]
+        raise InvalidInput(
+            f"Of {len(paths)} paths {len(pictures.skipped)} give no picture, such as {name!r}: {reason}. Leave them "
+            "out, or pass read_pictures(paths), which skips and lists them."
+        )
+    return pictures
 
 
 def digest_of(*parts: Any) -> str:

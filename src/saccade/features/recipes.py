@@ -1,12 +1,15 @@
 """Ready-made chains from pictures to vectors, for people who do not want to choose."""
 
-from typing import Any
+from typing import Any, Literal
 
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core.checks import check_choice
 
 RECIPES = ("classic", "pyramid", "deep")
+WIDE = 5_000  # columns of a vector from which its levels are few
+VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
+VARIANCE_NODES = 128  # per column at most
 LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photograph's details are noise to them
 
 
@@ -46,3 +49,20 @@ def images(
         DescriptorPCA(10, positions=True, random_state=random_state, **shared),
         PyramidHistogram("vocabulary", random_state=random_state, **shared),
     )
+
+
+def model_settings(
+    width: int,  # columns of the vectors
+    levels: int | Literal["usual"] | None = "usual",
+) -> dict[str, Any]:
+    """Parameters of an estimator for vectors of pictures: `levels`, and the largest `variance_rank` of reasonable size.
+
+    `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**model_settings(X.shape[1])).
+
+    >>> model_settings(1280), model_settings(21_000)
+    ({'levels': 64, 'variance_rank': 64}, {'levels': 16, 'variance_rank': 23})
+    """
+    chosen = (64 if width <= WIDE else 16) if levels == "usual" else levels
+    low, high = VARIANCE_RANKS
+    rank = VARIANCE_NUMBERS // (width * min(chosen or VARIANCE_NODES, VARIANCE_NODES))
+    return {"levels": chosen, "variance_rank": min(max(rank, low), high)}

@@ -1,7 +1,7 @@
 """Fitted transformers to and from plain values and arrays: what a model file keeps beside the model.
 
+>>> from saccade._core.feature_steps import describe
 >>> from saccade.features import HOG
->>> from saccade.features.serialize import describe, restore
 >>> steps, arrays = describe(HOG())
 >>> steps[0]["name"], restore(steps, arrays)[0]
 ('HOG', HOG())
@@ -18,27 +18,21 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from saccade._core import model_file
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade._core.feature_steps import PREFIX
 from saccade.features.base import PLACE_AND_SPEED, PictureTransformer
 from saccade.features.deep import DeepFeatures
 from saccade.features.efficientnet import NAME as NETWORK
 
-Description = tuple[list[dict[str, Any]], dict[str, Array]]
-PREFIX = "pictures"
 NAMES = (
     *("BagOfWords", "DeepFeatures", "DenseSIFT", "DescriptorPCA", "ForestCodebook", "HOG", "OpponentSIFT", "PHOG"),
     *("PyramidHistogram", "Resize", "SpatialPyramid"),
 )  # all that a file may ask for
 
 
-def describe(
-    transformer: Any,  # fitted: one of this room, or a Pipeline of them
-) -> Description:
-    """The steps as values for JSON, and what they learned as arrays."""
-    steps = [step for _, step in transformer.steps] if isinstance(transformer, Pipeline) else [transformer]
-    arrays = {
-        f"{PREFIX}/{k}/{name}": array for k, step in enumerate(steps) for name, array in _known(step).state().items()
-    }
-    return [_plain(step)["transformer"] for step in steps], arrays
+def described(step: PictureTransformer) -> dict[str, Any]:
+    """The name and the parameters of a transformer as values for JSON."""
+    description: dict[str, Any] = _plain(step)["transformer"]
+    return description
 
 
 def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path | None = None) -> Pipeline:
@@ -57,20 +51,24 @@ def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path 
 
 
 def load_features(path: Any) -> Pipeline:
-    """The transformer of pictures that a model file was trained with; `saccade.load` reads the model itself."""
+    """The transformers that made vectors of pictures for the model in a file; `saccade.load` reads both."""
     header, arrays = model_file.read(path)
     if not header.get("pictures"):
         raise InvalidInput(f"{path} was trained on a table of features, not on pictures. Give it a table.")
     try:
         chain = restore(header["pictures"], arrays, Path(path).parent)
-        chain.steps[-1][1].width()  # only what gives vectors has one
-        return chain
+        makes = chain.steps[-1][1].width()  # only what gives vectors has one
     except InvalidParameter as error:
         raise ModelFileError(f"{path} does not describe a model of pictures: {error}") from None
     except InvalidInput:
         raise  # another network than the one it was trained with
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ModelFileError(f"{path} does not describe a model of pictures ({error!r}). Save it again.") from None
+    if makes != header.get("features"):
+        raise ModelFileError(
+            f"{path} makes {makes:,} features of a picture and was trained on {header.get('features')}. Save it again."
+        )
+    return chain
 
 
 def _known(step: Any) -> PictureTransformer:
