@@ -68,6 +68,7 @@ class GaussianProcess(BaseEstimator):
     noise_: float
     tuning_: Tuning | None = None
     n_features_in_: int
+    feature_names_in_: Array
     _weight: Array | None
     _coding: tuple[int | None, Binning]
     _calibrated = False  # whether a fit needs leave-one-out predictions of its examples

@@ -71,6 +71,8 @@ class SVDD(Outliers, BaseEstimator):
     """
 
     kernel_: Kernel
+    n_features_in_: int
+    feature_names_in_: Array
     noise_ = 0.0  # what a model file has a place for and a ball has not
     tuning_ = None
     _centre: Compressed | None  # c as tables
