@@ -1,9 +1,12 @@
 """What every user meets first: a light import, the type marker, one version."""
 
+import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from importlib import metadata, resources
+from pathlib import Path
 
 import saccade
 
@@ -26,3 +29,9 @@ def test_type_marker_ships():
 
 def test_version_is_the_installed_one():
     assert saccade.__version__ == metadata.version("saccade")
+
+
+def test_no_two_classes_share_a_name() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(saccade.__file__).parent.rglob("*.py")]
+    names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert [name for name, count in names.items() if count > 1] == []

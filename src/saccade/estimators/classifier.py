@@ -47,7 +47,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         factor per class and step up to 4,096 examples, beyond with estimates that a warning tells the error of.
         `changes_` records how far means (and with "ep" variances) still moved in each step, relative.
     levels : int from 2 to 255, or None
-        None is exact. 255 levels a dimension take one byte a value: for large n.
+        None is exact. 255 levels per dimension take one byte per value: for large n.
     binning : "quantile" or "width"
         Where levels lie when `levels` is a number.
     balanced : bool
@@ -202,7 +202,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return start
 
     def _targets(self) -> Array:  # (n, 1) or (n, M)
-        """Labels ±1, one column a class; one column for two classes."""
+        """Labels ±1, one column per class; one column for two classes."""
         M = self.classes_.size
         if M == 2:
             return np.where(self._label == 1, 1.0, -1.0)[:, None]

@@ -44,7 +44,7 @@ class SVDD(Outliers, BaseEstimator):
     nu : float above 0, at most 1
         ν: no more than this share of the training examples is outside, and at least this share are support vectors.
     levels : int or None
-        Levels a dimension for HIK: None is exact, a number up to 255 makes smaller tables.
+        Levels per dimension for HIK: None is exact, a number up to 255 makes smaller tables.
     tol : float
         When to stop: squared distances are right up to `tol` times the mean squared distance from the mean.
     max_iter : int

@@ -17,14 +17,14 @@ class Trained:
 
     K: Operator
     noise: Array  # (n, 1) or (n, m)
-    factors: tuple[Factor, ...]  # one a column of the noise, or none
+    factors: tuple[Factor, ...]  # one for each column of the noise, or none
     tol: float
     max_iter: int
 
     def iterated(
         self,
         B: Array,  # (n, b)
-    ) -> list[CGResult]:  # one a column of the noise
+    ) -> list[CGResult]:  # one for each column of the noise
         """K̃⁻¹B by conjugate gradients."""
         return [solve_cg(self.K, noise[:, None], B, tol=self.tol, max_iter=self.max_iter) for noise in self.noise.T]
 

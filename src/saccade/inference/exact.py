@@ -34,7 +34,7 @@ class Exact(Approximation):
     def covariances(
         self,
         k_star: Array,  # (n, b)
-    ) -> list[Array]:  # (b, b) a column of the noise
+    ) -> list[Array]:  # (b, b) for each column of the noise
         """What the examples explain of the covariance, k*ᵀK̃⁻¹k* for all pairs of columns."""
         products = [A.T @ B for A, B in zip(*self._halves(k_star), strict=True)]
         return [C + C.T for C in products]

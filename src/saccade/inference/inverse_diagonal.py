@@ -148,7 +148,7 @@ class Probes:
         return value, max(errors), max(wanted)
 
 
-class Diagonal(NamedTuple):
+class Estimated(NamedTuple):
     """An estimate and how good it is."""
 
     value: Array  # (n,): of (K + N)⁻¹
@@ -163,7 +163,7 @@ def estimate(
     noise: Array,  # (n,)
     prior: Array,  # (n,): the diagonal of K
     known: Array,  # (n, q): what tells examples apart, see `known_of`
-) -> Diagonal:
+) -> Estimated:
     """The diagonal, between its bounds 1/(N + k(x, x)) and 1/N."""
     n, p = probed.shape
     lowest = noise / (noise + prior)
@@ -183,7 +183,7 @@ def estimate(
     missed, chance = np.array([some.size for some in groups]) / n @ np.array(parts)
     left += 2.0 * coefficients / n * chance / p  # twice the noise of the coefficients, because examples share probes
     square = (left * (fitted / value) ** 2).mean() + SHORT**2
-    return Diagonal(value / noise, float(np.sqrt(square)), fitted / noise, float(missed), float(chance))
+    return Estimated(value / noise, float(np.sqrt(square)), fitted / noise, float(missed), float(chance))
 
 
 def _share(
@@ -197,7 +197,7 @@ def _share(
 
 
 def probes_for(
-    found: Diagonal,
+    found: Estimated,
     probes: int,  # behind it
     wanted: float,  # error
 ) -> float:

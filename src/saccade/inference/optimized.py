@@ -41,7 +41,7 @@ INSIDE = 0.9  # of FA, which is on the edge of the constraint: where the path st
 
 
 @dataclass(frozen=True)
-class Search:
+class Optimum:
     """How D⁻¹ was found."""
 
     largest: float  # λ_max(K̃⁻¹ − D⁻¹)
@@ -54,7 +54,7 @@ class Search:
 class Optimized(Diagonal):
     """OA, and the record of each column of the noise."""
 
-    searches: tuple[Search, ...]
+    searches: tuple[Optimum, ...]
 
 
 def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
@@ -64,7 +64,7 @@ def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
     return Optimized(np.column_stack([inverse for inverse, _ in found]), tuple(record for _, record in found))
 
 
-def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Search]:
+def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Optimum]:
     """D⁻¹ (n,) for one column of the noise."""
     noise = trained.noise[:, j]
     factor = trained.factors[j] if trained.factors else factorise(K, noise)
@@ -77,7 +77,7 @@ def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Se
     if largest > of_sums:
         inverse, largest = sums, of_sums
     largest, of_sums, gap = (path.unit * value for value in (largest, of_sums, largest - least))
-    return inverse, Search(largest, of_sums, gap, path.steps)
+    return inverse, Optimum(largest, of_sums, gap, path.steps)
 
 
 def _onto_constraint(

@@ -3,7 +3,7 @@
 With f a draw from the prior and ε one of the noise, f(x) + k*ᵀK̃⁻¹(y − f(X) − ε) is a draw from the posterior.
 
 min(a, b) is the covariance of Brownian motion, so a draw from the prior of an intersection kernel is a sum of
-independent Brownian motions, one a dimension: exact, and drawn at all training values and all new ones together for a
+independent Brownian motions, one per dimension: exact, and drawn at all training values and all new ones together for a
 normal number each. The update is a table walk, so a new x costs what a prediction costs.
 """
 

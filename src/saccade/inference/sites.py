@@ -28,7 +28,7 @@ class Sites:
     targets: Array  # (n, m)
     noise: Array  # (n, 1) or (n, m)
     log_norm: float = 0.0  # Σ log Z over all examples and columns
-    changes: tuple[float, ...] = ()  # of the latent values, a step each
+    changes: tuple[float, ...] = ()  # of the latent values in each step
     converged: bool = True
 
     @classmethod
