@@ -30,12 +30,12 @@ def posterior(blocks: Blocks, inference: str, noise: float) -> tuple[Array, Arra
     """Mean, and what of the prior variance k(x, x) = 1 is explained: the variance is 1 less it."""
     from saccade.inference.ep import ep
     from saccade.inference.laplace import laplace
-    from saccade.inference.regression import Posterior, solve
+    from saccade.inference.regression import Solution, solve
     from saccade.operators.base import Dense
 
     K, rng = blocks.K, np.random.default_rng(0)
 
-    def dense(noise: Array, targets: Array, start: Array | None = None) -> Posterior:
+    def dense(noise: Array, targets: Array, start: Array | None = None) -> Solution:
         return solve(Dense(K), noise, targets, rng=rng)
 
     labels = np.ones((len(K), 1))
