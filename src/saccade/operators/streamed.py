@@ -1,4 +1,4 @@
-"""The matrix of any kernel, made a block of rows at a time and never kept: n² time a product, memory for one block."""
+"""The matrix of any kernel, made by blocks of rows and never kept: n² time per product, memory for one block."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
