@@ -103,7 +103,7 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("too few labels", npz(X=X, y=Y[:3]), ["a.npz"], ["3 labels for the 4 examples"]),
     ("labels in two columns", npz(X=X, y=X), ["a.npz"], ["one column", "(4, 4)"]),
     ("pictures not flat", npz(X=np.ones((4, 3, 2)), y=Y), ["a.npz"], ["Reshape it to (4, 6)"]),
-    ("one row", npz(X=np.ones(4), y=Y), ["a.npz"], ["one row an example"]),
+    ("one row", npz(X=np.ones(4), y=Y), ["a.npz"], ["one row per example"]),
     ("text features", npz(X=np.array([["a"], ["b"]]), y=Y[:2]), ["a.npz"], ["must be numbers"]),
     ("complex features", npz(X=X * 1j, y=Y), ["a.npz"], ["must be numbers"]),
     ("dates as labels", npz(X=X, y=Y.astype("M8[D]")), ["a.npz"], ["text or numbers"]),

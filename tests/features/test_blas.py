@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from saccade.features.blas import one_thread_a_product
+from saccade.features.blas import one_blas_thread
 from saccade.features.lazy import stream
 
 
@@ -17,7 +17,7 @@ def test_blocks_that_overlap_leave_the_setting_as_it_was() -> None:
     with threadpool_limits(3, user_api="blas"):
         before = blas_threads()
         assert 3 in before
-        first, second = one_thread_a_product(), one_thread_a_product()
+        first, second = one_blas_thread(), one_blas_thread()
         first.__enter__()
         second.__enter__()
         assert blas_threads() == {1}
@@ -30,13 +30,13 @@ def test_blocks_that_overlap_leave_the_setting_as_it_was() -> None:
 def test_an_error_in_the_block_leaves_the_setting_as_it_was() -> None:
     with threadpool_limits(3, user_api="blas"):
         before = blas_threads()
-        with pytest.raises(ValueError, match="matmul"), one_thread_a_product():
+        with pytest.raises(ValueError, match="matmul"), one_blas_thread():
             np.ones((2, 3)) @ np.ones((2, 3))
         assert blas_threads() == before
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_stream_works_with_one_thread_a_product(n_jobs: int) -> None:
+def test_a_stream_works_with_one_blas_thread(n_jobs: int) -> None:
     with threadpool_limits(3, user_api="blas"):
         before = blas_threads()
         assert list(stream(lambda _: blas_threads(), range(5), n_jobs)) == [{1}] * 5

@@ -1,4 +1,4 @@
-"""One file a model: safetensors with a JSON header. Reading it never runs code.
+"""One file per model: safetensors with a JSON header. Reading it never runs code.
 
 The header says what wrote it and carries a digest of everything else, so that a truncated, foreign or changed file is
 told apart before a number of it is used.

@@ -1,4 +1,4 @@
-"""The command `saccade`: one module a command, each loading what it needs when it runs."""
+"""The command `saccade`: one module per command, each loading what it needs when it runs."""
 
 import os
 import signal

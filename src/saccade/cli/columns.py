@@ -14,10 +14,10 @@ NOT_A_FEATURE = "Leave the column out with --drop, or name it with --label or --
 
 @dataclass(frozen=True)
 class Reading:
-    """How a file is to be read; what is None or empty is found out."""
+    """How a file is to be read; what is None or empty is guessed from the file."""
 
     label: str | None = None  # a column, by name or by number from 1
-    labels: Path | None = None  # a file with one label a row
+    labels: Path | None = None  # a file with one label per row
     x: str | None = None  # arrays of an .npz
     y: str | None = None
     id: str | None = None

@@ -1,4 +1,4 @@
-"""What the commands say: one sentence when something is wrong, short tables, and a bar for those who wait."""
+"""Output of the commands: one sentence when something is wrong, short tables, and a progress bar."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATIENCE = 1.0  # seconds before a bar appears
 
 
 def errors() -> Console:
-    """Where errors, notes and bars go, so that a pipe gets results alone."""
+    """Standard error, where errors, notes and bars go: standard output has only results."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)

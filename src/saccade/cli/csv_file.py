@@ -73,7 +73,7 @@ def _collect(
 ) -> tuple[array[float], list[str], list[str]]:
     values, labels, ids = array("d"), [], []
     pick = _picker(columns.features)
-    same: dict[str, str] = {}  # one string a class, not one a row
+    same: dict[str, str] = {}  # one string for each class, not one for each row
     for count, (line, row) in enumerate(rows):
         _whole(path, line, names, row)
         try:

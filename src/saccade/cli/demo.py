@@ -49,7 +49,7 @@ def run_demo(out: Path) -> None:
 
 @contextmanager
 def _steps(console: Console) -> Iterator[Say]:
-    """What is being done: a line that changes on a terminal, a line a step in a file."""
+    """What is being done: on a terminal a line that changes, in a file a line for each step."""
     if not console.is_terminal:
         yield lambda step: console.print(f"  {step}", soft_wrap=True)
         return
@@ -93,7 +93,7 @@ def _table(demo: Demo) -> Table:
 
 
 def _face_table(demo: Demo) -> Table:
-    """A row a method, a column a kind of features."""
+    """A row per method, a column per kind of features."""
     from saccade.cli.report import percent
 
     cells: dict[str, list[str]] = {}

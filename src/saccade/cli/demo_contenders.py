@@ -1,7 +1,8 @@
 """Who competes in the demo: ours untuned, and what people would use instead, each set up with care.
 
 The SVMs choose C, and with RBF γ, by cross-validation on the training examples, then calibrate; scikit-learn's GP
-starts at the median distance and learns its kernel by evidence. All features have one unit: nobody needs a scaler.
+starts at the median distance and learns its kernel by evidence. All features have the same
+unit, so that no method needs a scaler.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def reliability_bins(
     probability: Array,  # (n, M)
     y: Array,  # (n,)
 ) -> tuple[Array, Array, Array]:
-    """Mean confidence, accuracy and number of examples for each tenth of confidence; thin ones join the next."""
+    """Mean confidence, accuracy and number of examples for each tenth of confidence; small tenths join the next."""
     confidence, right = probability.max(axis=1), probability.argmax(axis=1) == y
     order = confidence.argsort(kind="stable")
     ends = np.searchsorted(confidence[order], np.linspace(0.1, 1.0, BINS)[:-1])
@@ -171,7 +171,7 @@ def data_uri(
     picture: Array,  # (h, w) from 0 to 1
     cmap: str,
 ) -> str:
-    """A grey picture as a PNG inside a link, one pixel a pixel: the page enlarges it."""
+    """A grey picture as a PNG inside a link, at its own size: the page enlarges it."""
     out = io.BytesIO()
     nothing: Any = {"Software": None}
     imsave(out, picture, cmap=cmap, vmin=0, vmax=1, format="png", metadata=nothing)

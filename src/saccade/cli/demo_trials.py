@@ -48,7 +48,7 @@ class Trial:
     calibration_error: float
     log_loss: float
     fit_seconds: float
-    predict_microseconds: float  # an example
+    predict_microseconds: float  # per example
     note: str
     probability: Array = field(repr=False)  # (n, M), of the test examples
 
@@ -252,7 +252,7 @@ class Demo:
 def run_all(folder: Path, say: Say) -> Demo:
     """Every measurement, one after the other; the model file is left in the folder."""
     start = time.perf_counter()
-    # One thread for everybody's matrix library: on a busy machine more of them wait for each other on small matrices.
+    # One BLAS thread for every method: on a busy machine several wait for each other on small matrices.
     with threadpool_limits(1, "blas"):
         say("Compiling (the first time only)")
         warm = warm_up()

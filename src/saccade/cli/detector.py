@@ -1,4 +1,4 @@
-"""What `saccade novelty` takes for known: a table, a folder of pictures, or a model file."""
+"""The detector of `saccade novelty`, learned from a table, a folder of pictures, or read from a model file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Detector:
 
     model: Any  # a fitted OneClassGP
     scores: Array  # (n,) of the known, each judged by the others; of a model file at most some thousand, ascending
-    said: str  # all this in one sentence
+    said: str  # what it learned from and with which settings, in one sentence
     examples: Examples | None = None  # None: a model file
     pictures: Any = None
     chain: Any = None  # what makes vectors of pictures
@@ -50,7 +50,7 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
 
 
 def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
-    """The vocabulary too is that of the known. Folders in the folder are no classes here."""
+    """Learn from a folder of pictures, the vocabulary too. Folders inside it are not classes here."""
     from saccade.features import images, model_settings
 
     chain = images(how.recipe, cache=how.cache, random_state=how.seed)
@@ -98,7 +98,7 @@ def save(detector: Detector, path: Path) -> None:
 def read_new(detector: Detector, path: Path, how: Reading, seeing: p.TrainingPictures) -> Examples:
     """The examples to judge."""
     if kind_of(path) != "pictures":
-        # What was said of the columns of the known holds for the new as far as they have them.
+        # Options that name columns hold for the new table too, as far as it has these columns.
         return read_matching(path, replace(how, lenient=detector.examples is not None), detector.model)
     if detector.chain is None:
         raise InvalidInput(f"{path} has pictures, and what is known are tables of features. Give it a table.")

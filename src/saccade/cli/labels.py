@@ -47,7 +47,7 @@ def read_labels(
     path: Path,
     how: Reading,
 ) -> Array:  # (n,)
-    """One label a row, from .npy, .csv or .txt."""
+    """One label per row, from .npy, .csv or .txt."""
     from saccade.cli.csv_file import read_column
     from saccade.cli.numpy_file import load_array
 
@@ -66,14 +66,14 @@ def read_labels(
         if text and text[0].strip().casefold() in LABEL_NAMES:
             text = text[1:]
         return typed([line.strip() for line in text], str(path))
-    raise InvalidInput(f"{path} cannot be read as labels. Give an .npy, .csv or .txt file with one label a row.")
+    raise InvalidInput(f"{path} cannot be read as labels. Give an .npy, .csv or .txt file with one label per row.")
 
 
 def checked(
     y: Array,
     source: str,
 ) -> Array:  # (n,)
-    """Labels from an array: one a row, text or numbers, none missing."""
+    """Labels from an array: one per row, text or numbers, none missing."""
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1:
         raise InvalidInput(f"The labels in {source} must be one column, got the shape {y.shape}.")

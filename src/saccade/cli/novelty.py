@@ -132,7 +132,7 @@ class Verdicts(NamedTuple):
 
 
 def _check(options: dict[str, Any], to_be_saved: bool) -> None:
-    """Before the work and not after it; None is what nobody asked for."""
+    """Check the options before the work begins; None is an option that was not given."""
     from saccade._core.checks import check_choice, check_noise, check_share
     from saccade._core.errors import InvalidParameter
     from saccade.inference.approximation import APPROXIMATIONS
@@ -155,7 +155,7 @@ def _check(options: dict[str, Any], to_be_saved: bool) -> None:
 
 
 def _check_kinds(fit: Path, score: Path) -> str:
-    """The kind of FIT, if SCORE is of the same one or FIT can tell later."""
+    """The kind of FIT. SCORE must be of the same kind; a model file as FIT is compared with it later."""
     from saccade._core.errors import InvalidInput
     from saccade.cli.detector import kind_of
 
@@ -181,13 +181,15 @@ def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Detector:
 
 
 def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any]) -> Detector:
-    """What FIT teaches, kept at once where --save says so."""
+    """A detector learned from FIT; --save writes it before SCORE is read."""
     from saccade import OneClassGP
     from saccade.cli import detector as k
 
     save = options["save"]
     if save is not None and options["approximation"] is None:
-        options["approximation"] = "lowrank"  # as in the file, so that it says the same tomorrow
+        options["approximation"] = (
+            "lowrank"  # as the file keeps it, so that the scores now and from the file are the same
+        )
     given = {name: options[name] for name in ESTIMATOR if options[name] is not None}
     levels, kernel = o.level_count(options["levels"]), o.kernel(options["power"], options["exponential"])
     model = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH, SIDE, TOP, HALF = 960, 24, 62, 120  # pixels; HALF is the height of the tallest bar
 BARS = 48
-FAR = 2.5  # widths of the known that are drawn to the left of them; what is further goes into the first bar
+FAR = 2.5  # times the range of the known scores that is drawn to the left of it; lower scores go into the first bar
 TICKS = 7
 
 
@@ -95,7 +95,7 @@ def _bars(scale: _Scale, scores: Array, base: int, up: int, what: str) -> list[d
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """At most seven round numbers between two.
+    """At most seven round numbers in a range.
 
     >>> ticks(-3.79, 0.2), ticks(0.0, 0.012)
     ([-3.0, -2.0, -1.0, 0.0], [0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012])
@@ -108,5 +108,5 @@ def ticks(low: float, high: float) -> list[float]:
 
 
 def minus(number: str) -> str:
-    """With the sign that is as long as a plus."""
+    """With a typographic minus sign, which is as long as a plus."""
     return number.replace("-", "−")

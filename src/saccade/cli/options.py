@@ -114,7 +114,7 @@ def check_targets(
     force: bool,
     sources: tuple[Path, ...],
 ) -> None:
-    """`check_target` of each, and no two the same."""
+    """`check_target` of each; no two may be the same file."""
     for path in targets.values():
         check_target(path, force, sources)
     seen: dict[Path, str] = {}
@@ -129,7 +129,7 @@ def check_target(
     force: bool,
     sources: tuple[Path, ...],  # files that are read, which no option may overwrite
 ) -> None:
-    """Complain of a file that must not or cannot be written, before the work and not after it."""
+    """Raise InvalidInput for a file that must not or cannot be written: before the work begins."""
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder. Name a file in it.")
     if not path.parent.is_dir():

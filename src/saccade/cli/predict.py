@@ -88,7 +88,7 @@ def _check_predicts(estimator: Any, model: Path, data: Path) -> None:
 
 
 class Answers(NamedTuple):
-    """What was predicted, an entry an example."""
+    """What was predicted: one entry per example."""
 
     label: Array
     probability: Array | None  # of that label

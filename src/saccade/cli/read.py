@@ -1,4 +1,4 @@
-"""Examples from any file we read, checked: finite numbers, one label an example."""
+"""Examples from any file we read, checked: finite numbers, one label per example."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _numbers(path: Path, X: Any) -> Any:
     if X.ndim != 2:
         n = X.shape[0] if X.ndim else 0
         flat = f" Reshape it to ({n}, {X.size // n}) first." if X.ndim > 2 and n else ""
-        raise InvalidInput(f"The features in {path} must have one row an example, got the shape {X.shape}.{flat}")
+        raise InvalidInput(f"The features in {path} must have one row per example, got the shape {X.shape}.{flat}")
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 

@@ -28,7 +28,7 @@ def caltech101(background: bool = False) -> tuple[list[Path], Array]:
 
 
 def scenes15(part: str) -> tuple[list[Path], Array]:
-    """The "train" (100 a class) or "test" pictures of 15-Scenes (Lazebnik et al. 2006) and their classes."""
+    """The "train" (100 per class) or "test" pictures of 15-Scenes (Lazebnik et al. 2006) and their classes."""
     return _by_class(data_folder() / "scenes15" / part)
 
 

@@ -22,7 +22,7 @@ def histograms(
     dtype: Any = np.float64,
     positives: int | None = None,
 ) -> tuple[sp.csr_matrix, Array]:
-    """X (n, D) with `nonzeros` non-zeros a row that sum to one, and y (n,) in {0, 1}.
+    """X (n, D) with `nonzeros` non-zeros per row that sum to one, and y (n,) in {0, 1}.
 
     Each class has a profile over the dimensions, gamma(½) and normalised. A row's dimensions are drawn one after
     the other without replacement, with probability 0.15 · profile + 0.85 / D; its values are gamma(1), L1-normalised.

@@ -86,7 +86,7 @@ class VectorEncoder(PictureTransformer):
         """The number of columns."""
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """A row an item, float32."""
+        """One row per item, float32."""
         check_is_fitted(self)
         items, recipe = as_items(X), self.recipe()
         columns: list[Array] = []

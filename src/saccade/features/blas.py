@@ -1,7 +1,7 @@
-"""One thread a matrix product while our own threads keep the cores busy.
+"""One thread per matrix product while our own threads keep the cores busy.
 
-BLAS and OpenMP would start a thread a core inside each of ours and wait for one another: on two busy cores the words
-of a picture then take several times as long. One core a picture also keeps the promise of `n_jobs`.
+BLAS and OpenMP would start a thread per core inside each of ours, and they would wait for one another: on two busy
+cores the words of a picture then take several times as long. One core per picture is also what `n_jobs` promises.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _limits: Any = None
 
 
 @contextmanager
-def one_thread_a_product() -> Iterator[None]:
+def one_blas_thread() -> Iterator[None]:
     """Within the block, BLAS and OpenMP use one thread. The setting is the whole process's, so blocks are counted."""
     global _inside, _limits
     with _lock:

@@ -1,6 +1,7 @@
 """Results kept on disk, by a digest of the picture's content and of everything that was done to it.
 
-One SQLite file a folder: whole entries or none, many processes at once, and no file of a hundred thousand small ones.
+One SQLite file per folder: an entry is whole or not there, many processes can use it at once, and there are not a
+hundred thousand small files.
 Values are safetensors, so that reading one runs no code.
 """
 
@@ -97,7 +98,7 @@ class Cache:
         return arrays
 
     def broken(self, error: object) -> CacheError:
-        """An error that says which file, and that it may go."""
+        """An error that names the file and says that it may be deleted."""
         return CacheError(
             f"The cache {self.path} cannot be used ({error}). Delete that file, or pass another folder; it holds only "
             "what can be computed again."

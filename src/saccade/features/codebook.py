@@ -16,7 +16,7 @@ from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
-from saccade.features.blas import one_thread_a_product
+from saccade.features.blas import one_blas_thread
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.histogram import counted, normed
 from saccade.features.lazy import Items
@@ -26,7 +26,7 @@ from saccade.features.state import State, part
 
 EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres differ by rounding
 BLOCK_ROWS = 512  # descriptors compared with all words at a time
-BATCH = 4096  # descriptors a step of k-means
+BATCH = 4096  # descriptors per step of k-means
 SEEDING = 2000  # descriptors at least that the first centres are chosen from; time grows with it
 SOFT_WORDS = 5  # a descriptor's nearest words that count
 
@@ -204,14 +204,14 @@ def _clustered(
         return np.unique(values + np.float32(0), axis=0)
     sizes = {"batch_size": max(BATCH, 2 * words), "init_size": max(SEEDING, 3 * words)}
     found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
-    with one_thread_a_product():  # seeding makes thousands of small products
+    with one_blas_thread():  # seeding makes thousands of small products
         return joined(np.asarray(found.fit(values).cluster_centers_, np.float32))
 
 
 def joined(
     centres: Array,  # (w, d)
 ) -> Array:  # (w, d)
-    """The centres, those that are an earlier one but for rounding as that one: `Nearest` then never names them.
+    """The centres; one that differs from an earlier one only by rounding becomes equal to it, and is then never used.
 
     k-means may leave a centre twice, and the processor would decide which of the two is the nearest word.
     """

@@ -160,7 +160,7 @@ class DeepFeatures(VectorEncoder):
         return path
 
     def _pixel_map(self, channels: int) -> tuple[Array, Array]:
-        """`mean` and `scale` as one number, or one a channel."""
+        """`mean` and `scale` as one number, or one per channel."""
         scale = _check_numbers("scale", self.scale, channels)
         if not scale.all():
             raise InvalidParameter(f"`scale` must not be 0, got {self.scale!r}. Pixels from 0 to 1 are scale=255.")
@@ -256,7 +256,7 @@ def _check_size(size: Any) -> tuple[int, int] | None:
 
 
 def _check_numbers(name: str, value: Any, channels: int) -> Array:
-    """One number, or one a channel, as float32."""
+    """One number, or one per channel, as float32."""
     numbers = value if isinstance(value, tuple | list | np.ndarray) else [value]
     if len(numbers) in (1, channels) and all(is_number(number) and np.isfinite(number) for number in numbers):
         return np.asarray(numbers, np.float32)

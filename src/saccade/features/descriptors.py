@@ -21,8 +21,8 @@ from saccade.features.pixels import to_grey, to_rgb
 
 LARGEST = 16  # px of the side of a patch that is described in the picture as it is
 SHRUNK = 12  # px of larger ones after shrinking: a third faster than 16
-SMALLEST = 4  # px, one a bin
-SIDE_A_SIZE = 6  # OpenCV makes a bin 3/2 of a keypoint's size, and a patch has four
+SMALLEST = 4  # px, one per bin
+SIDE_PER_SIZE = 6  # OpenCV makes a bin 3/2 of a keypoint's size, and a patch has four
 SIFT_NORM = 512.0  # OpenCV's descriptors have this length and are rounded to whole numbers
 NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 costs 3.7 points (docs/decisions/012)
 KEPT_POINTS = 20_000  # grids with more are not kept for the next picture
@@ -145,7 +145,7 @@ def _grid(height: int, width: int, side: float, step: int) -> PatchGrid:
     positions = np.stack([np.tile(across, len(down)), np.repeat(down, len(across))], axis=1)
     pixels = np.floor(positions * shape[::-1] + 1e-6).astype(np.int32)  # OpenCV would round halves to even numbers
     with opencv() as cv2:
-        keypoints = cv2.KeyPoint.convert(pixels.astype(np.float32), size=side * share / SIDE_A_SIZE)
+        keypoints = cv2.KeyPoint.convert(pixels.astype(np.float32), size=side * share / SIDE_PER_SIZE)
     for keypoint in keypoints:
         keypoint.angle = 0.0
     return PatchGrid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
@@ -185,7 +185,7 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
         if not keypoints:
             return None
         at = cv2.KeyPoint.convert(keypoints)
-        sides = np.array([keypoint.size * SIDE_A_SIZE for keypoint in keypoints], np.int32)
+        sides = np.array([keypoint.size * SIDE_PER_SIZE for keypoint in keypoints], np.int32)
         for plane in planes:
             values = _scaled(sift.compute(plane, keypoints)[1], root)
             values[_deviation(cv2, plane, np.rint(at).astype(np.int32), sides) < contrast] = 0.0

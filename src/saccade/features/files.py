@@ -1,7 +1,7 @@
 """A picture's file: looked into and decoded once when it is read, and decoded again each time it is asked for.
 
-The first time tells the bad ones at the start, so that rows and labels stay in step; the verdict is kept in the cache
-under the file's content.
+Files that give no picture are found at the start, so that rows and labels stay in step; which files are good is kept in
+the cache, by content.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ class PictureFile:
 def check_files(
     found: list[Found], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
 ) -> Iterator[tuple[str, PictureFile | str]]:
-    """The name, and the file or the reason against it, in order. Only good verdicts are kept: others may be mended."""
+    """The name, and the file or why it gives no picture, in order. Only good files are kept: others may be repaired."""
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
 
     def ask() -> Iterator[tuple[str, PictureFile | str, str, bool]]:

@@ -1,6 +1,6 @@
 """Which files of a folder are meant as pictures, and of which class: names only, nothing is opened.
 
-A class a folder: root/class/any/depth/picture.jpg. Without class folders the pictures in the root have no labels.
+A folder per class: root/class/any/depth/picture.jpg. Without class folders the pictures in the root have no labels.
 """
 
 import os

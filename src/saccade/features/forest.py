@@ -25,9 +25,9 @@ Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a 
 
 
 class ForestCodebook(Codebook):
-    """Histograms over the leaves of a few random trees: each descriptor gives one word a tree.
+    """Histograms over the leaves of a few random trees: each descriptor gives one word per tree.
 
-    `trees`, `leaves` a tree: the words of all trees stand side by side. `supervised`: of `candidates` random
+    `trees`, and `leaves` per tree: the words of all trees stand side by side. `supervised`: of `candidates` random
     (feature, threshold) pairs a node takes the one that tells most about the picture's class; needs fit(X, y).
     `sample`: so many descriptors, equally many per picture, grow the trees. `norm`: "l1" makes a row sum to 1.
     `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
@@ -139,7 +139,7 @@ def _median_split(
         x = columns[rows, feature]
         middle = (len(x) - 1) // 2
         median = np.partition(x, middle)[middle]
-        return feature, median if median < x.max() else x[x < median].max()  # somebody goes right
+        return feature, median if median < x.max() else x[x < median].max()  # at least one row goes right
     return None
 
 

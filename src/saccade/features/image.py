@@ -113,9 +113,9 @@ def read_pictures(
     cache: Any = None,
     n_jobs: int | None = None,
 ) -> Pictures:
-    """The pictures of a folder (a class a folder, or all in one), of a list of paths, or of arrays.
+    """The pictures of a folder (a folder per class, or all in one), of a list of paths, or of arrays.
 
-    With `by_class=False` a folder is just a heap of pictures, however deep they lie, and none has a label.
+    With `by_class=False` a folder is taken as one set of pictures, however deep they lie, without labels.
     Files that give no picture are in `.skipped` with the reason; a picture of more than `max_pixels` is one, told by
     its header. `max_side` limits the longer side of what comes out. Arrays are (h, w), (h, w, 3) or (h, w, 4) each.
     """
@@ -209,7 +209,7 @@ def _listed(source: Any) -> list[Any]:
 
 def _nothing(where: str, skipped: list[tuple[str, str]]) -> str:
     if not skipped:
-        return f"There is no picture in {where}. Put pictures into it, or into one folder a class."
+        return f"There is no picture in {where}. Put pictures into it, or into one folder per class."
     first = "; ".join(f"{name!r}: {reason}" for name, reason in skipped[:3])
     more = f"; and {len(skipped) - 3} more" if len(skipped) > 3 else ""
     return f"None of the {len(skipped)} files of {where} gives a picture. {first}{more}."

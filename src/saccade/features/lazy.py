@@ -18,7 +18,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.threads import thread_count
-from saccade.features.blas import one_thread_a_product
+from saccade.features.blas import one_blas_thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def stream(
     """
     threads = jobs(n_jobs)
     with (
-        one_thread_a_product(),
+        one_blas_thread(),
         ThreadPoolExecutor(threads, "saccade-features") as pool,
     ):  # no thread starts before work
         ahead: deque[Any] = deque()
@@ -166,7 +166,7 @@ class _Ready:
         return self.value
 
     def cancel(self) -> None:
-        """Too late."""
+        """Nothing to cancel: it is done."""
 
 
 def is_selection(i: Any) -> bool:

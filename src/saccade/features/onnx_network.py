@@ -1,7 +1,7 @@
 """A network in an ONNX file, run by ONNX Runtime on one picture at a time.
 
-One picture and one thread a run, and as many runs at once as there are cores. Batches would need more code and save
-nothing: EfficientNet-Lite0 took 9.5 ms of processor time a picture one by one, 9.8 in batches of 8 and 10.3 in batches
+One picture and one thread per run, and as many runs at once as there are cores. Batches would need more code and save
+nothing: EfficientNet-Lite0 took 9.5 ms of CPU time per picture one by one, 9.8 in batches of 8 and 10.3 in batches
 of 32; with two threads to share out each layer 9.7, 11.1 and 11.7 (least of three, on a busy machine with AVX-512).
 """
 

@@ -1,6 +1,6 @@
 """OpenCV where it is needed, in the thread that calls it and in no other.
 
-Saccade shares pictures out over threads itself. OpenCV would start a thread a core inside each of ours, also for
+Saccade shares pictures out over threads itself. OpenCV would start a thread per core inside each of ours, also for
 n_jobs=1, and its pool of threads does not survive a fork.
 """
 

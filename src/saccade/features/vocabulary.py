@@ -8,7 +8,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
-from saccade.features.blas import one_thread_a_product
+from saccade.features.blas import one_blas_thread
 from saccade.features.codebook import distinct_rows
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.histogram import counted
@@ -49,7 +49,7 @@ class VocabularyBins(Learner, VectorEncoder):
 
     def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
-        with one_thread_a_product():  # many small products
+        with one_blas_thread():  # many small products
             centres, children = _grown(values, self.branch, self.depth, seed)
         return {"centres": centres, "children": children}
 

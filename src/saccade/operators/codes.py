@@ -5,7 +5,7 @@ kept (or have code 0), so sparsity survives. Transforms, weights and scale act o
 by measurement (docs/decisions/002):
 
 - `SortedColumns`, exact: every entry is its own level, entries stand in ascending order in each dimension;
-- `CodeBlocks`, at most 255 levels a dimension: one byte an entry, in blocks of rows that fit a core's cache. Exact
+- `CodeBlocks`, at most 255 levels per dimension: one byte per entry, in blocks of rows that fit a core's cache. Exact
   when no dimension has more distinct values than that (pixels, counts), else the nearest of the chosen levels:
   exact inference for a slightly coarser kernel, which is itself positive semi-definite.
 """
@@ -89,7 +89,7 @@ def encode(
     binning: str = "quantile",
     weight: Array | None = None,  # (n,): how many copies of itself each row stands for, where levels are quantiles
 ) -> Codes:
-    """Codes of X: exact when `levels` is None, else at most `levels` levels a dimension ("quantile" or "width")."""
+    """Codes of X: exact when `levels` is None, else at most `levels` levels per dimension ("quantile" or "width")."""
     if levels is None:
         columns = _columns(X) if sp.issparse(X) else None
         tables = _distinct_levels(X if columns is None else columns)
@@ -158,7 +158,7 @@ def _distinct_levels(
 
 
 def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None) -> list[Array]:
-    """Zero and up to `levels` levels a dimension: quantiles of the non-zero values, or equal steps up to the top."""
+    """Zero and up to `levels` levels per dimension: quantiles of the non-zero values, or equal steps up to the top."""
     n, top = X.shape[0], column_max(X)
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
@@ -181,7 +181,7 @@ def _even_places(
     copies: Array,  # (k,): how often each entry counts
     count: int,
 ) -> Array:  # (count,)
-    """Which entries stand at even places from the last to the first, were each there as often as it counts."""
+    """Entries at even distances, the last one first, in the list that repeats each as often as it counts."""
     ends = np.cumsum(copies)
     places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)
     return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), copies.size - 1))

@@ -212,7 +212,7 @@ class SortedIntersection(Intersection):
 
 
 class BinnedIntersection(Intersection):
-    """At most 255 levels a dimension; threads share the blocks of rows."""
+    """At most 255 levels per dimension; threads share the blocks of rows."""
 
     codes: CodeBlocks
 

@@ -89,7 +89,7 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
 
 @compiled()
 def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, lanes):
-    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code a row.
+    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code per row.
 
     Two halves of a column go in step into A and B, because neighbouring rows often have one code (pixels: zero), and an
     addition waits for the last one to the same place. A and B may be one array.
@@ -119,7 +119,7 @@ def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, la
 
 @compiled()
 def cumulate(level_starts, steps, first, last, H, lanes):
-    """Turn histograms into tables, in place: H[0] becomes T of the summed H (one H a thread), dimensions first..last.
+    """Turn histograms into tables, in place: H[0] becomes T of the summed H (one H per thread), dimensions first..last.
 
     C_d[b] = sum_{b' >= b} H_d[b'],  T_d[b] = T_d[b-1] + step_d[b] C_d[b],  T_d[0] = 0.
     """
@@ -285,7 +285,7 @@ def weighted_squares(K, weight, first, last, out):
 
 @compiled()
 def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lanes):
-    """out_i += sum_d T_d[nearest grid node to x_id]: constant time a value (H §4, quantisation)."""
+    """out_i += sum_d T_d[nearest grid node to x_id]: constant time per value (H §4, quantisation)."""
     one = T.dtype.type(1)
     dims = per_unit.size
     for i in range(first, last):

@@ -1,6 +1,6 @@
 """‖Wᵀk*‖² from below, in constant time: the tables of a low-rank variance.
 
-Wᵀk* = Σ_d T_d(x_d) with a column a direction of W. Exact tables have a node for every training value; here each
+Wᵀk* = Σ_d T_d(x_d) with a column per direction of W. Exact tables have a node for every training value; here each
 dimension keeps at most `nodes` of them, in float32, and says how far the line between two nodes can be from the true
 table. By the triangle inequality ‖Wᵀk*‖ ≥ ‖Σ_d T_d(x_d)‖ − Σ_d slack_d(x_d): what is small and fast is still a bound.
 
@@ -118,10 +118,10 @@ def kept_nodes(
     starts: Array,  # (D+1,)
     nodes: int,
 ) -> tuple[Array, Array]:  # (L',), (D+1,)
-    """Which levels stay, at most `nodes` a dimension with its first and last, and where each dimension begins then.
+    """Which levels stay, at most `nodes` per dimension with its first and last, and where each dimension begins then.
 
     A piece of width h over m training values is off by about h √m, and m of the values meet it. The sum over the
-    pieces is least when they are as wide as (values a unit)^−0.6: equal sums of gap^0.4 between neighbouring values.
+    pieces is least when they are as wide as (values per unit)^−0.6: equal sums of gap^0.4 between neighbouring values.
     """
     dims = level_dims(starts)
     gaps = np.diff(levels, prepend=0.0)

@@ -79,7 +79,7 @@ class GridTables:
         self,
         X: sp.csr_matrix,  # (n, D): values as they come, no transform
     ) -> Array:  # (n, m)
-        """f(x) for every row, in constant time a value."""
+        """f(x) for every row, in constant time per value."""
         from saccade.operators import loops
 
         def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:

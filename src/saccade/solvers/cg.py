@@ -42,10 +42,10 @@ class CGResult:
 
 def solve_cg(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m): the diagonal N, shared or one a column
+    noise: Array,  # (n, 1) or (n, m): the diagonal N, shared or one per column
     B: Array,  # (n, m)
     *,
-    tol: float | Array = 1e-3,  # or (m,): one a column
+    tol: float | Array = 1e-3,  # or (m,): one per column
     energy_tol: Array | None = None,  # (m,)
     max_iter: int = 1000,
     precondition: Callable[[Array], Array] | None = None,  # R ↦ M⁻¹R; without, M is I, or N and a little for uneven N

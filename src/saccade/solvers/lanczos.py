@@ -18,7 +18,7 @@ TINY = 1e-10  # relative length of a remainder that is nothing but rounding
 
 @dataclass(frozen=True)
 class Tridiagonals:
-    """One symmetric tridiagonal matrix a start, and the squared length of the start."""
+    """One symmetric tridiagonal matrix per start, and the squared length of the start."""
 
     diagonal: Array  # (steps, m)
     beside: Array  # (steps - 1, m)

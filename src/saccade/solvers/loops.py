@@ -3,8 +3,7 @@
 `tests/solvers/reference.py` has the slow twin of each.
 
 First the vector steps of conjugate gradients: each reads every vector once, where NumPy would make a pass per
-operation.
-They work on rows first..last, so that threads can share them, and add to sums that belong to one thread.
+operation. They work on rows first..last, so that threads can share them, and add to sums that belong to one thread.
 
 Then the steps of sequential minimal optimisation, on a kernel matrix that is there.
 """
