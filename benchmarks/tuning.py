@@ -15,13 +15,11 @@ from sklearn.exceptions import ConvergenceWarning
 from saccade import GPClassifier, Tune
 from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
-from saccade.estimators.tuning import class_losses, task
+from saccade.estimators.losses import ClassLosses
 from saccade.inference.evidence import log_marginal_likelihood
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
-from saccade.inference.objective import Objective
-from saccade.inference.parameters import HIKSpace
+from saccade.inference.objective import Objective, Task
 from saccade.kernels import HIK, Power, Weights
-from saccade.operators.codes import encode
 
 NOISE = 0.1
 SAMPLES = (2_000, 6_000)  # whose evidence dense algebra can judge
@@ -42,9 +40,7 @@ def accuracy() -> list[dict[str, Any]]:
     for name, X, y, noise in cases:
         classes = np.unique(y)
         Y = np.where(y[:, None] == classes, 1.0, -1.0)[:, -1 if classes.size == 2 else 0 :]
-        space = HIKSpace(HIK(), encode(X), X.shape[1])
-        kernel = space.kernel(space.coordinates.table[:, 0])
-        K, N = space.operator(kernel), np.full((len(y), 1), noise)
+        K, N = HIK().gram(X), np.full((len(y), 1), noise)
         exact = exact_evidence(K, N, Y).value
         options = {"start": None, "tol": 1e-2, "max_iter": 1000, "probes": 7}
         found = [stochastic_evidence(K, N, Y, seed=seed, **options) for seed in range(SEEDS)]
@@ -78,9 +74,8 @@ def derivatives(n: int) -> dict[str, Any]:
     def fit() -> GPClassifier:
         return GPClassifier(noise=NOISE, tol=1e-2, variance=None, random_state=0).fit(X, y)
 
-    losses = class_losses(y, None)
-    job = task(HIK(Weights()), HIK().gram(X), Y, np.ones((n, 1)), NOISE, None, losses, 1000, 0)
-    objective = Objective(job, None, "evidence")
+    task = Task(HIK(Weights()), HIK().gram(X), Y, np.ones((n, 1)), NOISE, ClassLosses(y, None))
+    objective = Objective(task, "evidence")
     theta = objective.table[:, 0]
 
     def evaluate() -> Any:

@@ -10,9 +10,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, Tune
-from saccade.inference.parameters import DenseSpace, Matrix, Slope
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Laplacian, Matern, Monotone, Power, Weights
-from saccade.operators.base import Dense
+from saccade.kernels.slope import MatrixSlope
+from saccade.kernels.space import Space
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 3))
@@ -23,6 +23,14 @@ def fitted(kernel: Any, tune: Tune) -> GPClassifier:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return GPClassifier(kernel, tune=tune).fit(X, y)
+
+
+def space_of(kernel: Any, weight: Any = None) -> Space:
+    return kernel.gram(X, weight=weight).space(kernel, weight)
+
+
+def names_of(kernel: Any) -> list[str]:
+    return space_of(kernel).coordinates.names
 
 
 @pytest.mark.parametrize(
@@ -39,29 +47,29 @@ def fitted(kernel: Any, tune: Tune) -> GPClassifier:
 def test_whole_numbers_are_learned_as_fractions_are(whole: Any, fraction: Any) -> None:
     tune = Tune(max_evaluations=5)
     one, other = fitted(whole, tune), fitted(fraction, tune)
-    assert DenseSpace(whole, X).coordinates.names == DenseSpace(fraction, X).coordinates.names
+    assert names_of(whole) == names_of(fraction)
     assert one.tuning_.best.value == other.tuning_.best.value
     np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
 
 
 def test_counts_are_not_learned() -> None:
     kernel = GeneralizedRBF(HIK(Monotone(pieces=4), scale=1.0))
-    assert DenseSpace(kernel, X).coordinates.names == ["base__scale", "beta"]
+    assert names_of(kernel) == ["base__scale", "beta"]
     blocks = GeneralizedRBF(HIK(Weights([1.0, 2.0], blocks=[2, 1]), scale=1.0))
-    assert "base__transform__blocks" not in DenseSpace(blocks, X).coordinates.names
+    assert "base__transform__blocks" not in names_of(blocks)
 
 
 def test_choices_are_not_learned() -> None:
     """The smoothness of Matérn has three values; knots are places, and must ascend."""
-    assert DenseSpace(Matern(2.0, 2.5), X).coordinates.names == ["amplitude", "length_scale"]
+    assert names_of(Matern(2.0, 2.5)) == ["amplitude", "length_scale"]
     knots = GeneralizedRBF(HIK(Monotone([[0.5, 1.0]], [[1.0, 2.0]]), scale=1.0))
     names = ["base__scale", "base__transform__slopes", "base__transform__slopes", "beta"]
-    assert DenseSpace(knots, X).coordinates.names == names
+    assert names_of(knots) == names
 
 
 def test_factors_and_parts_of_sums_are_learned_inside_dense_kernels() -> None:
     kernel = RBF() + 2.0 * (HIK(Power(0.5)) + HIK(scale=0.3))
-    names = [name.removeprefix("right__") for name in DenseSpace(kernel, X).coordinates.names]
+    names = [name.removeprefix("right__") for name in names_of(kernel)]
     assert names == [
         "left__amplitude",
         "left__length_scale",
@@ -89,9 +97,9 @@ class Lifted(Laplacian):
 def test_pull_is_the_derivative_and_takes_differences_for_what_a_gradient_leaves_out() -> None:
     A = rng.standard_normal((40, 40))
     for kernel in (Lifted(0.7), Matern(np.array([0.5, 1.0, 2.0])) + 2.0 * HIK(Power(0.5))):
-        space = DenseSpace(kernel, X, rng.uniform(0.5, 2.0, 40))
+        space = space_of(kernel, rng.uniform(0.5, 2.0, 40))
         theta = space.coordinates.table[:, 0] + 0.1
-        found = space.pull(theta, Dense(space.kernel(theta)(X)), Slope(Matrix(A), np.zeros((40, 1))))
+        found = space.pull(theta, space.gram(theta), MatrixSlope(A))
         for k, name in enumerate(space.coordinates.names):
             nudge = 1e-5 * np.eye(theta.size)[k]
             change = (A * (space.kernel(theta + nudge)(X) - space.kernel(theta - nudge)(X))).sum() / 2e-5

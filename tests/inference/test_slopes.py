@@ -9,9 +9,8 @@ from sklearn.datasets import load_digits
 
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import StochasticLOO, exact_loo
-from saccade.inference.parameters import DenseSpace, HIKSpace
 from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Matern, Monotone, Power, Weights
-from saccade.operators.codes import encode, sorted_rows
+from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.scores.probability import cross_entropy
 
 X, y = load_digits(return_X_y=True)
@@ -36,8 +35,8 @@ def setting(kernel, n: int, per_class: bool):
     rng = np.random.default_rng(0)
     Y = np.where(y[:n, None] == np.arange(10), 1.0, -1.0)
     noise = rng.uniform(0.1, 0.4, (n, 10 if per_class else 1))
-    codes = sorted_rows(encode(X[:n])) if n <= 300 else encode(X[:n])
-    space = HIKSpace(kernel, codes, 64) if isinstance(kernel, HIK) else DenseSpace(kernel, X[:n])
+    gram = kernel.gram(X[:n])
+    space = gram.space(kernel) if n <= 300 else IntersectionSpace(kernel, gram)  # sorted columns, and blocks of codes
     theta = space.coordinates.table[:, 0]
     theta = theta + 0.1 * rng.standard_normal(theta.size)
     return space, theta, Y, noise
@@ -68,31 +67,29 @@ def check(judge, space, theta, noise, rel: float = 1e-4) -> None:
     """Coordinates, at most five of them, and the noise as a whole, by differences."""
 
     def at(theta, noise):
-        kernel = space.kernel(theta)
-        K = space.operator(kernel)
-        return judge(space, kernel, K, noise), K
+        K = space.gram(theta)
+        return judge(K, noise), K
 
     judged, K = at(theta, noise)
-    gradient = space.pull(theta, K, judged.slope)
+    gradient = space.pull(theta, K, judged.by_kernel)
     size = np.abs(gradient).max(initial=1.0)
     for k in np.random.default_rng(1).permutation(theta.size)[:5]:
         nudge = 1e-4 * np.eye(theta.size)[k]
         change = (at(theta + nudge, noise)[0].value - at(theta - nudge, noise)[0].value) / 2e-4
         assert gradient[k] == pytest.approx(change, rel=rel, abs=rel * size)
     change = (at(theta, noise * 1.0001)[0].value - at(theta, noise * 0.9999)[0].value) / 2e-4
-    assert (judged.slope.noise * noise).sum() == pytest.approx(change, rel=rel, abs=rel * size)
+    assert (judged.by_noise * noise).sum() == pytest.approx(change, rel=rel, abs=rel * size)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @pytest.mark.parametrize("per_class", [False, True])
 def test_exact_evidence(kernel, per_class: bool) -> None:
     space, theta, Y, noise = setting(kernel, 100, per_class)
-    check(lambda s, k, K, N: exact_evidence(K, N, Y), space, theta, noise)
-    k = space.kernel(theta)
-    written = k(X[:100])
+    check(lambda K, N: exact_evidence(K, N, Y), space, theta, noise)
+    written = space.kernel(theta)(X[:100])
     wide = np.broadcast_to(noise, Y.shape)
     truth = sum(multivariate_normal.logpdf(t, cov=written + np.diag(v)) for t, v in zip(Y.T, wide.T, strict=True))
-    assert exact_evidence(space.operator(k), noise, Y).value == pytest.approx(-truth, rel=1e-9)
+    assert exact_evidence(space.gram(theta), noise, Y).value == pytest.approx(-truth, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", KERNELS[1:6:2] + KERNELS[-1:], ids=repr)
@@ -101,10 +98,10 @@ def test_exact_evidence(kernel, per_class: bool) -> None:
 def test_exact_leave_one_out(kernel, per_class: bool, kind: str) -> None:
     space, theta, Y, noise = setting(kernel, 100, per_class)
     loss = loss_of(100) if kind == "classes" else squares_of(Y)
-    check(lambda s, k, K, N: exact_loo(K, N, Y, loss), space, theta, noise)
+    check(lambda K, N: exact_loo(K, N, Y, loss), space, theta, noise)
 
 
-def options(space, kernel, **more):
+def options(**more):
     return {"start": None, "max_iter": 3000, "seed": 3, **more}
 
 
@@ -115,17 +112,16 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
     estimate = StochasticLOO(16, seed=3)  # enough that none is below its lower bound, which the kernel moves
     precise = {"start": None, "max_iter": 3000, "tol": 1e-9}
 
-    def judge(space, kernel, K, noise):
+    def judge(K, noise):
         return estimate(K, noise, Y, loss_of(500), **precise)
 
     check(judge, space, theta, noise)
-    kernel = space.kernel(theta)
-    K = space.operator(kernel)
+    K = space.gram(theta)
     exact = exact_loo(K, noise, Y, loss_of(500))
     found = StochasticLOO(1000, seed=4)(K, noise, Y, loss_of(500), **precise)
     assert 0.0 < found.error < 0.03 * exact.value
     assert abs(found.value - exact.value) < 4.0 * found.error
-    truth, estimated = (space.pull(theta, K, judged.slope) for judged in (exact, found))
+    truth, estimated = (space.pull(theta, K, judged.by_kernel) for judged in (exact, found))
     assert estimated[0] == pytest.approx(truth[0], abs=0.1 * np.abs(truth).max())
 
 
@@ -133,8 +129,7 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
 def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: str) -> None:
     """Put into the loss as they are, noisy estimates make it a third too large at 0.03."""
     space, theta, Y, _ = setting(HIK(), 600, False)
-    kernel = space.kernel(theta)
-    K = space.operator(kernel)
+    K = space.gram(theta)
     own = Y > 0
     N = (
         0.2 * np.where(own, own.mean(axis=0), 1.0 - own.mean(axis=0))
@@ -149,8 +144,8 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
     assert abs(off.mean()) < 2.0 * error.mean() / np.sqrt(8) + 0.02 * exact.value
     assert np.sqrt(np.square(off / error).mean()) < 1.7
     assert error.mean() < 0.12 * exact.value
-    slope = float((exact.slope.noise * N).sum())
-    assert np.mean([(f.slope.noise * N).sum() for f in found]) == pytest.approx(slope, abs=0.1 * exact.value)
+    slope = float((exact.by_noise * N).sum())
+    assert np.mean([(f.by_noise * N).sum() for f in found]) == pytest.approx(slope, abs=0.1 * exact.value)
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.1])
@@ -158,18 +153,17 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
 def test_estimated_evidence_is_near_the_exact(noise: float, per_class: bool) -> None:
     space, theta, Y, shape = setting(HIK([Power(0.7), Weights()]), 1500, per_class)
     Y, N = (Y, noise * shape / 0.25) if not per_class else (Y[:, :3], noise * shape[:, :3] / 0.25)
-    kernel = space.kernel(theta)
-    K = space.operator(kernel)
+    K = space.gram(theta)
     exact = exact_evidence(K, N, Y)
-    found = stochastic_evidence(K, N, Y, **options(space, kernel, tol=1e-3, probes=24))
+    found = stochastic_evidence(K, N, Y, **options(tol=1e-3, probes=24))
     assert found.error > 0
     assert abs(found.value - exact.value) < 4.0 * found.error
     assert abs(found.value - exact.value) < 0.02 * abs(exact.value)
-    truth, estimate = (space.pull(theta, K, j.slope) for j in (exact, found))
+    truth, estimate = (space.pull(theta, K, j.by_kernel) for j in (exact, found))
     trace = 0.5 * Y.shape[1] * 1500  # what the two parts that cancel are like
     assert estimate[0] == pytest.approx(truth[0], abs=0.02 * trace)
     assert estimate[-1] == pytest.approx(truth[-1], abs=0.02 * trace)
-    assert (found.slope.noise * N).sum() == pytest.approx((exact.slope.noise * N).sum(), abs=0.02 * trace)
+    assert (found.by_noise * N).sum() == pytest.approx((exact.by_noise * N).sum(), abs=0.02 * trace)
     assert np.corrcoef(truth[1:-1], estimate[1:-1])[0, 1] > 0.9
     np.testing.assert_allclose(found.alpha, exact.alpha, atol=0.05)
 
@@ -177,10 +171,9 @@ def test_estimated_evidence_is_near_the_exact(noise: float, per_class: bool) -> 
 def test_estimated_slope_is_right_on_average() -> None:
     """Over many probes the estimate of every weight's derivative becomes the exact one."""
     space, theta, Y, noise = setting(HIK(Weights()), 300, False)
-    kernel = space.kernel(theta)
-    K = space.operator(kernel)
-    truth = space.pull(theta, K, exact_evidence(K, noise, Y).slope)
-    slope = stochastic_evidence(K, noise, Y, **options(space, kernel, tol=1e-6, probes=3000)).slope
+    K = space.gram(theta)
+    truth = space.pull(theta, K, exact_evidence(K, noise, Y).by_kernel)
+    slope = stochastic_evidence(K, noise, Y, **options(tol=1e-6, probes=3000)).by_kernel
     estimate = space.pull(theta, K, slope)
     assert np.abs(estimate - truth).max() < 0.05 * np.abs(truth).max()
 
@@ -191,14 +184,13 @@ def test_seven_probes_are_enough_for_few_coordinates(noise: float) -> None:
     rng = np.random.default_rng(0)
     Z = rng.random((900, 12)) + 2.0 * rng.random((900, 1))
     Y = np.where(Z[:, :1] > Z[:, 1:2], 1.0, -1.0)
-    space = HIKSpace(HIK(Power(0.8)), encode(Z, 64), 12)
+    space = IntersectionSpace(HIK(Power(0.8)), HIK(Power(0.8)).gram(Z, levels=64))
     theta = space.coordinates.table[:, 0]
-    kernel = space.kernel(theta)
-    K, N = space.operator(kernel), np.full((900, 1), noise)
-    truth = space.pull(theta, K, exact_evidence(K, N, Y).slope)
+    K, N = space.gram(theta), np.full((900, 1), noise)
+    truth = space.pull(theta, K, exact_evidence(K, N, Y).by_kernel)
     for seed in range(3):
-        found = stochastic_evidence(K, N, Y, **options(space, kernel, tol=1e-4, probes=7, seed=seed))
-        gradient = space.pull(theta, K, found.slope)
+        found = stochastic_evidence(K, N, Y, **options(tol=1e-4, probes=7, seed=seed))
+        gradient = space.pull(theta, K, found.by_kernel)
         np.testing.assert_allclose(gradient, truth, atol=0.01 * 900)
-        both = gradient[-1] + float((found.slope.noise * N).sum())
+        both = gradient[-1] + float((found.by_noise * N).sum())
         assert both == pytest.approx(0.5 * 900 - 0.5 * float((Y * found.alpha).sum()), rel=0.01)

@@ -16,9 +16,8 @@ from sklearn.datasets import load_digits
 
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
 from saccade.inference.evidence_slope import exact_evidence
-from saccade.inference.parameters import HIKSpace
 from saccade.kernels import HIK, Exponential, Monotone, Power, Scaled, Sum, TransformSum, Weights
-from saccade.operators.codes import encode
+from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.operators.intersection import intersection
 from tests.operators.histograms import LAYOUTS, columns, encoded, histograms
 from tests.tolerances import assert_close
@@ -91,19 +90,19 @@ def test_evidence_and_its_derivative_by_every_coordinate(terms: list[tuple[float
     rng = np.random.default_rng(seed)
     X, Y, weight = rng.random((20, D)).round(2), rng.standard_normal((20, 1)), rng.uniform(0.5, 2.0, 20)
     kernel, noise = added(terms), np.full((20, 1), 0.3)
-    space = HIKSpace(kernel, encode(X), D, weight)
+    space = IntersectionSpace(kernel, kernel.gram(X, weight=weight), weight)
     start = space.coordinates.table[:, 0]
     assert len(space.coordinates.names) == start.size
 
     def evidence(theta: Array) -> float:
-        return float(exact_evidence(space.operator(space.kernel(theta)), noise, Y).value)
+        return float(exact_evidence(space.gram(theta), noise, Y).value)
 
     K = space.kernel(start)(X)
     np.testing.assert_allclose(K, dense_sum(terms, X, X, weight), rtol=1e-10, atol=1e-12)
     inside = rng.uniform(-0.2, 0.2, start.size) * (space.coordinates.table[:, 1] < space.coordinates.table[:, 2])
     theta = start + inside
-    operator = space.operator(space.kernel(theta))
-    found = space.pull(theta, operator, exact_evidence(operator, noise, Y).slope)
+    operator = space.gram(theta)
+    found = space.pull(theta, operator, exact_evidence(operator, noise, Y).by_kernel)
     for k in np.flatnonzero(inside):
         nudge = 1e-5 * np.eye(theta.size)[k]
         change = (evidence(theta + nudge) - evidence(theta - nudge)) / 2e-5

@@ -142,7 +142,7 @@ def _estimator(
     from saccade import GPClassifier, GPRegressor
     from saccade._core.checks import check_noise
     from saccade._core.errors import InvalidParameter
-    from saccade.estimators.tuning import check_tune
+    from saccade.inference.tune import check_tune
 
     common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": None, "random_state": seed}
     if noise is not None:

@@ -25,15 +25,16 @@ from saccade._core.checks import (
 )
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
-from saccade.estimators.tuning import Losses, check_tune, density_losses, task
+from saccade.estimators.losses import DensityLosses
 from saccade.inference.approximation import APPROXIMATIONS, VARIANCES, Approximating, Method
 from saccade.inference.compressed import Compressed
 from saccade.inference.evidence import Evidence
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference, Solver, Solving
-from saccade.inference.search import Tuning
+from saccade.inference.objective import Losses, Task
+from saccade.inference.search import tune
 from saccade.inference.sites import METHODS as INFERENCES
-from saccade.inference.tune import tune
+from saccade.inference.tune import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram
@@ -117,7 +118,7 @@ class GaussianProcess(BaseEstimator):
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""
-        return density_losses(Y, self._weight)
+        return DensityLosses.of(Y, self._weight)
 
     def _join_weight(self, old: int, weight: Array | None, new: int) -> None:
         """Append the weights of `new` examples to those of `old` ones; None stands for ones."""
@@ -161,9 +162,9 @@ class GaussianProcess(BaseEstimator):
             return gram
         self.noise_ = 1.0
         shape, losses = self._noise_diagonal(Y, self._weight), self._losses(Y)
-        problem = task(kernel, gram, Y, shape, float(self.noise), self._weight, losses, self.max_iter, seed)
-        best, self.noise_, self.tuning_ = tune(problem, options)
-        return gram.with_kernel(best, self._weight)
+        task = Task(kernel, gram, Y, shape, float(self.noise), losses, self._weight, self.max_iter, seed)
+        gram, self.noise_, self.tuning_ = tune(task, options)
+        return gram
 
     def _learn_more(self, X: Any, Y: Array, start: Array) -> GP:
         """The posterior with the rows of X appended; Y is that of all rows."""

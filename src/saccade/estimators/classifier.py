@@ -14,12 +14,13 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, GaussianProcess, squeezed, weighed
+from saccade.estimators.losses import ClassLosses
 from saccade.estimators.model_file import save
-from saccade.estimators.tuning import Losses, class_losses
 from saccade.inference.approximation import Method
 from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference, Solver
+from saccade.inference.objective import Losses
 from saccade.kernels import Kernel
 from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
@@ -209,7 +210,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return np.where(self._label[:, None] == np.arange(M), 1.0, -1.0)
 
     def _losses(self, Y: Array) -> Losses:
-        return class_losses(self._label, self._weight)
+        return ClassLosses(self._label, self._weight)
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:
         noise = super()._noise_diagonal(Y, weight)

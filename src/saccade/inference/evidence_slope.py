@@ -3,9 +3,9 @@
 d(−log p) = ½ Σ_m tr(K̃_m⁻¹ dK̃_m) − ½ Σ_m α_mᵀ dK̃_m α_m.
 
 Dense for few examples. For many, from the same conjugate gradients that find α: probes z with E zzᵀ = M, the
-preconditioner, run beside Y; what they see gives log |K̃| = log |M| + E zᵀM^−½ log(M^−½K̃M^−½) M^−½z (stochastic Lanczos
-quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K̃⁻¹dK are at most of the order of one, so few probes do;
-subtracting M⁻¹dK, whose trace is known, made it worse, because that is not.
+preconditioner, are solved beside Y, and give log |K̃| = log |M| + E zᵀM^−½ log(M^−½K̃M^−½) M^−½z (stochastic Lanczos
+quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K̃⁻¹dK are at most of the order of one, so few probes
+are enough. Subtracting M⁻¹dK, whose trace is known, made the estimate worse, because M⁻¹dK may be far larger than one.
 """
 
 from typing import NamedTuple
@@ -13,24 +13,25 @@ from typing import NamedTuple
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
+from saccade.kernels.slope import KernelSlope, MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
 from saccade.solvers.rank_one import Leading
 
-LANES = 4  # columns that cost about as much as one: at n = 50,050 a preconditioner seemed to pay and did not
+LANES = 4  # columns of a product that take about as long as one; one by one, a preconditioner seems to pay too soon
 
 
 class Judged(NamedTuple):
-    """A number to make small, summed over examples and outputs; its standard error; its derivative; (K + N)⁻¹Y."""
+    """A number to make small, summed over examples and outputs, with its derivatives."""
 
     value: float
-    error: float
-    slope: Slope
-    alpha: Array  # (n, m)
+    error: float  # standard error of the value
+    by_kernel: KernelSlope  # derivative with respect to K
+    by_noise: Array  # (n, 1) or (n, m): derivative with respect to the noise
+    alpha: Array  # (n, m): (K + N)⁻¹Y
 
 
 def exact_evidence(
@@ -52,7 +53,7 @@ def exact_evidence(
         part = 0.5 * (outputs * factor.inverse() - alpha[:, own] @ alpha[:, own].T)
         slopes[:, k] = part.diagonal()
         A += part
-    return Judged(float(value), 0.0, Slope(Matrix(A), slopes), alpha)
+    return Judged(float(value), 0.0, MatrixSlope(A), slopes, alpha)
 
 
 def stochastic_evidence(
@@ -77,14 +78,10 @@ def stochastic_evidence(
         part, found = _one_noise(K, noise[:, k : k + 1], Y[:, own], begin, tol, max_iter, few, rng)
         judged.append(part)
         vectors.append(found)
-    together = Vectors(
-        np.hstack([v.left for v in vectors]),
-        np.hstack([v.right for v in vectors]),
-        np.hstack([v.squares for v in vectors]),
-    )
-    slope = Slope(together, np.column_stack([v.diag() for v in vectors]))
+    by_kernel = VectorSlope(*[np.hstack(parts) for parts in zip(*vectors, strict=True)])
+    by_noise = np.column_stack([v.diag() for v in vectors])
     value, errors, alphas = zip(*judged, strict=True)
-    return Judged(sum(value), float(np.linalg.norm(errors)), slope, np.hstack(alphas))
+    return Judged(sum(value), float(np.linalg.norm(errors)), by_kernel, by_noise, np.hstack(alphas))
 
 
 def _one_noise(
@@ -96,7 +93,7 @@ def _one_noise(
     max_iter: int,
     probes: int,
     rng: np.random.Generator,
-) -> tuple[tuple[float, float, Array], Vectors]:
+) -> tuple[tuple[float, float, Array], VectorSlope]:
     """Value, error and α for outputs that share the noise, and the derivative."""
     n, m = Y.shape
     M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0)
@@ -120,7 +117,7 @@ def _one_noise(
     return (value, error, alpha), _slope(M, Z, X, alpha)
 
 
-def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> Vectors:
+def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> VectorSlope:
     """½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z."""
     m, probes = alpha.shape[1], Z.shape[1]
-    return Vectors((0.5 * m / probes) * X, M(Z), np.sqrt(0.5) * alpha)
+    return VectorSlope((0.5 * m / probes) * X, M(Z), np.sqrt(0.5) * alpha)

@@ -26,8 +26,8 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.inference.evidence_slope import LANES, Judged
 from saccade.inference.inverse_diagonal import estimate, judged_apart, known_of, quadratic
-from saccade.inference.parameters import Matrix, Slope, Vectors
 from saccade.inference.regression import precondition
+from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
@@ -60,7 +60,7 @@ def exact_loo(
         part = -(inverse @ by_alpha[:, own]) @ alpha[:, own].T - inverse @ (by_d[:, k : k + 1] * inverse)
         slopes[:, k] = part.diagonal()
         A += part
-    return Judged(value, 0.0, Slope(Matrix(0.5 * (A + A.T)), slopes), alpha)
+    return Judged(value, 0.0, MatrixSlope(0.5 * (A + A.T)), slopes, alpha)
 
 
 class StochasticLOO:
@@ -104,8 +104,8 @@ class StochasticLOO:
         left = -solved(np.hstack([by_alpha, by_probed.reshape(n, -1) * Z]))
         own, told = left[:, :m] * alpha, (left[:, m:] * X).reshape(n, c, p).sum(axis=2)
         by_noise = told + (own if c > 1 else own.sum(axis=1, keepdims=True))
-        kernel = Vectors(left, np.hstack([alpha, X]), np.zeros((n, 0)))
-        return Judged(value, error, Slope(kernel, by_noise), alpha)
+        by_kernel = VectorSlope(left, np.hstack([alpha, X]), np.zeros((n, 0)))
+        return Judged(value, error, by_kernel, by_noise, alpha)
 
     def _corrected(
         self,

@@ -1,10 +1,9 @@
-"""What tuning makes small: the negative log evidence, its bound, or the leave-one-out loss, in nats an example."""
+"""What tuning makes small: the negative log evidence, its bound, or the leave-one-out loss, in nats per example."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -12,36 +11,73 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import EXACT_UP_TO, log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
-from saccade.inference.loo_slope import Loss, StochasticLOO, exact_loo
-from saccade.inference.parameters import Space
+from saccade.inference.loo_slope import StochasticLOO, exact_loo
 from saccade.inference.regression import solve
 from saccade.kernels import Kernel
-from saccade.operators.base import Operator
+from saccade.kernels.gram import Gram
 
-NOISE = (1e-4, 1e2)  # where the noise may go, or a hundred times beyond where it starts
-FEW = 10  # coordinates that few probes are enough for
-TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: the paper's stop, and what leave-one-out means need
+NOISE = (1e-4, 1e2)  # bounds of the noise; at least a hundred times each way from where it starts
+FEW = 10  # coordinates for which few probes are enough
+TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: as in the paper, and what leave-one-out means need
 PROBES = {"evidence": (7, 15), "loo": (24, 32)}  # for few coordinates and for many
+ObjectiveKind = Literal["evidence", "loo"]
+
+
+class Losses(Protocol):
+    """How predictions for the examples of a task are judged."""
+
+    @property
+    def has_scale(self) -> bool:
+        """Whether `left_out` changes when kernel and noise are multiplied by the same number."""
+
+    def subset(self, rows: Array) -> Self:
+        """For some of the examples."""
+
+    def left_out(
+        self,
+        mean: Array,  # (n, m)
+        variance: Array,  # (n, 1) or (n, m)
+    ) -> tuple[float, Array, Array]:
+        """The loss of leave-one-out predictions, summed over examples, and its derivatives with respect to both."""
+
+    def score(
+        self,
+        mean: Array,  # (n, m)
+    ) -> float:
+        """The loss of predictions, per example."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The examples to tune on, as inference sees them."""
+    """The examples to tune on."""
 
-    space: Callable[[Array | None], Space]  # example numbers, None for all -> kernels on them
+    kernel: Kernel  # to start from, not settled yet
+    gram: Gram
     Y: Array  # (n, m)
     shape: Array  # (n, 1) or (n, m): the noise of each example for noise 1
     noise: float  # to start from
-    loss: Callable[[Array], Loss]  # example numbers -> leave-one-out loss, summed
-    score: Callable[[Array, Array], float]  # example numbers, means -> loss of predictions for them, an example
-    loss_has_scale: bool  # whether the loss depends on the scale of the kernel when the noise moves with it
-    weight: Array | None  # (n,): how many equal copies each example stands for
-    max_iter: int
-    seed: int
+    losses: Losses
+    weight: Array | None = None  # (n,): how many equal copies each example stands for
+    max_iter: int = 1000
+    seed: int = 0
+
+    def subset(
+        self,
+        rows: Array,  # (b,) ascending
+    ) -> Task:
+        """Some of the examples."""
+        return replace(
+            self,
+            gram=self.gram.subset(rows),
+            Y=self.Y[rows],
+            shape=self.shape[rows],
+            losses=self.losses.subset(rows),
+            weight=None if self.weight is None else self.weight[rows],
+        )
 
 
 class Value(NamedTuple):
-    """The objective in nats an example, its standard error, and its derivative."""
+    """The objective in nats per example, its standard error, and its derivative."""
 
     value: float
     error: float
@@ -49,16 +85,14 @@ class Value(NamedTuple):
 
 
 class Objective:
-    """The objective on some examples as a function of coordinates: those of the kernel, then the noise."""
+    """The objective as a function of coordinates: those of the kernel, then the logarithm of the noise."""
 
-    def __init__(self, task: Task, rows: Array | None, kind: str) -> None:
-        some = np.arange(len(task.Y)) if rows is None else rows
-        self.task, self.kind, self.rows = task, kind, some
-        self.space = task.space(rows)
-        self.Y, self.shape, self.loss = task.Y[some], task.shape[some], task.loss(some)
+    def __init__(self, task: Task, kind: ObjectiveKind) -> None:
+        self.task, self.kind, self.n = task, kind, len(task.Y)
+        self.space = task.gram.space(task.kernel, task.weight)
         # evidence counts copies; a leave-one-out loss has its weights already
-        self.weight = task.weight[some] if task.weight is not None and kind == "evidence" else None
-        self._total = float(len(some) if self.weight is None else self.weight.sum())
+        self.weight = task.weight if kind == "evidence" else None
+        self._total = float(self.n if self.weight is None else self.weight.sum())
         names, table = self.space.coordinates
         lower, upper = min(NOISE[0], task.noise / 100), max(NOISE[1], task.noise * 100)
         self.names = [*names, "noise"]
@@ -66,24 +100,23 @@ class Objective:
         self._alpha: Array | None = None
         self._loo = StochasticLOO(self._probes(), task.seed)
 
-    @property
-    def n(self) -> int:
-        return len(self.Y)
-
     def kernel(self, theta: Array) -> Kernel:
         return self.space.kernel(theta[:-1])
 
     def noise(self, theta: Array) -> float:
         return float(np.exp(theta[-1]))
 
+    def parameters(self, theta: Array) -> dict[str, Any]:
+        """What a record of the search keeps."""
+        return {**self.space.parameters(theta[:-1]), "noise": self.noise(theta)}
+
     def __call__(self, theta: Array, strength: float = 0.0) -> Value:
-        """With `strength` times the prior's penalty."""
-        kernel = self.kernel(theta)
-        K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
+        """With `strength` times the penalty of the prior."""
+        K, noise = self.space.gram(theta[:-1]), self.noise(theta) * self.task.shape
         judged = self._judge(K, noise)
-        by_kernel = self.space.pull(theta[:-1], K, judged.slope)
-        by_noise = float(np.einsum("ij,ij->", judged.slope.noise, noise))
-        copies, by_copies = of_copies(noise, self.Y.shape[1], self.weight)
+        by_kernel = self.space.pull(theta[:-1], K, judged.by_kernel)
+        by_noise = float(np.einsum("ij,ij->", judged.by_noise, noise))
+        copies, by_copies = of_copies(noise, self.task.Y.shape[1], self.weight)
         penalty, by_penalty = self.space.penalty(theta[:-1])
         gradient = np.append(by_kernel + strength * by_penalty, by_noise + by_copies) / self._total
         value = judged.value + copies + strength * penalty
@@ -91,19 +124,18 @@ class Objective:
         self._alpha = judged.alpha
         return found
 
-    def _judge(self, K: Operator, noise: Array) -> Judged:
-        columns = noise.shape[1]
-        if K.in_memory or (self.n <= EXACT_UP_TO and self.n**2 * columns <= 8 * EXACT_UP_TO**2):
-            evidence = self.kind == "evidence"
-            return exact_evidence(K, noise, self.Y) if evidence else exact_loo(K, noise, self.Y, self.loss)
+    def _judge(self, K: Gram, noise: Array) -> Judged:
+        Y, loss = self.task.Y, self.task.losses.left_out
+        if K.in_memory or (self.n <= EXACT_UP_TO and self.n**2 * noise.shape[1] <= 8 * EXACT_UP_TO**2):
+            return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
         options: dict[str, Any] = {
             "start": self._alpha,
             "tol": self._tol(noise),
             "max_iter": self.task.max_iter,
         }
         if self.kind == "evidence":
-            return stochastic_evidence(K, noise, self.Y, probes=self._probes(), seed=self.task.seed, **options)
-        return self._loo(K, noise, self.Y, self.loss, **options)
+            return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **options)
+        return self._loo(K, noise, Y, loss, **options)
 
     def _probes(self) -> int:
         return PROBES[self.kind][len(self.names) > FEW]
@@ -114,19 +146,18 @@ class Objective:
 
     def bound(self, theta: Array) -> Value:
         """H §5.2: the negative log evidence with the upper bound of the determinant; no derivative."""
-        kernel = self.kernel(theta)
-        K, noise = self.space.operator(kernel), self.noise(theta) * self.shape
+        K, noise, alpha = self.solved(theta)
         rng = np.random.default_rng(self.task.seed)
-        alpha = self.solved(kernel, K, noise)
-        found = log_marginal_likelihood(K, noise, self.Y, alpha, method="bound", rng=rng, weight=self.weight)
+        found = log_marginal_likelihood(K, noise, self.task.Y, alpha, method="bound", rng=rng, weight=self.weight)
         return checked(Value(-found.value / self._total, 0.0, np.zeros_like(theta)))
 
-    def solved(self, kernel: Kernel, K: Operator, noise: Array) -> Array:  # (n, m)
-        """(K + N)⁻¹Y."""
+    def solved(self, theta: Array) -> tuple[Gram, Array, Array]:
+        """K, N and α = (K + N)⁻¹Y."""
+        K, noise = self.space.gram(theta[:-1]), self.noise(theta) * self.task.shape
         posterior = solve(
             K,
             noise,
-            self.Y,
+            self.task.Y,
             tol=self._tol(noise),
             max_iter=self.task.max_iter,
             rng=np.random.default_rng(self.task.seed),
@@ -134,11 +165,11 @@ class Objective:
             leave_one_out=False,
         )
         self._alpha = posterior.alpha
-        return posterior.alpha
+        return K, noise, posterior.alpha
 
 
 def checked(value: Value) -> Value:
-    """The value, unless rounding has eaten it."""
+    """The value, or an error where it or its derivative is not finite."""
     if np.isfinite(value.value) and np.isfinite(value.gradient).all():
         return value
     raise InvalidInput(

@@ -1,59 +1,36 @@
-"""The searches behind `tune`: each counts, records and guards its evaluations, and keeps the best."""
+"""Learning a kernel's parameters and the noise from the training examples alone (H §5.2, and what it left to do)."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import suppress
 
 import numpy as np
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.arrays import Array
-from saccade._core.checks import is_number
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
-from saccade.inference.objective import Objective, Value
-from saccade.kernels import HIK, Kernel
+from saccade.inference.evidence import EXACT_UP_TO
+from saccade.inference.objective import FEW, Objective, Task, Value
+from saccade.inference.tune import Evaluation, Tune, Tuning
+from saccade.kernels.gram import Gram
 
 FIRST_STEP = 0.5  # of the coordinate that changes most, in typical steps
-PATIENCE = 4  # evaluations that may gain nothing
+PATIENCE = 4  # evaluations that together must gain something
 GRID = 7  # values of each coordinate
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """One evaluation of the objective."""
-
-    parameters: dict[str, Any]
-    value: float  # to be made small: nats an example, the prior's penalty included
-    error: float  # standard error of the value, 0 where nothing is random
-    seconds: float  # since tuning began
-    examples: int
-
-
-@dataclass
-class Tuning:
-    """What was learned and every step on the way there."""
-
-    method: str
-    objective: str
-    prior: float = 0.0
-    stopped: str = ""
-    evaluations: list[Evaluation] = field(default_factory=list)
-
-    @property
-    def best(self) -> Evaluation:
-        """The evaluation on the most examples with the least value."""
-        if not self.evaluations:
-            raise InvalidInput("Tuning was interrupted before anything was evaluated. Fit again.")
-        most = max(e.examples for e in self.evaluations)
-        return min((e for e in self.evaluations if e.examples == most), key=lambda e: e.value)
+MOST = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}  # coordinates that may move
+STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
+HELD_OUT = 0.2  # share of the examples that judge a strength
+COARSE_FROM = 4 * EXACT_UP_TO  # examples beyond which a search begins on a sample
+SAMPLE = 1024  # examples of that sample
 
 
 class Stop(Exception):
-    """The search has had enough."""
+    """Raised to end a search; says why."""
 
 
 class Search:
@@ -104,28 +81,23 @@ class Search:
         self.count += 1
         try:
             found = function(theta)
-        except InvalidInput:  # a kernel out of float64's range: no place to be, once there is another
+        except InvalidInput:  # a kernel beyond the range of float64; an error only where there is no other yet
             if self.best is None:
                 raise
             return Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
         if self.best is None or found.value < self.best[0]:
             self.best = found.value, theta
-        self._note(theta, found)
+        seconds, parameters = time.perf_counter() - self.began, self.objective.parameters(theta)
+        self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
         report(self.what, self.count / self.limit)
         return found
 
     def _stop_if_idle(self) -> None:
-        """Enough when a few evaluations in a row gained next to nothing: a line search on an estimate may never end."""
+        """Stop when a few evaluations gained next to nothing: a line search on an estimate may never end."""
         assert self.best is not None
         self.trail.append(self.best[0])
         if len(self.trail) > PATIENCE and self.trail[-1 - PATIENCE] - self.trail[-1] < self.tol:
             raise Stop("converged")
-
-    def _note(self, theta: Array, found: Value) -> None:
-        kernel = self.objective.kernel(theta)
-        parameters = {**_named(kernel), "noise": self.objective.noise(theta)}
-        seconds = time.perf_counter() - self.began
-        self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
 
     def gradient(self, theta: Array) -> None:
         """L-BFGS-B from these coordinates. Its first step is the gradient itself, which is given a sensible length."""
@@ -164,9 +136,130 @@ class Search:
             self.evaluate(u, function)
 
 
-def _named(kernel: Kernel) -> dict[str, Any]:
-    """The parameters of a kernel that a record keeps, by the names that `fixed` knows."""
-    if not isinstance(kernel, HIK):
-        return {k: v for k, v in kernel.get_params().items() if is_number(v) or isinstance(v, np.ndarray)}
-    learned = {type(t).__name__.lower(): getattr(t, t.learned) for t in kernel.transforms()}
-    return {"scale": kernel.scale} | learned
+def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
+    """The kernel matrix and the noise that are best for the task, and the record of the search.
+
+    An interruption (Ctrl-C) ends the search; the best parameters so far are kept.
+    """
+    options.check()
+    record = Tuning(options.method, options.kind(classes=not task.losses.has_scale))
+    objective = Objective(task, record.objective)
+    free = _free(objective, options)
+    if not free.any():
+        raise InvalidParameter("There is nothing to tune: every parameter is `fixed`.")
+    search = Search(objective, free, record, limit=options.max_evaluations, tol=options.tol)
+    try:
+        _run(search, options)
+        record.stopped = "converged"
+    except Stop as stop:
+        record.stopped = str(stop)
+    except KeyboardInterrupt:
+        record.stopped = "interrupted"
+        warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
+    _warn_of_bounds(search)
+    gram = task.gram.with_kernel(objective.kernel(search.theta), task.weight)
+    return gram, objective.noise(search.theta), record
+
+
+def _run(search: Search, options: Tune) -> None:
+    objective, theta = search.objective, search.start
+    if options.method == "nelder-mead":
+        search.nelder_mead(theta, objective.bound if objective.kind == "evidence" else objective)
+        return
+    if options.method == "grid":
+        search.grid(theta, objective)
+        return
+    if options.prior is not None:
+        apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
+        if objective.space.penalty(apart[:-1])[0] != objective.space.penalty(theta[:-1])[0]:  # there is a prior
+            auto = options.prior == "auto"
+            search.strength = _choose_strength(objective, options) if auto else float(options.prior)
+        search.record.prior = search.strength
+    if objective.n > COARSE_FROM and search.free.sum() <= FEW:
+        theta = _on_a_sample(search, options)
+    search.gradient(theta)
+
+
+def _free(objective: Objective, options: Tune) -> Array:
+    """Which coordinates may move."""
+    names = np.array(objective.names)
+    unknown = sorted(set(options.fixed) - set(names))
+    if unknown:
+        known = ", ".join(dict.fromkeys(names))
+        raise InvalidParameter(f"`fixed` names {unknown[0]!r}, which this kernel does not have. It has: {known}.")
+    kept = set(options.fixed)
+    if options.method == "grid" or (objective.kind == "loo" and not objective.task.losses.has_scale):
+        kept.add("scale")
+    _, lower, upper, _ = objective.table.T
+    free = ~np.isin(names, list(kept)) & (lower < upper)
+    if free.sum() > MOST[options.method]:
+        raise InvalidParameter(
+            f'tune="{options.method}" is for up to {MOST[options.method]} parameters, got {free.sum()}. Use "gradient".'
+        )
+    return np.asarray(free)
+
+
+def _on_a_sample(search: Search, options: Tune) -> Array:
+    """Coordinates that are best for a sample: a good place to start with all examples."""
+    task = search.objective.task
+    rows = np.sort(np.random.default_rng(task.seed).permutation(search.objective.n)[:SAMPLE])
+    small = Objective(task.subset(rows), search.objective.kind)
+    first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
+    search.began = first.began
+    try:
+        with suppress(Stop):
+            first.gradient(small.table[:, 0])
+    finally:
+        search.start = first.theta  # what an interruption keeps
+    return first.theta
+
+
+def _choose_strength(objective: Objective, options: Tune) -> float:
+    """The strength of the prior with the least loss on held-out examples; weaker ones start where stronger ended.
+
+    A sample is enough: how far weights lie apart depends on the features, not on the number of examples.
+    """
+    order = np.random.default_rng(objective.task.seed).permutation(objective.n)[: int(SAMPLE / (1.0 - HELD_OUT))]
+    rows = np.sort(order)
+    held = np.isin(rows, order[: max(1, int(HELD_OUT * len(order)))])
+    if np.count_nonzero(~held) < 2:
+        return STRENGTHS[0]
+    sample = objective.task.subset(rows)
+    small = Objective(sample.subset(np.flatnonzero(~held)), objective.kind)
+    losses = sample.losses.subset(np.flatnonzero(held))
+    theta, best = small.table[:, 0], (np.inf, STRENGTHS[0])
+    for strength in STRENGTHS:
+        search = Search(
+            small,
+            _free(small, options),
+            Tuning(options.method, small.kind),
+            limit=15,
+            tol=4 * options.tol,
+            strength=strength,
+            what="choosing a prior",
+        )
+        with suppress(Stop):
+            search.gradient(theta)
+        theta = search.theta
+        K, _, alpha = small.solved(theta)
+        everywhere = np.zeros((rows.size, alpha.shape[1]))
+        everywhere[~held] = alpha
+        loss = losses.score(sample.gram.with_kernel(K.kernel).matmul(everywhere)[held])
+        if loss >= best[0]:
+            break
+        best = loss, strength
+    return best[1]
+
+
+def _warn_of_bounds(search: Search) -> None:
+    """Warn of single parameters that ended at a bound."""
+    names, (_, lower, upper, unit) = search.objective.names, search.objective.table.T
+    stuck = search.free & (np.minimum(search.theta - lower, upper - search.theta) < 1e-3 * unit)
+    single = [name for name, at in zip(names, stuck, strict=True) if at and names.count(name) == 1]
+    if single:
+        warnings.warn(
+            f"Tuning ended at the bound of {', '.join(single)}: the examples do not say where to stop. "
+            "More examples, or `fixed`, would help.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )

@@ -55,6 +55,10 @@ class Chain(Transform):
     def names(self) -> list[str]:
         return [name for step in self.steps for name in step.names()]
 
+    def parameters(self) -> dict[str, Any]:
+        """What is learned of each step, by the names that `Tune(fixed=...)` takes."""
+        return {type(step).__name__.lower(): getattr(step, step.learned) for step in self.steps}
+
     def moved(self, theta: Array) -> Chain:
         """A step whose coordinates stay is kept as it is: its parameters may lie beyond the bounds of learning."""
         steps = []

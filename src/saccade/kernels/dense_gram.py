@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix
 from .gram import Gram, check_kind, joined
+from .space import DenseSpace
 
 AT_ONCE = 4_000_000  # kernel values held at a time: 32 MB
 DENSE_LIMIT = 30_000  # rows whose matrix (7 GB) may be held
@@ -45,6 +46,12 @@ class StreamedGram(Gram):
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
         return type(self)(kernel.settled(self.X, weight), self.X)
+
+    def subset(self, rows: Array) -> Self:
+        return type(self)(self.kernel, self.X[rows])
+
+    def space(self, kernel: Kernel, weight: Array | None = None) -> DenseSpace:
+        return DenseSpace(kernel, self, weight)
 
     def diag(self) -> Array:
         return np.asarray(self.kernel.diag(self.X), np.float64)

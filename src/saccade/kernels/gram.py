@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..operators.tables import PiecewiseTables
     from .base import Array, Kernel, Matrix
     from .intersection import HIK
+    from .space import Space
 
 
 class Gram(Operator):
@@ -53,6 +54,21 @@ class Gram(Operator):
         weight: Array | None = None,  # (n,)
     ) -> Self:
         """The same rows under another kernel, which is settled on them first."""
+
+    @abstractmethod
+    def subset(
+        self,
+        rows: Array,  # (b,) ascending row numbers
+    ) -> Self:
+        """Some of the rows, for the same kernel."""
+
+    @abstractmethod
+    def space(
+        self,
+        kernel: Kernel,  # not settled yet
+        weight: Array | None = None,  # (n,)
+    ) -> Space:
+        """The kernels on these rows that tuning may choose from when it starts at `kernel`."""
 
     def extends_to(self, other: Gram) -> bool:
         """Whether K is the upper left corner of another, which has further rows, because the kernel is the same."""

@@ -10,11 +10,15 @@ import scipy.sparse as sp
 from .._core.checks import check_range
 from ..operators.codes import Codes, append, column_max, decode, encode, split_signs
 from ..operators.intersection import Intersection, intersection
+from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables
 from .base import Array, Kernel, Matrix
 from .gram import TabledGram, check_kind
 from .intersection import HIK
+from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
+
+SORTED_UP_TO = 2048  # rows for which tuning is quicker with sorted columns, whatever the layout was
 
 
 class IntersectionGram(TabledGram):
@@ -96,15 +100,27 @@ class IntersectionGram(TabledGram):
         if raw is not None:
             raw = raw_rows(X, np.random.default_rng(self._seed), raw, before)
         codes = append(self.codes, split, *self._how, weight)
-        return type(self)(
-            self.kernel, codes, _larger(self.tops, column_max(split)), self._how, raw, self.width, self._seed
-        )
+        return self._with(codes, raw, tops=_larger(self.tops, column_max(split)))
+
+    def subset(self, rows: Array) -> Self:
+        """Levels and tops stay those of all rows."""
+        return self._with(subset(self.codes, rows), None if self.raw is None else self.raw.subset(rows))
 
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        settled = kernel.settled_on_codes(self.codes, weight)
-        return type(self)(settled, self.codes, self.tops, self._how, self.raw, self.width, self._seed)
+        return self._with(self.codes, self.raw, kernel=kernel.settled_on_codes(self.codes, weight))
+
+    def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
+        check_kind(self, kernel)
+        assert isinstance(kernel, HIK)
+        few = self.shape[0] <= SORTED_UP_TO
+        gram = self._with(sorted_columns(self.codes), self.raw) if few else self
+        return IntersectionSpace(kernel, gram, weight)
+
+    def _with(self, codes: Codes, raw: RawRows | None, *, kernel: HIK | None = None, tops: Array | None = None) -> Self:
+        kernel, tops = self.kernel if kernel is None else kernel, self.tops if tops is None else tops
+        return type(self)(kernel, codes, tops, self._how, raw, self.width, self._seed)
 
 
 def _larger(a: Array, b: Array) -> Array:

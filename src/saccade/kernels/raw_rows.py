@@ -30,6 +30,14 @@ class RawRows:
     ) -> Any:  # (b, d)
         return self.X[np.searchsorted(self.numbers, numbers)]
 
+    def subset(
+        self,
+        rows: Array,  # (b,) ascending
+    ) -> RawRows:
+        """Those among some examples, by their numbers there."""
+        some = np.isin(self.numbers, rows)
+        return RawRows(np.searchsorted(rows, self.numbers[some]), self.X[some])
+
 
 def raw_rows(
     X: Any,  # (n, d)

@@ -64,6 +64,11 @@ def level_dims(
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
+def row_type(n: int) -> type[np.unsignedinteger[Any]]:
+    """The type of the row numbers of `SortedColumns`."""
+    return np.uint16 if n <= 65_536 else np.uint32
+
+
 def split_signs(X: Any) -> Any:
     """A signed matrix as a non-negative one of twice the width: positive parts, then negative parts.
 
@@ -118,7 +123,7 @@ def _columns(
     share(count, threads, threads)
     starts = np.append(0, np.cumsum(counts.sum(axis=0)))
     fill = starts[:-1] + np.cumsum(counts, axis=0) - counts
-    rows = np.empty(starts[-1], np.uint16 if n <= 65_536 else np.uint32)
+    rows = np.empty(starts[-1], row_type(n))
     values = np.empty(starts[-1])
 
     def move(_: int, a: int, b: int) -> None:
@@ -218,12 +223,17 @@ def encode_as(
     borders = np.where(middles < values, middles, lower)
     borders[level_starts[:-1][np.diff(level_starts) > 1] + 1] = 0.0
     border_starts = level_starts - np.arange(D + 1)
-    bases = np.append(np.arange(0, n, block_rows or _block_rows(n)), n).astype(np.int64)
+    bases = block_bases(n, block_rows)
     if dense is None:
         dense = (X.count_nonzero() if sp.issparse(X) else np.count_nonzero(X)) >= DENSE_FROM * n * D
     store = _encode_dense if dense else _encode_sparse
     starts, rows, codes = store(X, bases, borders[above_zero], border_starts)
     return CodeBlocks((n, D), bases, starts, rows, codes, level_starts, values)
+
+
+def block_bases(n: int, block_rows: int | None = None) -> Array:  # (blocks+1,)
+    """The first row of each block, and n."""
+    return np.append(np.arange(0, n, block_rows or _block_rows(n)), n).astype(np.int64)
 
 
 def _block_rows(n: int) -> int:
@@ -279,41 +289,48 @@ def decode(
 ) -> sp.csr_matrix:
     """The rows that the codes stand for."""
     n, D = codes.shape
-    place = np.arange(n) if rows is None else np.full(n, -1)
-    if rows is not None:
-        place[rows] = np.arange(rows.size)
-    shape = (n if rows is None else rows.size, D)
+    shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
     if isinstance(codes, SortedColumns):
         row = place[codes.rows]
         column = np.repeat(np.arange(D), np.diff(codes.starts))
         return sp.csr_matrix((codes.values[row >= 0], (row[row >= 0], column[row >= 0])), shape=shape)
+    column, row, code = entries(codes, place)
+    value, some = codes.values[codes.level_starts[column] + code], code > 0
+    return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
+
+
+def new_numbers(
+    n: int,
+    rows: Array | None,  # ascending row numbers; None for all
+) -> Array:  # (n,)
+    """The number of each row among those that are wanted, −1 for the others."""
+    place = np.arange(n) if rows is None else np.full(n, -1)
+    if rows is not None:
+        place[rows] = np.arange(rows.size)
+    return place
+
+
+def entries(
+    codes: CodeBlocks,
+    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+) -> tuple[Array, Array, Array]:  # (e,) each
+    """Dimension, new row and code of the entries of all rows with a place, block after block."""
     wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]
-    if not wanted:
-        return sp.csr_matrix(shape)
-    parts = [_decode_block(codes, block, place) for block in wanted]
-    value, row, column = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return sp.csr_matrix((value, (row, column)), shape=shape)
-
-
-def sorted_rows(
-    codes: Codes,
-    rows: Array | None = None,  # ascending row numbers; None for all
-) -> SortedColumns:
-    """Some rows in the sorted layout, which the exact derivative of few examples wants."""
-    return _sorted(_columns(decode(codes, rows)))
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    parts = [nothing, *[_decode_block(codes, block, place) for block in wanted]]
+    column, row, code = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return column, row, code
 
 
 def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, Array, Array]:
-    """Value, new row and dimension of the non-zero entries of a block whose row has a place."""
+    """Those of one block."""
     D = codes.shape[1]
     starts = codes.starts[block * D : (block + 1) * D + 1]
-    entries = slice(starts[0], starts[-1])
-    column = np.repeat(np.arange(D), np.diff(starts))
-    within = np.arange(starts[-1] - starts[0]) - (starts - starts[0])[column]
-    row = place[codes.bases[block] + (within if codes.rows is None else codes.rows[entries])]
-    keep = (row >= 0) & (codes.codes[entries] > 0)
-    value = codes.values[codes.level_starts[column] + codes.codes[entries]]
-    return value[keep], row[keep], column[keep]
+    own = slice(starts[0], starts[-1])
+    place = place[codes.bases[block] : codes.bases[block + 1]]
+    row = np.tile(place, D) if codes.rows is None else place[codes.rows[own]]
+    keep = row >= 0
+    return np.repeat(np.arange(D), np.diff(starts))[keep], row[keep], codes.codes[own][keep]
 
 
 def append(

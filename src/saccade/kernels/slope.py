@@ -1,0 +1,49 @@
+"""The derivative of a number with respect to the kernel matrix K, in one of two forms:
+
+d number = Σ_ij A_ij dK_ij    or    Σ_m left_mᵀ dK right_m − Σ_k square_kᵀ dK square_k.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from .._core.arrays import Array
+from ..operators.intersection import Intersection
+
+
+class MatrixSlope(NamedTuple):
+    """As a matrix."""
+
+    A: Array  # (n, n) symmetric
+
+    def levels(self, K: Intersection) -> Array:  # (L,)
+        """The derivative with respect to the levels of K."""
+        return K.matrix_gradient(self.A)
+
+    def matrix(self) -> Array:  # (n, n)
+        return self.A
+
+
+class VectorSlope(NamedTuple):
+    """As few vectors."""
+
+    left: Array  # (n, p)
+    right: Array  # (n, p)
+    squares: Array  # (n, q)
+
+    def levels(self, K: Intersection) -> Array:  # (L,)
+        """The derivative with respect to the levels of K."""
+        return np.asarray(K.level_gradient(self.left, self.right) - K.level_gradient(self.squares))
+
+    def matrix(self) -> Array:  # (n, n)
+        return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)
+
+    def diag(self) -> Array:  # (n,)
+        """The derivative with respect to the diagonal of K, which is also that with respect to the noise."""
+        own = np.einsum("ij,ij->i", self.left, self.right) - np.einsum("ij,ij->i", self.squares, self.squares)
+        return np.asarray(own)
+
+
+KernelSlope: TypeAlias = MatrixSlope | VectorSlope
