@@ -5,7 +5,9 @@ web servers, survive a fork, and the number of threads is one number that anybod
 """
 
 import os
+from _thread import LockType
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
@@ -60,9 +62,9 @@ def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]
     while len(_helpers) < len(runs) - 1:
         _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
     helpers = _helpers[: len(runs) - 1]
-    for k, helper in enumerate(helpers, 1):
-        helper.begin(work, k, *runs[k])
     try:
+        for k, helper in enumerate(helpers, 1):
+            helper.begin(work, k, *runs[k])
         work(0, *runs[0])
     finally:
         errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
@@ -72,27 +74,34 @@ def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]
 
 
 class _Helper(Thread):
-    """A thread that waits for work. Two bare locks: an executor's queue and futures cost three times the waiting."""
+    """A thread that waits for work. Two bare locks: an executor's queue and futures cost three times the waiting.
+
+    The two counts say what is to be done and what is done; a free lock only says that a count may have changed. So an
+    interrupt (Ctrl-C) between any two steps can neither lose a piece of work nor wait for one twice.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._work: Callable[[], None] | None = None
         self._error: BaseException | None = None
         self._wanted, self._done = Lock(), Lock()
-        self._wanted.acquire()
-        self._done.acquire()
+        self._begun = self._ended = 0
         self.start()
 
     def begin(self, work: Callable[[int, int, int], None], thread: int, first: int, last: int) -> None:
+        self.end()  # of work that an interrupted caller did not wait for
         self._work = partial(work, thread, first, last)
-        self._wanted.release()
+        self._begun += 1
+        _free(self._wanted)
 
     def end(self) -> BaseException | None:
         """Wait until it is done, also through Ctrl-C; returns the error it ended with."""
         interrupt: BaseException | None = None
         while True:
             try:
-                self._done.acquire()
+                while self._ended < self._begun:
+                    _free(self._wanted)  # an interrupted `begin` may not have come so far
+                    self._done.acquire()
                 break
             except KeyboardInterrupt as stop:
                 interrupt = stop
@@ -101,13 +110,21 @@ class _Helper(Thread):
 
     def run(self) -> None:
         while True:
-            self._wanted.acquire()
+            while self._ended == self._begun:
+                self._wanted.acquire()
             try:
                 assert self._work is not None
                 self._work()
             except BaseException as error:
                 self._error = error
-            self._done.release()
+            self._ended += 1
+            _free(self._done)
+
+
+def _free(lock: LockType) -> None:
+    """Release a lock that may be free already."""
+    with suppress(RuntimeError):
+        lock.release()
 
 
 _helpers: list[_Helper] = []
