@@ -40,35 +40,42 @@ def share(
     total: int,
     threads: int,
 ) -> int:
-    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran.
+    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
+    return share_calls(partial(partial, work), total, threads)
+
+
+def share_calls(
+    call: Callable[[int, int, int], Callable[[], None]],  # (thread, first, last) -> what that thread runs
+    total: int,
+    threads: int,
+) -> int:
+    """The same for calls that are made ready first, such as `partial(compiled_loop, …)`.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
     runs = spans(total, threads)
-    if len(runs) > 1 and _busy.acquire(blocking=False):
-        try:
-            _share_out(work, runs)
-        finally:
-            _busy.release()
-        return len(runs)
-    if runs:
-        work(0, 0, total)
-    return min(1, len(runs))
-
-
-def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]]) -> None:
-    while len(_helpers) < len(runs) - 1:
-        _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
-    helpers = _helpers[: len(runs) - 1]
-    for k, helper in enumerate(helpers, 1):
-        helper.begin(work, k, *runs[k])
+    if not runs:
+        return 0
+    if len(runs) == 1 or not _busy.acquire(blocking=False):
+        call(0, 0, total)()
+        return 1
     try:
-        work(0, *runs[0])
+        while len(_helpers) < len(runs) - 1:
+            _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
+        calls = [call(k, *run) for k, run in enumerate(runs)]
+        helpers = _helpers[: len(runs) - 1]
+        for helper, own in zip(helpers, calls[1:], strict=True):
+            helper.begin(own)
+        try:
+            calls[0]()
+        finally:
+            errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
     finally:
-        errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
+        _busy.release()
     for error in errors:
         if error is not None:
             raise error
+    return len(runs)
 
 
 class _Helper(Thread):
@@ -83,8 +90,8 @@ class _Helper(Thread):
         self._done.acquire()
         self.start()
 
-    def begin(self, work: Callable[[int, int, int], None], thread: int, first: int, last: int) -> None:
-        self._work = partial(work, thread, first, last)
+    def begin(self, work: Callable[[], None]) -> None:
+        self._work = work
         self._wanted.release()
 
     def end(self) -> BaseException | None:
