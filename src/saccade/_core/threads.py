@@ -9,8 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
+from typing import Any
 
 from saccade._core.errors import InvalidParameter
+
+Calls = Callable[[int, int, int], Callable[[], None]]  # (thread, first, last) -> what that thread runs
 
 
 def thread_count() -> int:
@@ -44,12 +47,17 @@ def share(
     return share_calls(partial(partial, work), total, threads)
 
 
-def share_calls(
-    call: Callable[[int, int, int], Callable[[], None]],  # (thread, first, last) -> what that thread runs
-    total: int,
-    threads: int,
-) -> int:
-    """The same for calls that are made ready first, such as `partial(compiled_loop, …)`.
+def ranged(
+    loop: Callable[..., None],
+    read: tuple[Any, ...],
+    write: tuple[Any, ...],
+) -> Calls:
+    """Calls of loop(*read, first, last, *write): the order of arguments that all compiled loops have."""
+    return lambda _, first, last: partial(loop, *read, first, last, *write)
+
+
+def share_calls(calls: Calls, total: int, threads: int) -> int:
+    """The same as `share` for calls that are made ready first: the compiled loop then is the next frame.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
@@ -57,17 +65,17 @@ def share_calls(
     if not runs:
         return 0
     if len(runs) == 1 or not _busy.acquire(blocking=False):
-        call(0, 0, total)()
+        calls(0, 0, total)()
         return 1
     try:
         while len(_helpers) < len(runs) - 1:
             _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
-        calls = [call(k, *run) for k, run in enumerate(runs)]
-        helpers = _helpers[: len(runs) - 1]
-        for helper, own in zip(helpers, calls[1:], strict=True):
-            helper.begin(own)
+        own, *others = [calls(k, *run) for k, run in enumerate(runs)]
+        helpers = _helpers[: len(others)]
+        for helper, other in zip(helpers, others, strict=True):
+            helper.begin(other)
         try:
-            calls[0]()
+            own()
         finally:
             errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
     finally:

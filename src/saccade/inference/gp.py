@@ -29,7 +29,7 @@ from saccade.inference.infer import Inference, Solving, infer
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.low_rank import LowRank, hold_out, low_rank
 from saccade.inference.posterior import Posterior, check_bins
-from saccade.inference.regression import Solution, grown, unsolved
+from saccade.inference.regression import Solution, grown, solve, unsolved
 from saccade.inference.relevance import spread
 from saccade.inference.sampling import sample_intersection, sample_normal
 from saccade.inference.sites import Sites
@@ -76,10 +76,12 @@ class GP(Posterior):
         leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted
     ) -> GP:
         """Sites and solution; an approximate mean takes no solution of a regression."""
-        if by.mean == "exact" or inference != "regression":
-            sites, solution = infer(gram, Y, noise, weight, inference, solving, start, leave_one_out)
+        if inference != "regression":
+            sites, solution = infer(gram, Y, noise, weight, inference, solving)
         else:
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
+            if by.mean == "exact":
+                solution = solve(gram, noise, Y, start=start, leave_one_out=leave_one_out, **solving.options)
         by = by.settled(isinstance(gram, TabledGram), len(Y), bool(solution.factors))
         gp = cls(gram, sites, solution, weight, inference, solving, by)
         if by.mean == "exact":

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.threads import share_calls, thread_count
+from saccade._core.threads import ranged, share_calls, thread_count
 
 ALONE_BELOW = 100_000  # numbers in a vector that one thread is done with before a second has woken up
 
@@ -118,7 +118,7 @@ class CPU:
         from saccade.operators import vector_loops
 
         threads = thread_count() if p.size > ALONE_BELOW else 1
-        share_calls(lambda _, a, b: partial(vector_loops.turn, z, beta, a, b, p, copy), len(p), threads)
+        share_calls(ranged(vector_loops.turn, (z, beta), (p, copy)), len(p), threads)
 
     @staticmethod
     def _run(
