@@ -259,6 +259,9 @@ class GP(Posterior):
             prior, products = self.gram.diag()[rows], method.KW[rows].T
             mean, variance = method.left_out_by(products, prior, rows, targets)
             with_itself = np.maximum(prior - np.square(products).sum(axis=0), 0.0)[:, None]
+        elif isinstance(method, Exact) and not self._rounded and not method.takes_columns():
+            mean, variance = method.left_out_by_diagonal(rows, self.gram.diag()[rows, None], targets)
+            with_itself = np.zeros((0, 1))
         else:
             mean, variance, with_itself = self._left_out_by_columns(method, rows)
         if not isinstance(method, LowRank) or not method.held_out.size:
