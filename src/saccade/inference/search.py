@@ -87,7 +87,8 @@ class Search:
             return Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
         if self.best is None or found.value < self.best[0]:
             self.best = found.value, theta
-        seconds, parameters = time.perf_counter() - self.began, self.objective.parameters(theta)
+        parameters = {**self.objective.space.parameters(theta[:-1]), "noise": self.objective.noise(theta)}
+        seconds = time.perf_counter() - self.began
         self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
         report(self.what, self.count / self.limit)
         return found
@@ -157,8 +158,8 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
         record.stopped = "interrupted"
         warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
     _warn_of_bounds(search)
-    gram = task.gram.with_kernel(objective.kernel(search.theta), task.weight)
-    return gram, objective.noise(search.theta), record
+    best = objective.space.kernel(search.theta[:-1])
+    return task.gram.with_kernel(best, task.weight), objective.noise(search.theta), record
 
 
 def _run(search: Search, options: Tune) -> None:
@@ -227,17 +228,10 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
     sample = objective.task.subset(rows)
     small = Objective(sample.subset(np.flatnonzero(~held)), objective.kind)
     losses = sample.losses.subset(np.flatnonzero(held))
+    free, record = _free(small, options), Tuning(options.method, small.kind)  # this record is not kept
     theta, best = small.table[:, 0], (np.inf, STRENGTHS[0])
     for strength in STRENGTHS:
-        search = Search(
-            small,
-            _free(small, options),
-            Tuning(options.method, small.kind),
-            limit=15,
-            tol=4 * options.tol,
-            strength=strength,
-            what="choosing a prior",
-        )
+        search = Search(small, free, record, limit=15, tol=4 * options.tol, strength=strength, what="choosing a prior")
         with suppress(Stop):
             search.gradient(theta)
         theta = search.theta
