@@ -60,13 +60,13 @@ class Search:
         return self.start if self.best is None else self.best[1]
 
     def at(self, u: Array) -> Array:
-        """All coordinates, for free ones in their typical steps."""
+        """All coordinates, from the free ones in units of their typical steps."""
         theta = self.start.copy()
         theta[self.free] = u * self.unit
         return theta
 
     def begin(self, theta: Array) -> Array:
-        """Where to start from, in steps."""
+        """Start from these coordinates; returns the free ones in units of their typical steps."""
         self.start = theta.copy()
         lower, upper = self.objective.table[self.free, 1:3].T
         return np.asarray(np.clip(theta[self.free], lower, upper) / self.unit)
@@ -101,7 +101,7 @@ class Search:
             raise Stop("converged")
 
     def gradient(self, theta: Array) -> None:
-        """L-BFGS-B from these coordinates. Its first step is the gradient itself, which is given a sensible length."""
+        """L-BFGS-B from these coordinates. Its first step is the gradient itself, so that is scaled to `FIRST_STEP`."""
         factor = 0.0
 
         def function(u: Array) -> tuple[float, Array]:
@@ -117,7 +117,7 @@ class Search:
     def nelder_mead(self, theta: Array, function: Callable[[Array], Value]) -> None:
         """The simplex search from these coordinates."""
         u, span = self.begin(theta), self.bounds()
-        away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # a corner beyond a bound would fall onto another
+        away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # clipping would move a corner beyond a bound onto another
         corners = np.clip(np.vstack([u, u + np.diag(away)]), span[:, 0], span[:, 1])
         minimize(
             lambda u: self.evaluate(u, function).value,
