@@ -63,13 +63,15 @@ def share_calls(calls: Calls, total: int, threads: int) -> int:
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
-    runs = spans(total, threads)
+    runs, mine = spans(total, threads), False
     if not runs:
         return 0
-    if len(runs) == 1 or not _busy.acquire(blocking=False):
-        calls(0, 0, total)()
-        return 1
+    errors: list[BaseException | None] = []
     try:
+        mine = len(runs) > 1 and _busy.acquire(blocking=False)
+        if not mine:
+            calls(0, 0, total)()
+            return 1
         while len(_helpers) < len(runs) - 1:
             _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
         own, *others = [calls(k, *run) for k, run in enumerate(runs)]
@@ -81,7 +83,8 @@ def share_calls(calls: Calls, total: int, threads: int) -> int:
         finally:
             errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
     finally:
-        _busy.release()
+        if mine:
+            _busy.release()
     for error in errors:
         if error is not None:
             raise error
