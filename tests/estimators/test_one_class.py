@@ -169,6 +169,10 @@ def test_a_file_never_answers_otherwise_than_the_model(approximation: str, tmp_p
     back = load(tmp_path / "m")
     np.testing.assert_array_equal(back.predict(test), model.predict(test))
     np.testing.assert_array_equal(back.score_samples(test), model.score_samples(test))
+    mean, variance = back.latent_mean_and_variance(test)  # the variance, which nothing is judged by, is that of tables
+    assert back.variance_method_ == "lowrank"
+    np.testing.assert_array_equal(mean, model.latent_mean_and_variance(test)[0])
+    assert (variance <= model.kernel_.diag(test)).all()
 
 
 def test_a_file_of_a_quantised_model_is_quantised(tmp_path: Path) -> None:

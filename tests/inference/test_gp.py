@@ -191,6 +191,42 @@ def test_a_sample_of_many_examples_calibrates_an_approximate_mean() -> None:
     assert model.score(data[1500:], y[1500:]) > 0.8
 
 
+@pytest.mark.parametrize("method", ["exact", "lowrank", "diagonal", "fitc", "sod", "parzen"])
+@pytest.mark.parametrize("variance", [None, "fine"])
+def test_calibration_of_an_approximate_mean_takes_no_variance(method: Any, variance: Any) -> None:
+    data, y = DIGITS
+    options: dict[str, Any] = {"approximation": method, "inducing": 0.5, "random_state": 0}
+    model = GPClassifier(variance=variance, **options).fit(data[:150], y[:150])
+    whole = GPClassifier(**options).fit(data[:150], y[:150])
+    assert model.variance_method_ == variance
+    np.testing.assert_array_equal(model.predict_proba(data[150:]), whole.predict_proba(data[150:]))
+    np.testing.assert_array_equal(model.leave_one_out_decision_, whole.leave_one_out_decision_)
+
+
+def test_examples_that_calibrate_a_file_have_means() -> None:
+    """The file's variance leaves out other examples than those that fit has left-out means of."""
+    data, label = rng.random((2100, 3)), np.arange(2100) % 2
+    data[label == 1, 0] += 0.3
+    options: dict[str, Any] = {"approximation": "sod", "inducing": 0.02, "inference": "laplace"}
+    model = GPClassifier(**options).fit(data, label)
+    rows, decision = model._sharpen(model._compressed().gp_, None)
+    assert rows.size == 525
+    assert np.isfinite(decision).all()
+
+
+def test_draws_are_exact_whatever_approximates_the_mean() -> None:
+    """Of a kernel without tables, as of one with them."""
+    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, by=Approximating("sod", inducing=np.arange(5)))
+    mean = textbook(RBF(0.8), X, Y, NOISE)[0]
+    assert np.abs(gp.mean(NEW) - mean).max() > 0.3
+    np.testing.assert_allclose(gp.sample(NEW, 4000, np.random.default_rng(1)).mean(axis=2), mean, atol=0.08)
+
+
+def test_a_copy_keeps_the_approximation_of_its_mean() -> None:
+    gp = GP.fit(HIK().gram(X), Y, NOISE, by=Approximating("fitc"))
+    assert gp.with_variance("exact")._mean is gp.quantized(16)._mean is gp._mean
+
+
 def test_the_example_of_the_guide_runs() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
     (code,) = re.findall(r"## The fitted process\n.*?```python\n(.*?)```", guide, re.S)

@@ -1,5 +1,6 @@
 """One suite for every kernel matrix: what it does must be what dense algebra does with the matrix written out."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -143,3 +144,12 @@ def test_a_matrix_that_cannot_be_held_is_refused_and_streamed() -> None:
     with pytest.raises(InvalidInput, match="5 × 5 kernel matrix, too large beyond 4"):
         DenseGram(RBF(), X, limit=4)
     assert RBF().gram(X, held=False).shape == (5, 5)
+
+
+def test_a_pickle_does_not_hold_what_can_be_made_again() -> None:
+    X = np.random.default_rng(0).random((200, 3))
+    gram = RBF(1.0).gram(X)
+    product = gram.matmul(np.ones((len(X), 1)))
+    copy = pickle.loads(pickle.dumps(gram))
+    assert len(pickle.dumps(gram)) < 2 * X.nbytes + 2000
+    np.testing.assert_array_equal(copy.matmul(np.ones((len(X), 1))), product)

@@ -30,8 +30,9 @@ from saccade.inference.approximation import APPROXIMATIONS, VARIANCES, Approxima
 from saccade.inference.compressed import Compressed
 from saccade.inference.evidence import Evidence
 from saccade.inference.gp import GP
-from saccade.inference.infer import Inference, Solver, Solving
+from saccade.inference.infer import Inference, Solving
 from saccade.inference.objective import Losses, Task
+from saccade.inference.regression import Solver
 from saccade.inference.search import tune
 from saccade.inference.sites import METHODS as INFERENCES
 from saccade.inference.tune import Tuning, check_tune

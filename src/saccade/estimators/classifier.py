@@ -19,8 +19,9 @@ from saccade.estimators.model_file import save
 from saccade.inference.approximation import Method
 from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
-from saccade.inference.infer import Inference, Solver
+from saccade.inference.infer import Inference
 from saccade.inference.objective import Losses
+from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
 from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
@@ -240,7 +241,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             rows, (mean, variance) = np.arange(self._label.size), gp.leave_one_out()
         else:
             rows, mean = gp.comparable(MOST_LEFT_OUT), np.full(gp.sites.targets.shape, np.nan)
-            mean[rows] = gp.left_out(rows)[0]
+            mean[rows] = gp.left_out_mean(rows)
         self._left_out_mean, decision = mean, mean.copy()
         if self.inference == "regression":
             weight = None if self._weight is None else self._weight[rows]
@@ -259,7 +260,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Returns numbers of training examples and their decisions, each as if it had not been there.
         """
         rows, variance = gp.left_out_variance(exact, MOST_LEFT_OUT)
-        decision = self._weighed_with_variance(self._left_out_mean[rows], variance)
+        mean = self._left_out_mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
+        decision = self._weighed_with_variance(mean, variance)
         weight = None if self._weight is None else self._weight[rows]
         self.sharpness_ = fit_sharpness(decision, self._label[rows], weight)
         return rows, decision
@@ -363,8 +365,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _compressed(self) -> GPClassifier:
         """This model as it will be once loaded: tables, and probabilities for the variance that they have."""
         model = copy(self)
-        if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.gp_.by.variance is not None:
-            if self.gp_.by.variance != "lowrank":
+        if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.variance_method_ is not None:
+            if self.variance_method_ != "lowrank":
                 model.gp_ = gp = self.gp_.with_variance("lowrank")
                 model._known_scores = None
                 if self.inference != "regression":

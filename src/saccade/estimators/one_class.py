@@ -17,7 +17,8 @@ from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Outliers
 from saccade.inference.approximation import Approximating, Method, choose
 from saccade.inference.gp import GP
-from saccade.inference.infer import Inference, Solver
+from saccade.inference.infer import Inference
+from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
 from saccade.scores.novelty import MEASURES, Measure, lowest_membership, membership, p_values, quantiles, threshold
 
@@ -231,7 +232,7 @@ class OneClassGP(Outliers, GaussianProcess):
         if not isinstance(gp, GP) or not gp.gram.has_tables or method == "lowrank":
             return model
         if self.measure == "mean":
-            model.gp_ = gp.with_variance(None)
+            model.gp_ = gp.with_variance("lowrank")
             return model
         if method != "exact":
             raise ModelFileError(

@@ -16,7 +16,7 @@ from saccade.estimators.base import Binning, GaussianProcess, weighed
 from saccade.estimators.model_file import save
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
-from saccade.inference.infer import Solver
+from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
 

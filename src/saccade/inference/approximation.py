@@ -15,7 +15,7 @@
 The right-hand column says where the variance lies.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -50,11 +50,11 @@ class Approximating:
     inducing: Any = 0.25  # of "fitc", "sor", "dtc" and "sod": a share of the examples, or their numbers
     compares: bool = True  # whether "lowrank" keeps examples apart that new ones are compared with
 
-    def settled(self, tables: bool, n: int, factors: bool) -> "Approximating":
-        """With a name for the variance: that of the mean, or of a cheaper bound where the exact one takes long."""
+    def variance_method(self, tables: bool, n: int, factors: bool) -> Method | None:
+        """For "auto" the method of the mean, or a cheaper bound where an exact one takes long."""
         if self.variance != "auto":
-            return self
-        return replace(self, variance=choose("auto", tables, n, factors) if self.mean == "exact" else self.mean)
+            return self.variance
+        return choose("auto", tables, n, factors) if self.mean == "exact" else self.mean
 
     @property
     def streams(self) -> bool:

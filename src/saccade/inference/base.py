@@ -47,6 +47,13 @@ class Explains(ABC):
         """k** less what is explained, from 0 to k**."""
         return np.asarray(np.clip(prior[:, None] - self.explained(k_star), 0.0, prior[:, None]))
 
+    def comparable(self) -> Array | None:
+        """Numbers of the examples that, left out, look as new ones of their kind do; None for all.
+
+        New examples are compared with these, for thresholds and p-values.
+        """
+        return None
+
 
 class Approximation(Explains):
     """For the mean too, and for examples as if they had not been there."""
@@ -66,13 +73,6 @@ class Approximation(Explains):
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
-
-    def comparable(self) -> Array | None:
-        """Numbers of the examples that, left out, look as new ones of their kind do; None for all.
-
-        New examples are compared with these, for thresholds and p-values.
-        """
-        return None
 
 
 @dataclass(frozen=True)

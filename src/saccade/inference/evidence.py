@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
 from saccade.inference.regression import DIRECT_BELOW, DIRECT_LIMIT
-from saccade.operators.base import Operator
+from saccade.operators.base import Dense, Operator
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
@@ -47,6 +47,7 @@ def log_marginal_likelihood(
         raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
     if method == "auto":
         method = "exact" if n <= EXACT_UP_TO or K.in_memory else "stochastic"
+    K = Dense(K.written_out()) if K.in_memory and not factors else K  # for products and a factor per column
     if method == "exact" and factors:
         found = [Estimate(factor.log_determinant(), 0.0) for factor in factors]
     else:

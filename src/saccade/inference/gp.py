@@ -10,8 +10,9 @@ mean = k*ᵀα,   variance = k** − k*ᵀ(K + N)⁻¹k*,   H (2), A (2)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from saccade.inference.infer import Inference, Solving, infer
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.low_rank import LowRank, hold_out
 from saccade.inference.posterior import Posterior, check_bins
-from saccade.inference.regression import Solution, grown, solve, unsolved
+from saccade.inference.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
 from saccade.inference.relevance import spread
 from saccade.inference.sampling import sample_intersection, sample_normal
 from saccade.inference.sites import Sites
@@ -41,7 +42,6 @@ from saccade.solvers.cg import solve_cg
 
 AT_ONCE = 4_000_000  # kernel values between training and new examples held at a time
 SOLVING, EXACT = Solving(), Approximating()
-KEPT = ("_variance", "norms")  # made ready when first asked for; what a copy with another mean may keep
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,10 @@ class GP(Posterior):
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
             if "exact" in (by.mean, by.variance):
                 solution = solve(gram, noise, Y, start=start, leave_one_out=leave_one_out, **solving.options)
-        by = by.settled(isinstance(gram, TabledGram), len(Y), bool(solution.factors))
         gp = cls(gram, sites, solution, weight, inference, solving, by)
         if by.mean == "exact":
             return gp
-        found = replace(gp, solution=replace(solution, alpha=gp._mean.weights(sites.targets)))
-        found.__dict__["_mean"] = gp._mean
-        return found
+        return gp._changed("_mean", solution=replace(solution, alpha=gp._mean.weights(sites.targets)))
 
     # ---- mean and variance
 
@@ -102,13 +99,13 @@ class GP(Posterior):
 
     @property
     def variance_method(self) -> Method | None:
-        assert self.by.variance != "auto"
-        return self.by.variance
+        """As asked for, or what "auto" stands for."""
+        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], bool(self.solution.factors))
 
     @property
     def _tabled(self) -> TabledGram | None:
         """What the tables of the variance are of, where it comes from tables."""
-        return self.gram if self.by.variance == "lowrank" and isinstance(self.gram, TabledGram) else None
+        return self.gram if self.variance_method == "lowrank" and isinstance(self.gram, TabledGram) else None
 
     def mean(self, X: Any) -> Array:
         if isinstance(self.gram, TabledGram):
@@ -177,7 +174,7 @@ class GP(Posterior):
     def norms(self) -> tuple[NormTables, ...]:
         """The tables of a low-rank variance, which a model file keeps: one, or one for each output."""
         assert isinstance(self.gram, TabledGram)
-        known = self._variance if self.by.variance == "lowrank" else self._ready("lowrank")
+        known = self._variance if self.variance_method == "lowrank" else self._ready("lowrank")
         parts = known.parts if isinstance(known, Apart) else (known,)
         return tuple(norm_tables(self.gram.operator, part.W) for part in parts if isinstance(part, LowRank))
 
@@ -190,20 +187,25 @@ class GP(Posterior):
 
     def with_variance(self, method: Method | None) -> GP:
         """The same with another approximation of the variance."""
-        return replace(self, by=replace(self.by, variance=method))
+        return self._changed("_mean", by=replace(self.by, variance=method))
 
     def quantized(self, bins: int) -> GP:
         tables = check_bins(self.tables, bins)
         assert isinstance(self.gram, TabledGram)
-        new = replace(self, grid=quantize(tables, self.gram.tops, self.gram.features, bins))
-        new.__dict__.update({name: self.__dict__[name] for name in KEPT if name in self.__dict__})
+        grid = quantize(tables, self.gram.tops, self.gram.features, bins)
+        return self._changed("_piecewise", "_mean", "_variance", "norms", grid=grid)
+
+    def _changed(self, *kept: str, **changes: Any) -> GP:
+        """A copy with changes; what is ready under the names `kept` is ready there too."""
+        new = replace(self, **changes)
+        new.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
         return new
 
     def compressed(self) -> Compressed:
         """The tables of mean and variance."""
         if not isinstance(self.gram, TabledGram):
             not_in_tables(self.kernel)
-        norms = None if self.by.variance is None else self.norms
+        norms = None if self.variance_method is None else self.norms
         assert self.tables is not None
         return Compressed(self.gram.kernel, self.tables, norms, self.gram.tops)
 
@@ -227,16 +229,20 @@ class GP(Posterior):
         """
         X = self.gram.as_given(rows) if X is None else X
         if not isinstance(self._variance, Approximation):
-            raise InvalidInput(f'variance="{self.by.variance}" cannot leave examples out. Use "auto" or "lowrank".')
+            raise InvalidInput(f'variance="{self.variance_method}" cannot leave examples out. Use "auto" or "lowrank".')
         mean, variance, with_itself = self._left_out_by(self._variance, rows)
-        if self.by.mean == "exact" != self.by.variance and not np.isnan(self.solution.error):
-            mean = self.leave_one_out()[0][rows]
-        elif self.by.mean != self.by.variance:
-            mean = self._left_out_by(self._mean, rows)[0]
         if self._rounded or self._tabled is not None:
             shifted = variance + self.variance(X) - with_itself
             variance = np.clip(shifted, 0.0, self.kernel.diag(X)[:, None])
-        return mean + self.mean_shift(rows, X), variance
+        if self.by.mean == self.variance_method:
+            return mean + self.mean_shift(rows, X), variance
+        return self.left_out_mean(rows, X), variance
+
+    def left_out_mean(self, rows: Array, X: Any = None) -> Array:  # (b, m)
+        """The mean alone, which takes no variance."""
+        known = self.by.mean == "exact" and not np.isnan(self.solution.error)
+        mean = self.leave_one_out()[0][rows] if known else self._left_out_by(self._mean, rows)[0]
+        return np.asarray(mean + self.mean_shift(rows, X))
 
     @property
     def _rounded(self) -> bool:
@@ -274,7 +280,7 @@ class GP(Posterior):
         most: int,
     ) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
         """Numbers of training examples and their variance, each as if it had not been there."""
-        if exact is not None and self.by.variance == "exact":
+        if exact is not None and self.variance_method == "exact":
             return np.arange(len(exact)), exact
         rows = self.comparable(most)
         if exact is None or isinstance(self._variance, Approximation):
@@ -310,10 +316,10 @@ class GP(Posterior):
         most: int | None = None,  # None for all
     ) -> Array:  # (b,)
         """Numbers of the training examples that new ones are to be compared with, as `left_out` has them."""
-        method = self._variance
-        rows = method.comparable() if isinstance(method, Approximation) else None
-        rows = np.arange(self.gram.shape[0]) if rows is None else rows
-        rows = rows if self.gram.given is None else np.intersect1d(rows, self.gram.given)
+        methods: list[Explains] = [] if self.by.mean == "exact" else [self._mean]
+        methods += [] if self.variance_method is None else [self._variance]
+        pools = [self.gram.given, *(method.comparable() for method in methods)]
+        rows = reduce(np.intersect1d, [pool for pool in pools if pool is not None], np.arange(self.gram.shape[0]))
         return rows if most is None or rows.size <= most else np.sort(self._rng().choice(rows, most, replace=False))
 
     # ---- the whole posterior
@@ -329,7 +335,7 @@ class GP(Posterior):
         if isinstance(gram, TabledGram):
             train, new = gram.features(gram.rows()), gram.features(X)
             return sample_intersection(gram.operator, train, new, noise, targets, self._solve, count, rng)
-        covariance, mean = self.covariance(X), self.mean(X)
+        covariance, mean = self.covariance(X), gram.cross(X).T @ self._exact_alpha()
         draws = [
             sample_normal(mean[:, j], covariance[min(j, len(covariance) - 1)], count, rng) for j in range(mean.shape[1])
         ]
@@ -344,13 +350,25 @@ class GP(Posterior):
 
     def evidence(self, method: str = "auto") -> Evidence:
         """That of kernel and noise, whatever approximates the posterior."""
-        sites, alpha = self.sites, self.solution.alpha
-        if self.by.mean != "exact":
-            alpha = self.solving(self.gram, sites.noise, sites.targets).alpha
+        sites, factors = self.sites, self.solution.factors
         found = log_marginal_likelihood(
-            self.gram, sites.noise, sites.targets, alpha, method=method, rng=self._rng(), factors=self.solution.factors
+            self.gram,
+            sites.noise,
+            sites.targets,
+            self._exact_alpha(),
+            method=method,
+            rng=self._rng(),
+            factors=factors,
         )
         return replace(found, value=found.value + sites.log_norm)
+
+    def _exact_alpha(self) -> Array:  # (n, m)
+        """(K + N)⁻¹t, whatever approximates the mean."""
+        if self.by.mean == "exact":
+            return self.solution.alpha
+        if self.solution.factors:
+            return Exact(self._trained).weights(self.sites.targets)
+        return self.solving(self.gram, self.sites.noise, self.sites.targets, leave_one_out=False).alpha
 
     @property
     def relevance(self) -> Array:
@@ -383,9 +401,10 @@ class GP(Posterior):
             start = np.vstack([self.solution.alpha, np.zeros((len(Y) - n, Y.shape[1]))])
         same = self.inference == "regression" and noise.shape[1:] == self.sites.noise.shape[1:]
         same = same and np.array_equal(noise[:n], self.sites.noise) and before.extends_to(gram)
-        if same and self.by.mean == "exact" and self.solution.factors:
-            solution = grown(self.solution, gram, noise, Y)
-            sites = Sites.of_regression(Y, noise, weight)
-            return GP(gram, sites, solution, weight, self.inference, self.solving, self.by)
+        same = same and self.by.mean == "exact" and bool(self.solution.factors) and len(Y) > n
+        if same and is_direct(gram, self.solving.solver) and keeps_factors(gram, noise):
+            with suppress(InvalidInput):  # rounding may spoil a factor that grows; it is made anew then
+                solution, sites = grown(self.solution, gram, noise, Y), Sites.of_regression(Y, noise, weight)
+                return GP(gram, sites, solution, weight, self.inference, self.solving, self.by)
         options: dict[str, Any] = {"inference": self.inference, "solving": self.solving, "by": self.by}
         return GP.fit(gram, Y, noise, weight=weight, **options, start=start, leave_one_out=leave_one_out)

@@ -10,12 +10,11 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
-from saccade.inference.regression import DIRECT_BELOW, Solution, solve
+from saccade.inference.regression import DIRECT_BELOW, Solution, Solver, solve
 from saccade.inference.sites import Sites
 from saccade.operators.base import Dense, Operator
 
 Inference = Literal["regression", "laplace", "ep"]
-Solver = Literal["auto", "cholesky", "cg"]
 DRAFT_FROM = 300  # examples from which Laplace climbs by conjugate gradients, quicker than a factor per class and step
 EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
 EP_NUMBERS = 2**28  # in all these factors together: 2 GiB

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,6 +21,7 @@ from saccade.solvers.rank_one import Leading, leading
 DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
 DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
 MOST_KEPT = 8 * DIRECT_BELOW**2  # numbers in all factors of an intersection kernel that are kept for variances
+Solver = Literal["auto", "cholesky", "cg"]
 LANES = 4  # columns that a product takes at once
 
 
@@ -35,6 +37,7 @@ class Solution:
     converged: bool
     rank: int  # of the preconditioner, 0 for none
     error: float = 0.0  # of 1 / inverse_diagonal: root of the mean square, relative; 0 where exact, NaN where unwanted
+    norm: float = 0.0  # where there are factors: the largest row sum of |K|, or a little more
 
 
 def solve(
@@ -42,7 +45,7 @@ def solve(
     noise: Array,  # (n, 1) or (n, m)
     Y: Array,  # (n, m)
     *,
-    solver: str = "auto",
+    solver: Solver = "auto",
     tol: float = 1e-3,
     max_iter: int = 1000,
     rng: np.random.Generator,
@@ -51,32 +54,41 @@ def solve(
     most_kept: int = MOST_KEPT,
 ) -> Solution:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
-    n = K.shape[0]
-    direct = K.in_memory or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
-    if direct and n > DIRECT_LIMIT:
-        raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
-    if direct:
+    if is_direct(K, solver):
         return _direct(K, noise, Y, most_kept)
     return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out)
 
 
+def is_direct(K: Operator, solver: Solver) -> bool:
+    """Whether a factor of K + N solves, and not conjugate gradients."""
+    n = K.shape[0]
+    direct = K.in_memory or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
+    if direct and n > DIRECT_LIMIT:
+        raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
+    return direct
+
+
+def keeps_factors(K: Operator, noise: Array, most_kept: int = MOST_KEPT) -> bool:
+    """Whether the factors stay for variances: one always does, many of an intersection kernel may be too large."""
+    return K.in_memory or noise.shape[1] == 1 or noise.size * len(noise) <= most_kept
+
+
 def _direct(K: Operator, noise: Array, Y: Array, most_kept: int) -> Solution:
     """By a factor for each column of the noise; the last one takes the memory of K."""
-    dense, columns = K.written_out(), noise.shape[1]
-    keep = K.in_memory or columns == 1 or noise.size * len(noise) <= most_kept
+    dense, columns, keep = K.written_out(), noise.shape[1], keeps_factors(K, noise, most_kept)
     alpha, diagonal, factors = np.empty_like(Y), np.empty_like(noise), list[Factor]()
     residual, worst = np.empty(Y.shape[1]), noise.min(axis=0).argmin()  # the worst conditioned one
-    largest = float(dlange("1", dense.T)) + float(noise[:, worst].max())  # a row sum of |K + N|, or a little more
+    norm = float(dlange("1", dense.T))
     for j, column in enumerate(noise.T):
         own = slice(None) if columns == 1 else slice(j, j + 1)
         factor = factorise(dense, column, overwrite=j == columns - 1)
         alpha[:, own], diagonal[:, j] = factor.solve(Y[:, own]), factor.inverse_diagonal()
         residual[own] = np.abs(Y[:, own] - factor.product(alpha[:, own])).max(axis=0, initial=0.0)
         if j == worst:
-            warn_if_ill_conditioned(factor, largest, column)
+            warn_if_ill_conditioned(factor, norm, column)
         if keep:
             factors.append(factor)
-    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0, norm=norm)
 
 
 def _iterate(
@@ -180,6 +192,8 @@ def grown(
     n, factors = len(before.alpha), list[Factor]()
     K_new = K.columns(np.arange(n, len(Y)))
     alpha, diagonal, residual = np.empty_like(Y), np.empty_like(noise), np.empty(Y.shape[1])
+    worst, added = noise.min(axis=0).argmin(), np.abs(K_new)
+    norm = max(before.norm + float(added[:n].sum(axis=1).max(initial=0.0)), float(added.sum(axis=0).max(initial=0.0)))
     for j, (factor, column) in enumerate(zip(before.factors, noise.T, strict=True)):
         own = slice(None) if noise.shape[1] == 1 else slice(j, j + 1)
         more = factor.grown(K_new[:n], K_new[n:] + np.diag(column[n:]))
@@ -189,5 +203,7 @@ def grown(
         diagonal[n:, j] = inner.inverse_diagonal()
         alpha[:, own] = more.solve(Y[:, own])
         residual[own] = np.abs(Y[:, own] - more.product(alpha[:, own])).max(axis=0, initial=0.0)
+        if j == worst:
+            warn_if_ill_conditioned(more, norm, column)
         factors.append(more)
-    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0, norm=norm)

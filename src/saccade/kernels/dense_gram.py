@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -95,12 +95,19 @@ class DenseGram(StreamedGram):
     def work(self) -> int:
         return self.shape[0] ** 2
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle or a copy has: K can be made again."""
+        return self.__dict__ | {"_K": None}
+
     def columns(self, rows: Array) -> Array:
-        return super().columns(rows) if self._K is None else np.asarray(self._K[:, rows])
+        K = self._K
+        return super().columns(rows) if K is None else np.asarray(K[:, rows])
 
     def matmul(self, V: Array) -> Array:
-        self._K = self.kernel(self.X) if self._K is None else self._K
-        product: Array = self._K @ V
+        K = self._K  # another thread may take it away
+        if K is None:
+            K = self._K = self.kernel(self.X)
+        product: Array = K @ V
         return product.astype(V.dtype, copy=False)
 
     def written_out(self) -> Array:

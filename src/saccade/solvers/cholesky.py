@@ -94,10 +94,11 @@ def factorise(
 
 def warn_if_ill_conditioned(
     factor: Factor,  # of K + N
-    largest: float,  # row sum of |K + N|
+    norm: float,  # the largest row sum of |K|
     noise: Array,  # (n,)
 ) -> None:
     """Warn where rounding may change what is solved for by a percent or more."""
+    largest = norm + float(noise.max(initial=0.0))  # row sum of |K + N|, or a little more
     rcond = float(dpocon(factor.L, largest, uplo="L")[0])
     if rcond < FEW_DIGITS:
         warnings.warn(
