@@ -156,12 +156,10 @@ def test_a_forked_child_starts_its_own_threads() -> None:
     assert share(lambda *_: None, 3, 3) == 3
 
 
-@pytest.mark.parametrize("where", ["_share_out", "begin", "end"])
+@pytest.mark.parametrize("where", ["begin", "end"])
 def test_an_interrupt_at_any_line_neither_hangs_nor_leaves_work_behind(where: str) -> None:
     """KeyboardInterrupt may arrive between any two lines of the caller: here at each of them in turn."""
-    code = {"_share_out": threads._share_out, "begin": threads._Helper.begin, "end": threads._Helper.end}[
-        where
-    ].__code__
+    code = getattr(threads._Helper, where).__code__
     seen = np.zeros(8, int)
 
     def work(_: int, first: int, last: int) -> None:

@@ -82,7 +82,7 @@ def test_a_factor_grows_and_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("solved from the start")
 
-    monkeypatch.setattr("saccade.inference.infer.solve", refuse)
+    monkeypatch.setattr("saccade.inference.gp.solve", refuse)
     assert gp.extended(X[30:], Y, NOISE).solution.factors[0].L.shape == (40, 40)
     with pytest.raises(AssertionError, match="from the start"):  # other noise, other factor
         gp.extended(X[30:], Y, 2.0 * NOISE)

@@ -14,7 +14,9 @@ from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.datasets.synthetic import histograms
+from saccade.estimators.losses import ClassLosses, DensityLosses
 from saccade.inference import objective as objectives
+from saccade.inference.objective import Objective, Task
 from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
 from saccade.scores.probability import cross_entropy
 
@@ -300,6 +302,26 @@ def test_ten_thousand_examples_start_on_a_sample() -> None:
     ).fit(A, label)
     assert [e.examples for e in model.tuning_.evaluations] == [1024] * 4 + [8300] * 4
     assert model.tuning_.best.examples == 8300
+
+
+@pytest.mark.parametrize("kind", ["evidence", "loo"])
+@pytest.mark.parametrize("kernel", [HIK([Power(0.7), Weights()]), RBF(2.0)], ids=repr)
+@pytest.mark.parametrize("numbers", [False, True])
+def test_some_examples_of_a_task_are_a_task_of_their_own(kernel, kind: str, numbers: bool) -> None:
+    rng, rows = np.random.default_rng(0), np.arange(3, 240, 4)
+    weight, shape = rng.uniform(0.5, 2.0, 240), rng.uniform(0.5, 1.0, (240, 1))
+    Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
+    losses = DensityLosses.of(Y, weight) if numbers else ClassLosses(y, weight)
+    part = Task(kernel, kernel.gram(X, weight=weight), Y, shape, 0.3, losses, weight).subset(rows)
+    own = DensityLosses(Y[rows], weight[rows, None] / weight.mean()) if numbers else ClassLosses(y[rows], weight[rows])
+    alone = Task(kernel, kernel.gram(X[rows]), Y[rows], shape[rows], 0.3, own, weight[rows])
+    found, wanted = (Objective(task, kind) for task in (part, alone))
+    theta = wanted.table[:, 0] + 0.1
+    assert found.names == wanted.names
+    np.testing.assert_allclose(found(theta).value, wanted(theta).value, rtol=1e-9)
+    np.testing.assert_allclose(found(theta).gradient, wanted(theta).gradient, rtol=1e-6, atol=1e-9)
+    mean = rng.standard_normal(Y[rows].shape)
+    assert part.losses.score(mean) == pytest.approx(own.score(mean))
 
 
 def test_an_objective_is_short_for_a_tune_with_it() -> None:

@@ -11,8 +11,11 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
+from typing import Any
 
 from saccade._core.errors import InvalidParameter
+
+Calls = Callable[[int, int, int], Callable[[], None]]  # (thread, first, last) -> what that thread runs
 
 
 def thread_count() -> int:
@@ -42,35 +45,50 @@ def share(
     total: int,
     threads: int,
 ) -> int:
-    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran.
+    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
+    return share_calls(partial(partial, work), total, threads)
+
+
+def ranged(
+    loop: Callable[..., None],
+    read: tuple[Any, ...],
+    write: tuple[Any, ...],
+) -> Calls:
+    """Calls of loop(*read, first, last, *write): the order of arguments that all compiled loops have."""
+    return lambda _, first, last: partial(loop, *read, first, last, *write)
+
+
+def share_calls(calls: Calls, total: int, threads: int) -> int:
+    """The same as `share` for calls that are made ready first: the compiled loop then is the next frame.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
-    runs = spans(total, threads)
-    if len(runs) > 1 and _busy.acquire(blocking=False):
-        try:
-            _share_out(work, runs)
-        finally:
-            _busy.release()
-        return len(runs)
-    if runs:
-        work(0, 0, total)
-    return min(1, len(runs))
-
-
-def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]]) -> None:
-    while len(_helpers) < len(runs) - 1:
-        _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
-    helpers = _helpers[: len(runs) - 1]
+    runs, mine = spans(total, threads), False
+    if not runs:
+        return 0
+    errors: list[BaseException | None] = []
     try:
-        for k, helper in enumerate(helpers, 1):
-            helper.begin(work, k, *runs[k])
-        work(0, *runs[0])
+        mine = len(runs) > 1 and _busy.acquire(blocking=False)
+        if not mine:
+            calls(0, 0, total)()
+            return 1
+        while len(_helpers) < len(runs) - 1:
+            _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
+        own, *others = [calls(k, *run) for k, run in enumerate(runs)]
+        helpers = _helpers[: len(others)]
+        try:
+            for helper, other in zip(helpers, others, strict=True):
+                helper.begin(other)
+            own()
+        finally:
+            errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
     finally:
-        errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
+        if mine:
+            _busy.release()
     for error in errors:
         if error is not None:
             raise error
+    return len(runs)
 
 
 class _Helper(Thread):
@@ -88,9 +106,9 @@ class _Helper(Thread):
         self._begun = self._ended = 0
         self.start()
 
-    def begin(self, work: Callable[[int, int, int], None], thread: int, first: int, last: int) -> None:
+    def begin(self, work: Callable[[], None]) -> None:
         self.end()  # of work that an interrupted caller did not wait for
-        self._work = partial(work, thread, first, last)
+        self._work = work
         self._begun += 1
         _free(self._wanted)
 

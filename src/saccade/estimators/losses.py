@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ class ClassLosses:
 
     label: Array  # (n,)
     weight: Array | None  # (n,)
-    has_scale = False
+    has_scale: ClassVar[bool] = False
 
     def subset(self, rows: Array) -> ClassLosses:
         return ClassLosses(self.label[rows], None if self.weight is None else self.weight[rows])
@@ -35,7 +36,7 @@ class DensityLosses:
 
     Y: Array  # (n, m)
     weight: Array  # (n, 1): 1 on average
-    has_scale = True
+    has_scale: ClassVar[bool] = True
 
     @classmethod
     def of(cls, Y: Array, weight: Array | None) -> DensityLosses:

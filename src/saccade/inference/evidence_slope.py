@@ -18,7 +18,6 @@ from saccade.kernels.slope import KernelSlope, MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
-from saccade.solvers.nystrom import Nystrom
 from saccade.solvers.rank_one import Leading
 
 LANES = 4  # columns of a product that take about as long as one; one by one, a preconditioner seems to pay too soon
@@ -96,7 +95,7 @@ def _one_noise(
 ) -> tuple[tuple[float, float, Array], VectorSlope]:
     """Value, error and α for outputs that share the noise, and the derivative."""
     n, m = Y.shape
-    M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0)
+    M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0, K.backend)
     Z = M.sample(probes, rng)
     result = solve_cg(
         K,
@@ -114,10 +113,6 @@ def _one_noise(
     # 2yᵀα − αᵀK̃α: off by the square of α's error only
     fit = float(np.einsum("ij,ij->", alpha, Y + result.left[:, :m]))
     value = 0.5 * (fit + m * log_determinant + n * m * np.log(2.0 * np.pi))
-    return (value, error, alpha), _slope(M, Z, X, alpha)
-
-
-def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> VectorSlope:
-    """½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z."""
-    m, probes = alpha.shape[1], Z.shape[1]
-    return VectorSlope((0.5 * m / probes) * X, M(Z), np.sqrt(0.5) * alpha)
+    seen = M.backend.host(M(M.backend.array(Z)))
+    # ½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z
+    return (value, error, alpha), VectorSlope((0.5 * m / probes) * X, seen, np.sqrt(0.5) * alpha)

@@ -5,15 +5,15 @@ dα = −K̃⁻¹ dK̃ α and dd_i = −[K̃⁻¹ dK̃ K̃⁻¹]_ii,
 
     d loss = −Σ_m (K̃⁻¹ ∂loss/∂α_m)ᵀ dK̃ α_m − tr(diag(∂loss/∂d) K̃⁻¹ dK̃ K̃⁻¹).
 
-Dense for few examples. For many, random probes z tell u = z ⊙ K̃⁻¹z, right on average and too noisy to put into a loss:
-the loss is not linear, and noise makes it too large (0.265 for 0.172). So half of the probes, smoothed as in
-inverse_diagonal.py, say about where d is, and the other half correct the loss to first order,
+Dense for few examples. For many, random probes z give u = z ⊙ K̃⁻¹z, whose mean is d. Put into the loss, u made it too
+large (0.265 for 0.172), because the loss is not linear and u is noisy. So half of the probes, smoothed as in
+inverse_diagonal.py, give a first estimate d̂, and the other half, with mean ū, correct the loss to first order,
 
     loss(d̂) + ∂loss/∂d(d̂) · (ū − d̂),
 
-in which ū is independent of d̂ and enters linearly: what is left is of second order in the error of d̂. Then the halves
-change places. The error is that of the mean over probes. Probes and smoother stay while the kernel moves, and the
-derivative is that of the estimate: two solves for all of it.
+in which ū is independent of d̂ and enters linearly: what is left is of second order in the error of d̂. The mean over
+both ways of taking the halves is the estimate; its error is that of a mean over probes. Probes and smoother stay while
+the kernel moves, and the derivative is exactly that of the estimate. It all takes two solves.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def exact_loo(
     value, by_alpha, by_d = _through(loss, Y, alpha, d)
     A, slopes = np.zeros(dense.shape), np.empty_like(noise)
     for k, own in enumerate(outputs):
-        inverse = inverse if shared else factorise(dense, noise[:, k]).inverse()  # again: all would not fit
+        inverse = inverse if shared else factorise(dense, noise[:, k]).inverse()  # again: too many to keep them all
         part = -(inverse @ by_alpha[:, own]) @ alpha[:, own].T - inverse @ (by_d[:, k : k + 1] * inverse)
         slopes[:, k] = part.diagonal()
         A += part
@@ -64,7 +64,7 @@ def exact_loo(
 
 
 class StochasticLOO:
-    """The same from products alone, for one set of examples: kernels compare well, because the probes stay."""
+    """The same from products alone, for one set of examples. All kernels are compared on the same probes."""
 
     def __init__(self, probes: int, seed: int) -> None:
         self._probes, self._rng = probes, np.random.default_rng(seed)
@@ -142,7 +142,7 @@ class StochasticLOO:
 
 
 class _Smoother(NamedTuple):
-    """A linear map of probed entries, relative to what was fitted first: their regression and a share of the rest."""
+    """A linear map of probed entries, relative to the first fit: their regression, and a share of the residuals."""
 
     some: Array  # (n, c): mask of the entries
     fitted: Array  # (e,)
@@ -189,7 +189,7 @@ def _bounded(
     noise: Array,  # (n, c)
     prior: Array,  # (n,): the diagonal of K
 ) -> tuple[Array, Array]:
-    """d a little within 1/(N + k(x, x)) and 1/N, whatever the probes say, and where it was there before."""
+    """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before."""
     lowest, highest = 1.0 / (noise + prior[:, None]), 1.0 / noise
     edge = EDGE * (highest - lowest)
     inside = np.clip(d, lowest + edge, highest - edge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -26,9 +26,8 @@ ObjectiveKind = Literal["evidence", "loo"]
 class Losses(Protocol):
     """How predictions for the examples of a task are judged."""
 
-    @property
-    def has_scale(self) -> bool:
-        """Whether `left_out` changes when kernel and noise are multiplied by the same number."""
+    has_scale: ClassVar[bool]
+    """Whether `left_out` changes when kernel and noise are multiplied by the same number."""
 
     def subset(self, rows: Array) -> Self:
         """For some of the examples."""
@@ -100,15 +99,8 @@ class Objective:
         self._alpha: Array | None = None
         self._loo = StochasticLOO(self._probes(), task.seed)
 
-    def kernel(self, theta: Array) -> Kernel:
-        return self.space.kernel(theta[:-1])
-
     def noise(self, theta: Array) -> float:
         return float(np.exp(theta[-1]))
-
-    def parameters(self, theta: Array) -> dict[str, Any]:
-        """What a record of the search keeps."""
-        return {**self.space.parameters(theta[:-1]), "noise": self.noise(theta)}
 
     def __call__(self, theta: Array, strength: float = 0.0) -> Value:
         """With `strength` times the penalty of the prior."""
@@ -128,11 +120,7 @@ class Objective:
         Y, loss = self.task.Y, self.task.losses.left_out
         if K.in_memory or (self.n <= EXACT_UP_TO and self.n**2 * noise.shape[1] <= 8 * EXACT_UP_TO**2):
             return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
-        options: dict[str, Any] = {
-            "start": self._alpha,
-            "tol": self._tol(noise),
-            "max_iter": self.task.max_iter,
-        }
+        options: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": self.task.max_iter}
         if self.kind == "evidence":
             return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **options)
         return self._loo(K, noise, Y, loss, **options)

@@ -60,13 +60,13 @@ class Search:
         return self.start if self.best is None else self.best[1]
 
     def at(self, u: Array) -> Array:
-        """All coordinates, for free ones in their typical steps."""
+        """All coordinates, from the free ones in units of their typical steps."""
         theta = self.start.copy()
         theta[self.free] = u * self.unit
         return theta
 
     def begin(self, theta: Array) -> Array:
-        """Where to start from, in steps."""
+        """Start from these coordinates; returns the free ones in units of their typical steps."""
         self.start = theta.copy()
         lower, upper = self.objective.table[self.free, 1:3].T
         return np.asarray(np.clip(theta[self.free], lower, upper) / self.unit)
@@ -87,7 +87,8 @@ class Search:
             return Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
         if self.best is None or found.value < self.best[0]:
             self.best = found.value, theta
-        seconds, parameters = time.perf_counter() - self.began, self.objective.parameters(theta)
+        parameters = {**self.objective.space.parameters(theta[:-1]), "noise": self.objective.noise(theta)}
+        seconds = time.perf_counter() - self.began
         self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
         report(self.what, self.count / self.limit)
         return found
@@ -100,7 +101,7 @@ class Search:
             raise Stop("converged")
 
     def gradient(self, theta: Array) -> None:
-        """L-BFGS-B from these coordinates. Its first step is the gradient itself, which is given a sensible length."""
+        """L-BFGS-B from these coordinates. Its first step is the gradient itself, so that is scaled to `FIRST_STEP`."""
         factor = 0.0
 
         def function(u: Array) -> tuple[float, Array]:
@@ -116,7 +117,7 @@ class Search:
     def nelder_mead(self, theta: Array, function: Callable[[Array], Value]) -> None:
         """The simplex search from these coordinates."""
         u, span = self.begin(theta), self.bounds()
-        away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # a corner beyond a bound would fall onto another
+        away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # clipping would move a corner beyond a bound onto another
         corners = np.clip(np.vstack([u, u + np.diag(away)]), span[:, 0], span[:, 1])
         minimize(
             lambda u: self.evaluate(u, function).value,
@@ -157,8 +158,8 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
         record.stopped = "interrupted"
         warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
     _warn_of_bounds(search)
-    gram = task.gram.with_kernel(objective.kernel(search.theta), task.weight)
-    return gram, objective.noise(search.theta), record
+    best = objective.space.kernel(search.theta[:-1])
+    return task.gram.with_kernel(best, task.weight), objective.noise(search.theta), record
 
 
 def _run(search: Search, options: Tune) -> None:
@@ -227,17 +228,10 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
     sample = objective.task.subset(rows)
     small = Objective(sample.subset(np.flatnonzero(~held)), objective.kind)
     losses = sample.losses.subset(np.flatnonzero(held))
+    free, record = _free(small, options), Tuning(options.method, small.kind)  # this record is not kept
     theta, best = small.table[:, 0], (np.inf, STRENGTHS[0])
     for strength in STRENGTHS:
-        search = Search(
-            small,
-            _free(small, options),
-            Tuning(options.method, small.kind),
-            limit=15,
-            tol=4 * options.tol,
-            strength=strength,
-            what="choosing a prior",
-        )
+        search = Search(small, free, record, limit=15, tol=4 * options.tol, strength=strength, what="choosing a prior")
         with suppress(Stop):
             search.gradient(theta)
         theta = search.theta
