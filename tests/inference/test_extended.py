@@ -8,11 +8,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
 
-from saccade import GPClassifier, GPRegressor
-from saccade._core.errors import InvalidInput
+from saccade import GPClassifier, GPRegressor, Tune
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.gp import GP
 from saccade.inference.infer import Solving
-from saccade.kernels import HIK, RBF, Kernel
+from saccade.kernels import HIK, RBF, Kernel, Power
 
 Array = np.ndarray[Any, np.dtype[Any]]
 rng = np.random.default_rng(0)
@@ -68,9 +68,9 @@ def test_a_growing_factor_warns_as_one_made_anew(kernel: Kernel) -> None:
 
 
 def test_a_factor_that_cannot_grow_is_made_anew() -> None:
-    """The sentence is then the one that fit says, with the noise that was given."""
+    """The sentence is then the one that fit says. Equal rows are 1 alike and others 0, so every processor refuses."""
     rows, noise = np.tile(X[:20], (2, 1)), np.full((40, 1), 1e-19)
-    gp = GP.fit(RBF(0.1).gram(rows[:20]), Y[:20], noise[:20])
+    gp = GP.fit(RBF(0.01).gram(rows[:20]), Y[:20], noise[:20])
     with pytest.raises(InvalidInput, match="with noise 1e-19 is not positive definite"):
         gp.extended(rows[20:], Y[:40], noise)
 
@@ -108,3 +108,10 @@ def test_a_kernel_that_cannot_be_compared_is_solved_anew() -> None:
 
     found, wanted = grown(Local(0.8)), grown(RBF(0.8))
     np.testing.assert_allclose(found.mean(NEW), wanted.mean(NEW), atol=1e-9)
+
+
+@pytest.mark.parametrize("tune", [None, Tune(max_evaluations=2)])
+def test_a_kernel_of_another_kind_is_refused(tune: Any) -> None:
+    model = GPClassifier(HIK(Power(1.0)), tune=tune).partial_fit(X[:30], LABEL[:30])
+    with pytest.raises(InvalidParameter, match="stay of one kind"):
+        model.set_params(kernel=RBF(1.0)).partial_fit(X[30:], LABEL[30:])

@@ -222,6 +222,14 @@ def test_draws_are_exact_whatever_approximates_the_mean() -> None:
     np.testing.assert_allclose(gp.sample(NEW, 4000, np.random.default_rng(1)).mean(axis=2), mean, atol=0.08)
 
 
+def test_it_says_what_it_is_in_one_line() -> None:
+    """And it is equal to itself alone: arrays have no one answer."""
+    gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE)
+    assert repr(gp) == "GP(HIK(scale=0.3), 40 examples, 2 outputs, variance='exact')"
+    assert repr(gp.compressed()) == "Compressed(HIK(scale=0.3), 2 outputs, variance='lowrank')"
+    assert len({gp, gp, gp.quantized(8), gp.compressed()}) == 3
+
+
 def test_a_copy_keeps_the_approximation_of_its_mean() -> None:
     gp = GP.fit(HIK().gram(X), Y, NOISE, by=Approximating("fitc"))
     assert gp.with_variance("exact")._mean is gp.quantized(16)._mean is gp._mean

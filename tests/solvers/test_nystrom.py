@@ -116,11 +116,9 @@ def random_leading() -> Leading:
 
 
 @pytest.mark.parametrize("M", [built("coded"), random_leading()], ids=["nystrom", "leading"])
-def test_parts_samples_and_determinant_are_those_of_M(M: nystrom.Nystrom | Leading) -> None:
+def test_samples_and_determinant_are_those_of_M(M: nystrom.Nystrom | Leading) -> None:
     n = 60
     inverse = M(np.eye(n))
-    d, W = M.inverse_parts()
-    assert_close(np.diag(d) - W @ W.T, inverse)
     assert M.log_determinant() == pytest.approx(-np.linalg.slogdet(inverse)[1], rel=1e-9)
     Z = M.sample(60_000, np.random.default_rng(1))
     truth = np.linalg.inv(inverse)

@@ -38,7 +38,7 @@ from saccade.inference.sites import METHODS as INFERENCES
 from saccade.inference.tune import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.kernels.gram import Gram
+from saccade.kernels.gram import Gram, check_kind
 from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 
@@ -170,6 +170,7 @@ class GaussianProcess(BaseEstimator):
     def _learn_more(self, X: Any, Y: Array, start: Array) -> GP:
         """The posterior with the rows of X appended; Y is that of all rows."""
         kernel, gp, seed = self._check_parameters(), self._examples(), self._seed()
+        check_kind(gp.gram, kernel)
         if kernel.has_tables and self._coding != (self.levels, self.binning):
             raise InvalidParameter(
                 f"`levels` and `binning` must stay as in the first call, {self._coding}, got "

@@ -94,13 +94,12 @@ def approximate(
     trained: Trained,
     *,
     rank: int = 128,
-    held_out: Array | None = None,  # examples that stay new to "lowrank", for others to be compared with
     inducing: Any = 0.25,
     rng: np.random.Generator,
 ) -> Approximation:
     """The approximation of mean and variance of that name."""
     check_choice("approximation", method, APPROXIMATIONS)
-    found = Approximating(rank=rank, inducing=inducing).ready(method, trained, held_out, rng)
+    found = Approximating(rank=rank, inducing=inducing).ready(method, trained, None, rng)
     assert isinstance(found, Approximation)
     return found
 

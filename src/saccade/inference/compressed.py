@@ -20,7 +20,7 @@ from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Compressed(Posterior):
     """Mean and variance from tables alone."""
 
@@ -28,6 +28,10 @@ class Compressed(Posterior):
     mean_tables: PiecewiseTables | GridTables
     norms: tuple[NormTables, ...] | None  # of the variance, what a low rank explains: one for all outputs, or one each
     tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
+
+    def __repr__(self) -> str:
+        outputs = self.mean_tables.T.shape[1]
+        return f"Compressed({self.kernel!r}, {outputs} outputs, variance={self.variance_method!r})"
 
     @property
     def tables(self) -> PiecewiseTables | GridTables:

@@ -44,7 +44,7 @@ AT_ONCE = 4_000_000  # kernel values between training and new examples held at a
 SOLVING, EXACT = Solving(), Approximating()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class GP(Posterior):
     """The posterior given the training examples. It never changes; what costs time is made when first asked for."""
 
@@ -60,6 +60,10 @@ class GP(Posterior):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kernel", self.gram.kernel)
+
+    def __repr__(self) -> str:
+        n, m = self.sites.targets.shape
+        return f"GP({self.kernel!r}, {n} examples, {m} outputs, variance={self.variance_method!r})"
 
     @classmethod
     def fit(

@@ -8,9 +8,10 @@ from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._core.checks import canonical, check_positive, check_range
+from .._core.checks import canonical, check_range
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, decay, decay_gradient, symmetric
+from .base import Array, Kernel, Matrix, symmetric
+from .stationary import Decaying
 
 __all__ = ["Chi2", "Linear"]
 
@@ -71,7 +72,7 @@ class Linear(Kernel):
         return super().squared_distances(X - centre, None if Z is None else Z - centre)
 
 
-class Chi2(Kernel):
+class Chi2(Decaying):
     """The exponential χ² kernel for histograms (Zhang et al. 2007; in none of the five papers).
 
     k(x, z) = exp(−γ Σ_d (x_d − z_d)² / (x_d + z_d)),  0/0 = 0
@@ -89,50 +90,21 @@ class Chi2(Kernel):
            [0.6065, 1.    ]])
     """
 
-    def __init__(self, gamma: float = 1.0) -> None:
-        self.gamma = gamma
+    remedy = "Try 1 / (the mean χ² distance between two examples)."
 
-    def settled(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
-        """Self, once the parameter and the data are known to be good."""
-        self._check()
-        _check_non_negative("X", X)
-        return self
+    def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
+        """Σ_d (x_d − z_d)² / (x_d + z_d)."""
+        return _chi2_distance(X, X if Z is None else Z)
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
-        """The dense block (n, m)."""
-        gamma = self._check()
-        _check_non_negative("X", X)
-        if Z is not None:
-            _check_non_negative("Z", Z)
-        K = decay(_chi2_distance(X, X if Z is None else Z), gamma)
-        return symmetric(K, 1.0) if Z is None else K
-
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
-        """One, for every row."""
-        return np.ones(X.shape[0])
-
-    def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
-    ) -> dict[str, Array]:
-        """∂k/∂log γ = −γ · the χ² distance · k."""
-        return decay_gradient(_chi2_distance(X, X), self._check(), A)
-
-    def _check(self) -> float:
-        return check_positive("gamma", self.gamma, "Try 1 / (the mean χ² distance between two examples).")
+    def check_rows(self, name: str, X: Matrix) -> None:
+        """Complain of negative values."""
+        values = np.asarray(canonical(X).data if sp.issparse(X) else X)
+        smallest = values.min(initial=0.0)
+        if smallest < 0:
+            raise InvalidInput(
+                f"`{name}` must be non-negative for Chi2, got {float(smallest)!r}. "
+                "It compares histograms; for signed features use RBF or Laplacian."
+            )
 
 
 def _chi2_distance(
@@ -152,16 +124,3 @@ def _chi2_distance(
     for columns in gen_batches(X.shape[1], CHI2_COLUMNS):
         distance -= additive_chi2_kernel(A[:, columns].toarray(), B[:, columns].toarray())
     return distance
-
-
-def _check_non_negative(
-    name: str,
-    M: Matrix,  # (n, d)
-) -> None:
-    values = np.asarray(canonical(M).data if sp.issparse(M) else M)
-    smallest = values.min(initial=0.0)
-    if smallest < 0:
-        raise InvalidInput(
-            f"`{name}` must be non-negative for Chi2, got {float(smallest)!r}. "
-            "It compares histograms; for signed features use RBF or Laplacian."
-        )

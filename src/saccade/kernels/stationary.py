@@ -201,7 +201,70 @@ class Matern(Radial):
         return super()._check(X)
 
 
-class Laplacian(Kernel):
+class Decaying(Kernel):
+    """k(x, z) = exp(−γ · distance): subclasses say which distance."""
+
+    remedy: ClassVar[str]
+    """What to try where γ is not positive."""
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    @abc.abstractmethod
+    def distance(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The distances (n, m); without Z those among the rows of X."""
+
+    def settled(
+        self,
+        X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
+    ) -> Kernel:
+        """Self, once the parameter and the data are known to be good."""
+        self._check()
+        self.check_rows("X", X)
+        return self
+
+    def check_rows(self, name: str, X: Matrix) -> None:
+        """Complain of rows that the distance does not take: here of none."""
+
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense block (n, m)."""
+        gamma = self._check()
+        self.check_rows("X", X)
+        if Z is not None:
+            self.check_rows("Z", Z)
+        K = decay(self.distance(X, Z), gamma)
+        return symmetric(K, 1.0) if Z is None else K
+
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        """One, for every row."""
+        return np.ones(X.shape[0])
+
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """∂k/∂log γ = −γ · distance · k."""
+        return decay_gradient(self.distance(X), self._check(), A)
+
+    def _check(self) -> float:
+        return check_positive("gamma", self.gamma, self.remedy)
+
+
+class Laplacian(Decaying):
     """k(x, z) = exp(−γ ‖x − z‖₁).
 
     On non-negative data it is A §7.1's EXPHIK with β = γ: min(a, b) = (a + b − |a − b|)/2.
@@ -219,44 +282,9 @@ class Laplacian(Kernel):
            [0.3679, 1.    ]])
     """
 
-    def __init__(self, gamma: float = 1.0) -> None:
-        self.gamma = gamma
+    remedy = "Try 1 / (the median L1 distance between two examples)."
 
-    def settled(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
-        """Self, once the parameter is known to be good."""
-        self._check()
-        return self
-
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
-        """The dense block (n, m)."""
-        gamma = self._check()
-        distance: Array = manhattan_distances(canonical(X), None if Z is None else canonical(Z))
-        K = decay(distance, gamma)
-        return symmetric(K, 1.0) if Z is None else K
-
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
-        """One, for every row."""
-        return np.ones(X.shape[0])
-
-    def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
-    ) -> dict[str, Array]:
-        """∂k/∂log γ = −γ ‖x − z‖₁ · k."""
-        return decay_gradient(manhattan_distances(canonical(X)), self._check(), A)
-
-    def _check(self) -> float:
-        return check_positive("gamma", self.gamma, "Try 1 / (the median L1 distance between two examples).")
+    def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
+        """‖x − z‖₁."""
+        found: Array = manhattan_distances(canonical(X), None if Z is None else canonical(Z))
+        return found

@@ -62,11 +62,6 @@ class Nystrom:
         Z += self.B @ rng.choice([-1.0, 1.0], (self.rank, probes)).astype(self.B.dtype)
         return Z
 
-    def inverse_parts(self) -> tuple[Array, Array]:  # (n,), (n, r)
-        """d, W with M⁻¹ = diag(d) − WWᵀ."""
-        W = solve_triangular(self.inner, (self.B / self.S).T.astype(np.float64), lower=True).T
-        return 1.0 / self.S[:, 0], np.asarray(W)
-
     def inverse_diagonal(
         self,
         S: Array,  # (n,)

@@ -49,10 +49,6 @@ class Leading:
         longer = 1.0 / np.sqrt(1.0 - self.share) - 1.0
         return np.asarray(Z + self.u * (longer * np.einsum("ik,ij->kj", self.u, Z)))
 
-    def inverse_parts(self) -> tuple[Array, Array]:  # (n,), (n, 1)
-        """d, W with M⁻¹ = diag(d) − WWᵀ."""
-        return np.ones(len(self.u)), np.sqrt(self.share) * self.u
-
 
 def leading(
     K: Operator,
