@@ -26,7 +26,7 @@ KEPT = ("experiments/results", "experiments/figures", "benchmarks/results", "doc
 
 
 class Small(NamedTuple):
-    """How to make a script small: its arguments, with {data}, {cache} and {out} to be filled in, and constants."""
+    """How to make a script small: its arguments, with {data}, {cache}, {out}, {src} to be filled in, and constants."""
 
     arguments: str
     constants: Mapping[str, Any] = MappingProxyType({})  # "module.NAME": the value for the test
@@ -96,6 +96,7 @@ SMALLEST = {
 
 
 SMALLEST |= {
+    "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
     "benchmarks/kernel_block.py": Small(
         "--out {out}", {"kernel_block.CASES": {"digits": (20, 20, 64, 33)}, "kernel_block.ROWS": 4}
@@ -166,7 +167,7 @@ def test_script_runs(script: str, data: Path, cache: Path, tmp_path: Path, monke
         owner, _, attribute = constant.partition(".")
         assert hasattr(importlib.import_module(owner), attribute), constant
         monkeypatch.setattr(importlib.import_module(owner), attribute, value)
-    words = small.arguments.format(data=data, cache=cache, out=tmp_path)
+    words = small.arguments.format(data=data, cache=cache, out=tmp_path, src=ROOT / "src")
     monkeypatch.setattr(sys, "argv", [script, *shlex.split(words)])
     before = modified(script, small)
     module.main()
