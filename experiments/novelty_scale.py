@@ -213,7 +213,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
     title = f"Fashion-MNIST without class {', '.join(common)}; filled: pixels, hollow: rows of sum 1"
-    panels[0].set_title(title, loc="left")
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     save_figure(figure, out, "novelty_scale")
 
 
