@@ -79,7 +79,6 @@ Cache = Annotated[
     Path | None,
     typer.Option("--cache", metavar="FOLDER", help="Keep the features of pictures here; a second run is then quick."),
 ]
-PIXELS = 100_000_000
 MaxPixels = Annotated[
     int, typer.Option("--max-pixels", metavar="N", min=1, help="A larger picture is refused by its header.")
 ]
