@@ -8,7 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -152,3 +154,50 @@ def test_a_forked_child_starts_its_own_threads() -> None:
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     assert share(lambda *_: None, 3, 3) == 3
+
+
+@pytest.mark.parametrize("where", ["share_calls", "begin", "end"])
+def test_an_interrupt_at_any_line_neither_hangs_nor_leaves_work_behind(where: str) -> None:
+    """KeyboardInterrupt may arrive between any two lines of the caller: here at each of them in turn."""
+    code = {"share_calls": threads.share_calls, "begin": threads._Helper.begin, "end": threads._Helper.end}[
+        where
+    ].__code__
+    seen = np.zeros(8, int)
+
+    def work(_: int, first: int, last: int) -> None:
+        time.sleep(0.002)
+        seen[first:last] += 1
+
+    interrupted, line = 0, 0
+    while True:
+        left = line
+
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            nonlocal left
+            if frame.f_code is code and event == "line":
+                left -= 1
+                if left == -1:
+                    raise KeyboardInterrupt
+            return trace
+
+        seen[:] = 0
+        sys.settrace(trace)
+        try:
+            share(work, 8, 2)
+        except KeyboardInterrupt:
+            interrupted += 1
+        finally:
+            sys.settrace(None)
+        before = seen.copy()
+        time.sleep(0.005)
+        if (
+            where != "begin"
+        ):  # an interrupt inside begin may come before it waits: nothing is written later all the same
+            np.testing.assert_array_equal(seen, before)
+        seen[:] = 0
+        share(work, 8, 2)  # and all goes on
+        np.testing.assert_array_equal(seen, np.ones(8))
+        if left >= 0:
+            break
+        line += 1
+    assert interrupted > 3

@@ -222,7 +222,7 @@ def test_an_interrupted_fit_changes_nothing(digits: Any, monkeypatch: Any, kerne
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("saccade.inference.infer.solve", interrupt)
+        patch.setattr("saccade.inference.gp.solve", interrupt)
         patch.setattr("saccade.inference.gp.grown", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, np.full(len(y), 77))

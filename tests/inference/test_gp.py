@@ -1,5 +1,7 @@
 """The fitted GP against textbook algebra: every question, with further examples, and as tables."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -187,3 +189,13 @@ def test_a_sample_of_many_examples_calibrates_an_approximate_mean() -> None:
     known = ~np.isnan(model.leave_one_out_decision_).any(axis=1)
     assert known.sum() == 2048
     assert model.score(data[1500:], y[1500:]) > 0.8
+
+
+def test_the_example_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    (code,) = re.findall(r"## The fitted process\n.*?```python\n(.*?)```", guide, re.S)
+    names: dict[str, Any] = {"GPClassifier": GPClassifier, "np": np, "X": X, "y": Y[:, 0] > 0, "X_new": NEW}
+    names |= {"rows": np.arange(3), "X_more": NEW}
+    names |= {"Y_all": np.ones((49, 1)), "noise_all": np.full((49, 1), 0.1)}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert isinstance(names["gp"], GP)

@@ -1,4 +1,4 @@
-"""Some rows of a kernel matrix against the same rows of dense algebra, in every layout, and sorted columns of blocks."""
+"""Some rows of a kernel matrix against the same rows of dense algebra, in every layout; sorted columns of blocks."""
 
 from __future__ import annotations
 

@@ -5,12 +5,17 @@ web servers, survive a fork, and the number of threads is one number that anybod
 """
 
 import os
+from _thread import LockType
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
+from typing import Any
 
 from saccade._core.errors import InvalidParameter
+
+Calls = Callable[[int, int, int], Callable[[], None]]  # (thread, first, last) -> what that thread runs
 
 
 def thread_count() -> int:
@@ -40,59 +45,78 @@ def share(
     total: int,
     threads: int,
 ) -> int:
-    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran.
+    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
+    return share_calls(partial(partial, work), total, threads)
+
+
+def ranged(
+    loop: Callable[..., None],
+    read: tuple[Any, ...],
+    write: tuple[Any, ...],
+) -> Calls:
+    """Calls of loop(*read, first, last, *write): the order of arguments that all compiled loops have."""
+    return lambda _, first, last: partial(loop, *read, first, last, *write)
+
+
+def share_calls(calls: Calls, total: int, threads: int) -> int:
+    """The same as `share` for calls that are made ready first: the compiled loop then is the next frame.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
     runs = spans(total, threads)
-    if len(runs) > 1 and _busy.acquire(blocking=False):
-        try:
-            _share_out(work, runs)
-        finally:
-            _busy.release()
-        return len(runs)
-    if runs:
-        work(0, 0, total)
-    return min(1, len(runs))
-
-
-def _share_out(work: Callable[[int, int, int], None], runs: list[tuple[int, int]]) -> None:
-    while len(_helpers) < len(runs) - 1:
-        _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
-    helpers = _helpers[: len(runs) - 1]
-    for k, helper in enumerate(helpers, 1):
-        helper.begin(work, k, *runs[k])
+    if not runs:
+        return 0
+    if len(runs) == 1 or not _busy.acquire(blocking=False):
+        calls(0, 0, total)()
+        return 1
     try:
-        work(0, *runs[0])
+        while len(_helpers) < len(runs) - 1:
+            _helpers.append(_Helper(f"saccade-{len(_helpers) + 1}"))
+        own, *others = [calls(k, *run) for k, run in enumerate(runs)]
+        helpers = _helpers[: len(others)]
+        try:
+            for helper, other in zip(helpers, others, strict=True):
+                helper.begin(other)
+            own()
+        finally:
+            errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
     finally:
-        errors = [helper.end() for helper in helpers]  # also after an error: nobody writes once the caller goes on
+        _busy.release()
     for error in errors:
         if error is not None:
             raise error
+    return len(runs)
 
 
 class _Helper(Thread):
-    """A thread that waits for work. Two bare locks: an executor's queue and futures cost three times the waiting."""
+    """A thread that waits for work. Two bare locks: an executor's queue and futures cost three times the waiting.
+
+    The two counts say what is to be done and what is done; a free lock only says that a count may have changed. So an
+    interrupt (Ctrl-C) between any two steps can neither lose a piece of work nor wait for one twice.
+    """
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self._work: Callable[[], None] | None = None
         self._error: BaseException | None = None
         self._wanted, self._done = Lock(), Lock()
-        self._wanted.acquire()
-        self._done.acquire()
+        self._begun = self._ended = 0
         self.start()
 
-    def begin(self, work: Callable[[int, int, int], None], thread: int, first: int, last: int) -> None:
-        self._work = partial(work, thread, first, last)
-        self._wanted.release()
+    def begin(self, work: Callable[[], None]) -> None:
+        self.end()  # of work that an interrupted caller did not wait for
+        self._work = work
+        self._begun += 1
+        _free(self._wanted)
 
     def end(self) -> BaseException | None:
         """Wait until it is done, also through Ctrl-C; returns the error it ended with."""
         interrupt: BaseException | None = None
         while True:
             try:
-                self._done.acquire()
+                while self._ended < self._begun:
+                    _free(self._wanted)  # an interrupted `begin` may not have come so far
+                    self._done.acquire()
                 break
             except KeyboardInterrupt as stop:
                 interrupt = stop
@@ -101,13 +125,21 @@ class _Helper(Thread):
 
     def run(self) -> None:
         while True:
-            self._wanted.acquire()
+            while self._ended == self._begun:
+                self._wanted.acquire()
             try:
                 assert self._work is not None
                 self._work()
             except BaseException as error:
                 self._error = error
-            self._done.release()
+            self._ended += 1
+            _free(self._done)
+
+
+def _free(lock: LockType) -> None:
+    """Release a lock that may be free already."""
+    with suppress(RuntimeError):
+        lock.release()
 
 
 _helpers: list[_Helper] = []

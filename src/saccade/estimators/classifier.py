@@ -142,7 +142,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
             check_classification_targets(y)
-            new._begin(X, y, None, sample_weight)
+            X = new._begin(X, y, None, sample_weight)
+            new._calibrate(new._learn(X, new._targets()))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -158,12 +159,14 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             X, y = check_rows(new, X, y=y, reset=first)
             check_classification_targets(y)
             if first:
-                new._begin(X, y, classes, sample_weight)
+                X = new._begin(X, y, classes, sample_weight)
+                new._calibrate(new._learn(X, new._targets()))
             else:
                 new._continue(X, y, y if classes is None else np.concatenate([y, np.asarray(classes)]), sample_weight)
         return self
 
-    def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> None:
+    def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> Any:
+        """Take in labels and weights; returns the rows of X that count."""
         X, y, self._weight = weighed(X, y, sample_weight)
         classes = np.unique(y if classes is None else classes)
         unknown = np.setdiff1d(y, classes)
@@ -175,7 +178,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         self.classes_ = classes
         self._label = np.searchsorted(classes, y)
-        self._calibrate(self._learn(X, self._targets()))
+        return X
 
     def _continue(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> None:
         X, y, weight = weighed(X, y, sample_weight)

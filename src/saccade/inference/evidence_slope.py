@@ -96,7 +96,7 @@ def _one_noise(
 ) -> tuple[tuple[float, float, Array], VectorSlope]:
     """Value, error and α for outputs that share the noise, and the derivative."""
     n, m = Y.shape
-    M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0)
+    M = precondition(K, noise[:, 0], (m + probes) // LANES, rng) or Leading(np.zeros((n, 1)), 0.0, K.backend)
     Z = M.sample(probes, rng)
     result = solve_cg(
         K,
@@ -120,4 +120,4 @@ def _one_noise(
 def _slope(M: Nystrom | Leading, Z: Array, X: Array, alpha: Array) -> VectorSlope:
     """½ m tr(K̃⁻¹dK̃) − ½ Σ αᵀdK̃α from solved probes X = K̃⁻¹Z."""
     m, probes = alpha.shape[1], Z.shape[1]
-    return VectorSlope((0.5 * m / probes) * X, M(Z), np.sqrt(0.5) * alpha)
+    return VectorSlope((0.5 * m / probes) * X, M.backend.host(M(M.backend.array(Z))), np.sqrt(0.5) * alpha)

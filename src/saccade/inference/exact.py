@@ -62,12 +62,7 @@ class Exact(Approximation):
         and without it they are (m N_i − v y_i)/(N_i − v) and v N_i/(N_i − v).
         """
         noise, y, prior = self.trained.noise[rows], Y[rows], own(k_rows, rows)[:, None]
-        if self.trained.factors:
-            alpha, d = self.weights(Y)[rows], self._inverse_diagonal[rows]
-        else:
-            alpha, d = self._by_unit_vectors(rows, Y)
-        d = np.maximum(d, 1.0 / (noise + prior))  # the least that d can be, whatever the solver did
-        mean, variance = leave_one_out(y, alpha, d, noise)
+        mean, variance = self.left_out_by_diagonal(rows, prior, Y)
         loud = noise > LOUD * prior
         if loud.any():
             m, v = k_rows.T @ self.weights(Y), self.variance(k_rows, prior[:, 0])
@@ -76,6 +71,27 @@ class Exact(Approximation):
                 np.where(loud, (m * noise - v * y) / rest, mean),
                 np.where(loud, v * noise / rest, variance),
             )
+        return mean, np.clip(variance, 0.0, prior)
+
+    def takes_columns(self) -> bool:
+        """Whether `left_out` looks at more of `k_rows` than their own entries."""
+        prior = self.trained.K.diag()[:, None]
+        return not self.trained.factors or bool((self.trained.noise > LOUD * prior).any())
+
+    def left_out_by_diagonal(
+        self,
+        rows: Array,  # (b,)
+        prior: Array,  # (b, 1): k(x_i, x_i)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """As `left_out` without its remedy for much noise: no column of K is needed beside a factor."""
+        noise = self.trained.noise[rows]
+        if self.trained.factors:
+            alpha, d = self.weights(Y)[rows], self._inverse_diagonal[rows]
+        else:
+            alpha, d = self._by_unit_vectors(rows, Y)
+        d = np.maximum(d, 1.0 / (noise + prior))  # the least that d can be, whatever the solver did
+        mean, variance = leave_one_out(Y[rows], alpha, d, noise)
         return mean, np.clip(variance, 0.0, prior)
 
     def _halves(self, k_star: Array) -> tuple[list[Array], list[Array]]:

@@ -30,7 +30,7 @@ from saccade.inference.infer import Inference, Solving, infer
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.low_rank import LowRank, hold_out
 from saccade.inference.posterior import Posterior, check_bins
-from saccade.inference.regression import Solution, grown, unsolved
+from saccade.inference.regression import Solution, grown, solve, unsolved
 from saccade.inference.relevance import spread
 from saccade.inference.sampling import sample_intersection, sample_normal
 from saccade.inference.sites import Sites
@@ -76,10 +76,12 @@ class GP(Posterior):
         leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted
     ) -> GP:
         """Sites and solution; an approximate mean takes no solution of a regression."""
-        if "exact" in (by.mean, by.variance) or inference != "regression":
-            sites, solution = infer(gram, Y, noise, weight, inference, solving, start, leave_one_out)
+        if inference != "regression":
+            sites, solution = infer(gram, Y, noise, weight, inference, solving)
         else:
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
+            if "exact" in (by.mean, by.variance):
+                solution = solve(gram, noise, Y, start=start, leave_one_out=leave_one_out, **solving.options)
         by = by.settled(isinstance(gram, TabledGram), len(Y), bool(solution.factors))
         gp = cls(gram, sites, solution, weight, inference, solving, by)
         if by.mean == "exact":
@@ -257,6 +259,9 @@ class GP(Posterior):
             pairs = zip(parts, every, strict=True)
             found = [part.left_out_of(prior, rows, Y) for part, Y in pairs if isinstance(part, LowRank)]
             mean, variance, with_itself = (np.hstack(columns) for columns in zip(*found, strict=True))
+        elif isinstance(method, Exact) and not self._rounded and not method.takes_columns():
+            mean, variance = method.left_out_by_diagonal(rows, self.gram.diag()[rows, None], self.sites.targets)
+            with_itself = np.zeros((0, 1))
         else:
             mean, variance, with_itself = self._left_out_by_columns(method, rows)
         if not isinstance(parts[0], LowRank) or not parts[0].held_out.size:

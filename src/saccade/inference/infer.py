@@ -1,4 +1,4 @@
-"""From labels to Gaussians and their posterior: regression, Laplace or EP on the kernel matrix of the examples."""
+"""From labels to Gaussians and their posterior: Laplace or EP on the kernel matrix of the examples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,26 +28,26 @@ class Solving:
     max_iter: int = 1000
     seed: int = 0
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `solve`: the same random numbers every time."""
+        rng = np.random.default_rng(self.seed)
+        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "rng": rng}
+
     def __call__(self, K: Operator, noise: Array, targets: Array, start: Array | None = None, **other: Any) -> Solution:
-        """The posterior of any sites, with the same random numbers every time."""
-        options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter} | other
-        return solve(K, noise, targets, rng=np.random.default_rng(self.seed), start=start, **options)
+        """The posterior of any sites."""
+        return solve(K, noise, targets, start=start, **(self.options | other))
 
 
 def infer(
     K: Operator,
-    Y: Array,  # (n, m): targets, or labels ±1
+    Y: Array,  # (n, m): labels ±1
     noise: Array,  # (n, 1) or (n, m): of an example with all its copies
     weight: Array | None,  # (n,): how many equal copies each example stands for
-    inference: Inference,
+    inference: Literal["laplace", "ep"],
     solving: Solving,
-    start: Array | None = None,  # (n, m): a first guess of α
-    leave_one_out: bool = False,  # whether leave-one-out predictions of all examples are wanted
 ) -> tuple[Sites, Solution]:
-    """The likelihood as Gaussians, and the posterior under them."""
-    if inference == "regression":
-        solution = solving(K, noise, Y, start, leave_one_out=leave_one_out)
-        return Sites.of_regression(Y, noise, weight), solution
+    """The likelihood of labels as Gaussians, and the posterior under them."""
     K = Dense(K.written_out()) if K.in_memory else K  # for many factors, not for one
     one = 1.0 if weight is None else weight[:, None]
     labels = K.diag(), Y, noise * one  # the noise of one copy of an example

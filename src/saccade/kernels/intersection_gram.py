@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 from .._core import limits
 from .._core.checks import check_range
+from ..operators.block import intersections
 from ..operators.codes import Codes, append, column_max, decode, encode, split_signs
 from ..operators.intersection import Intersection, intersection
 from ..operators.subset import sorted_columns, subset
@@ -85,6 +87,17 @@ class IntersectionGram(TabledGram):
 
     def rows(self, numbers: Array | None = None) -> sp.csr_matrix:
         return decode(self.codes, numbers)
+
+    @cached_property
+    def _features(self) -> sp.csr_matrix:
+        """Those of the training rows, for comparisons one by one."""
+        return self.kernel.features(self.rows())
+
+    def cross(self, X: Matrix) -> Array:
+        return intersections(self._features, self.features(X))
+
+    def columns(self, rows: Array) -> Array:
+        return intersections(self._features, self._features[rows])
 
     @property
     def given(self) -> Array | None:

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from saccade._core.arrays import Array
+from saccade.operators.backend import ON_CPU, Backend
 
 UNIT_COLUMNS = 64  # unit vectors in one product
 
@@ -16,6 +17,8 @@ class Operator(ABC):
 
     in_memory: ClassVar[bool] = False
     """Whether K is held as n² numbers, so that a factor of it costs no further kernel values."""
+    backend: ClassVar[Backend] = ON_CPU
+    """Where conjugate gradients keep their vectors, and what they work on them with."""
 
     @property
     @abstractmethod
@@ -34,8 +37,8 @@ class Operator(ABC):
     @abstractmethod
     def matmul(
         self,
-        V: Array,  # (n, m)
-    ) -> Array:  # (n, m), of V's dtype
+        V: Array,  # (n, m), of the host; also of `backend` where that is another
+    ) -> Array:  # (n, m), of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
     def columns(

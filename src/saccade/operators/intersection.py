@@ -8,16 +8,16 @@ One pass in and one pass out, whatever the number of columns of V:
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
-from saccade.operators.tables import PiecewiseTables, lane_tuple, padded
+from saccade.operators.tables import PiecewiseTables, lane_blocks, lane_tuple, padded
 
 Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
 
@@ -40,19 +40,12 @@ class Intersection(Operator):
     def work(self) -> int:
         return self.codes.values.size if isinstance(self.codes, SortedColumns) else self.codes.codes.size
 
+    @abstractmethod
     def matmul(
         self,
         V: Array,  # (n, m)
     ) -> Array:  # (n, m)
         """K V in O(non-zeros · m)."""
-        out, first = np.empty_like(V), 0
-        while first < V.shape[1]:
-            left = V.shape[1] - first
-            lanes = lane_tuple(left)
-            product = self._product(padded(V, first, lanes), lanes)
-            out[:, first : first + len(lanes)] = product[:, :left]
-            first += len(lanes)
-        return out
 
     def steps(self, dtype: Any) -> Array:
         """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0."""
@@ -127,9 +120,6 @@ class Intersection(Operator):
     ) -> PiecewiseTables:
         """The function x ↦ Σ_i V_i k(x_i, x) as tables."""
 
-    @abstractmethod
-    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array: ...
-
 
 class SortedIntersection(Intersection):
     """Exact, for any number of distinct values; threads share the dimensions."""
@@ -140,27 +130,31 @@ class SortedIntersection(Intersection):
     def _diagonal(self) -> Array:
         return np.bincount(self.codes.rows, weights=self.levels, minlength=self.codes.shape[0])
 
-    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
+    def matmul(self, V: Array) -> Array:
+        out = np.empty_like(V)
+        for some, block, lanes in lane_blocks(V):
+            parts = np.zeros((thread_count(), *block.shape), V.dtype)
+            ran = share_calls(self._product(block, lanes, parts), self.codes.shape[1], len(parts))
+            for part in parts[1:ran]:
+                parts[0] += part
+            out[:, some] = parts[0, :, : V.shape[1] - some.start]
+        return out
+
+    def _product(self, V: Array, lanes: tuple[int, ...], parts: Array) -> Calls:
+        """What adds K V up in one part for each thread."""
         from saccade.operators import loops
 
-        c, steps = self.codes, self.steps(V.dtype)
+        c, steps, (threads, *_) = self.codes, self.steps(V.dtype), parts.shape
         longest = int(np.diff(c.starts).max(initial=0))
-        out = np.zeros((thread_count(), *V.shape), V.dtype)
-
-        def work(thread: int, first: int, last: int) -> None:
-            if len(lanes) == 1:
-                A, B = np.empty((2, longest), V.dtype)
-                part = out[thread, :, 0]
-                loops.sorted_product_one(c.starts, c.rows, steps, first, last, V[:, 0], part, A, B)
-            else:
-                C = np.empty((longest, len(lanes)), V.dtype)
-                loops.sorted_product(c.starts, c.rows, steps, first, last, V, out[thread], C, lanes)
-
-        ran = share(work, c.shape[1], len(out))
-        total: Array = out[0]
-        for part in out[1:ran]:
-            total += part
-        return total
+        if len(lanes) > 1:
+            C = np.empty((threads, longest, len(lanes)), V.dtype)
+            return lambda t, a, b: partial(
+                loops.sorted_product, c.starts, c.rows, steps, a, b, V, parts[t], C[t], lanes
+            )
+        v, scratch = V[:, 0], np.empty((threads, 2, longest), V.dtype)
+        return lambda t, a, b: partial(
+            loops.sorted_product_one, c.starts, c.rows, steps, a, b, v, parts[t, :, 0], *scratch[t]
+        )
 
     def level_sums(self, v: Array) -> Array:
         return np.asarray(v[self.codes.rows], np.float64)
@@ -169,10 +163,8 @@ class SortedIntersection(Intersection):
         from saccade.operators import gradient_loops
 
         c, G = self.codes, np.empty(self.levels.size)
-        share(
-            lambda _, a, b: gradient_loops.sorted_matrix_moments(c.starts, c.rows, a, b, A, G),
-            c.shape[1],
-            thread_count(),
+        share_calls(
+            ranged(gradient_loops.sorted_matrix_moments, (c.starts, c.rows), (A, G)), c.shape[1], thread_count()
         )
         return self._of_levels(G)
 
@@ -197,17 +189,13 @@ class SortedIntersection(Intersection):
         level_starts = c.starts + np.arange(D + 1)  # each dimension's levels begin with 0; equal levels do no harm
         levels = np.insert(self.levels, c.starts[:-1], 0.0)
         T = np.empty((levels.size, V.shape[1]))
-        for first in range(0, V.shape[1], 4):
-            lanes = lane_tuple(min(V.shape[1] - first, 4))
-            block = padded(V, first, lanes)
+        for some, block, lanes in lane_blocks(V, 4):
             part = T if len(lanes) == V.shape[1] else np.empty((levels.size, len(lanes)))
 
-            def dims(_: int, a: int, b: int, block: Array = block, part: Array = part, lanes: Any = lanes) -> None:
-                loops.sorted_tables(c.starts, c.rows, steps, a, b, block, part, lanes)
-
-            share(dims, D, thread_count())
+            calls = ranged(loops.sorted_tables, (c.starts, c.rows, steps), (block, part, lanes))
+            share_calls(calls, D, thread_count())
             if part is not T:
-                T[:, first : first + len(lanes)] = part[:, : V.shape[1] - first]
+                T[:, some] = part[:, : V.shape[1] - some.start]
         return PiecewiseTables(level_starts, levels, T)
 
 
@@ -220,15 +208,17 @@ class BinnedIntersection(Intersection):
     def _diagonal(self) -> Array:
         return self._look_up(self.levels[:, None], (0,))[:, 0]
 
-    def _product(self, V: Array, lanes: tuple[int, ...]) -> Array:
-        return self._look_up(self._table(V, lanes), lanes)
+    def matmul(self, V: Array) -> Array:
+        out = np.empty_like(V)
+        for some, block, lanes in lane_blocks(V):
+            table = self._table(self._histograms(block, lanes), lanes)
+            out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
+        return out
 
     def tables(self, V: Array) -> PiecewiseTables:
         T = np.empty((self.levels.size, V.shape[1]))
-        for first in range(0, V.shape[1], 16):
-            lanes = lane_tuple(min(V.shape[1] - first, 16))
-            table = self._table(padded(V, first, lanes), lanes)
-            T[:, first : first + len(lanes)] = table[:, : V.shape[1] - first]
+        for some, block, lanes in lane_blocks(V):
+            T[:, some] = self._table(self._histograms(block, lanes), lanes)[:, : V.shape[1] - some.start]
         return PiecewiseTables(self.codes.level_starts, self.levels, T)
 
     def level_sums(self, v: Array) -> Array:
@@ -241,48 +231,44 @@ class BinnedIntersection(Intersection):
 
         A = self._histograms(left, lanes).sum(axis=0)
         B = A if right is None else self._histograms(right, lanes).sum(axis=0)
-        starts, same = self.codes.level_starts, right is None
-
-        def work(_: int, first: int, last: int) -> None:
-            gradient_loops.binned_moments(starts, first, last, A, B, same, G, lanes)
-
-        share(work, self.codes.shape[1], thread_count())
-
-    def _table(self, V: Array, lanes: tuple[int, ...]) -> Array:
-        from saccade.operators import loops
-
-        c, steps, H = self.codes, self.steps(V.dtype), self._histograms(V, lanes)
-        share(lambda _, a, b: loops.cumulate(c.level_starts, steps, a, b, H, lanes), c.shape[1], thread_count())
-        table: Array = H[0]
-        return table
+        calls = ranged(gradient_loops.binned_moments, (self.codes.level_starts,), (A, B, right is None, G, lanes))
+        share_calls(calls, self.codes.shape[1], thread_count())
 
     def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Array:  # (parts, L, lanes)
         """Sums of V over the rows at each level, in parts to be added up."""
         from saccade.operators import loops
 
-        c, threads = self.codes, thread_count()
-        parts, copies = max(1, min(threads, c.bases.size - 1)), 2 if c.rows is None else 1
+        c, layout = self.codes, self._layout
+        parts, copies = max(1, min(thread_count(), c.bases.size - 1)), 2 if c.rows is None else 1
         H: Array = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
-        share(
-            lambda t, a, b: loops.histogram(
-                c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, V, H[t, 0], H[t, -1], lanes
-            ),
+        share_calls(
+            lambda t, a, b: partial(loops.histogram, *layout, a, b, V, H[t, 0], H[t, -1], lanes),
             c.bases.size - 1,
             parts,
         )
         return H.reshape(parts * copies, self.levels.size, len(lanes))
 
-    def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Array:
+    def _table(self, H: Array, lanes: tuple[int, ...]) -> Array:  # (L, lanes)
+        """The table of histograms, which are changed."""
         from saccade.operators import loops
 
-        c = self.codes
-        out = np.zeros((c.shape[0], len(lanes)), T.dtype)
-        share(
-            lambda _, a, b: loops.look_up(c.starts, c.rows, c.codes, c.bases, c.level_starts, a, b, T, out, lanes),
-            c.bases.size - 1,
-            thread_count(),
-        )
+        calls = ranged(loops.cumulate, (self.codes.level_starts, self.steps(H.dtype)), (H, lanes))
+        share_calls(calls, self.codes.shape[1], thread_count())
+        return np.asarray(H[0])
+
+    def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Array:  # (n, lanes)
+        from saccade.operators import loops
+
+        out = np.zeros((self.shape[0], len(lanes)), T.dtype)
+        calls = ranged(loops.look_up, self._layout, (T, out, lanes))
+        share_calls(calls, self.codes.bases.size - 1, thread_count())
         return out
+
+    @property
+    def _layout(self) -> tuple[Array | None, ...]:
+        """The codes as the loops take them."""
+        c = self.codes
+        return c.starts, c.rows, c.codes, c.bases, c.level_starts
 
 
 def intersection(codes: Codes, transform: Levels) -> Intersection:

@@ -18,7 +18,7 @@ from sklearn.utils import gen_batches
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 
@@ -56,14 +56,10 @@ class NormTables:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import loops
 
-        out = np.zeros((X.shape[0], 4))
-        T, lanes = self._T_blocks, (0,) * self._T_blocks.shape[2]
-
-        def rows(_: int, a: int, b: int) -> None:
-            tables = (self.level_starts, self.levels, T, self.slack)
-            loops.walk_squares(X.indptr, X.indices, X.data, *tables, a, b, out, lanes)
-
-        share(rows, X.shape[0], thread_count())
+        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self._T_blocks.shape[2]
+        tables = self.level_starts, self.levels, self._T_blocks, self.slack
+        calls = ranged(loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
+        share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))
 

@@ -4,7 +4,7 @@ f(x) = Σ_d T_d(x_d) with T_d piecewise linear (H (6)), or read off an even grid
 row of the training data, only what all of them add up to.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import ranged, share_calls, thread_count
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
@@ -35,6 +35,17 @@ def padded(
     return out
 
 
+def lane_blocks(
+    V: Array,  # (n, m)
+    most: int = 16,
+) -> Iterator[tuple[slice, Array, tuple[int, ...]]]:
+    """The columns of V as the loops take them, some at a time: which, their numbers (n, lanes), and the lanes."""
+    m = V.shape[1]
+    for first in range(0, m, most):
+        lanes = lane_tuple(min(m - first, most))
+        yield slice(first, min(first + most, m)), padded(V, first, lanes), lanes
+
+
 @dataclass(frozen=True)
 class PiecewiseTables:
     """T_d linear between the levels of dimension d, constant beyond the last; the first level is 0, where T_d is 0."""
@@ -54,10 +65,8 @@ class PiecewiseTables:
         """f(x) for every row."""
         from saccade.operators import loops
 
-        def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
-            loops.interpolate(X.indptr, X.indices, X.data, self.level_starts, self.levels, T, first, last, out, lanes)
-
-        return _walk(loop, self._T_blocks, X.shape[0], self.T.shape[1])
+        read = X.indptr, X.indices, X.data, self.level_starts, self.levels
+        return _walk(loops.interpolate, read, self._T_blocks, X.shape[0], self.T.shape[1])
 
 
 @dataclass(frozen=True)
@@ -82,28 +91,22 @@ class GridTables:
         """f(x) for every row, in constant time per value."""
         from saccade.operators import loops
 
-        def loop(T: Array, first: int, last: int, out: Array, lanes: tuple[int, ...]) -> None:
-            loops.look_up_grid(X.indptr, X.indices, X.data, self.per_unit, self.bins, T, first, last, out, lanes)
-
-        return _walk(loop, self._T_blocks, X.shape[0], self.T.shape[1])
+        read = X.indptr, X.indices, X.data, self.per_unit, self.bins
+        return _walk(loops.look_up_grid, read, self._T_blocks, X.shape[0], self.T.shape[1])
 
 
 def _blocks(T: Array) -> list[Array]:
     """T as contiguous arrays of up to sixteen columns each, as the loops need it."""
-    starts = range(0, T.shape[1], 16)
-    return [padded(T, first, lane_tuple(min(T.shape[1] - first, 16))) for first in starts]
+    return [block for _, block, _ in lane_blocks(T)]
 
 
-def _walk(loop: Callable[..., None], blocks: list[Array], n: int, m: int) -> Array:
+def _walk(loop: Callable[..., None], read: tuple[Any, ...], blocks: list[Array], n: int, m: int) -> Array:
+    """The columns of all blocks, each by a run of the loop."""
     result = np.empty((n, m))
-    for k, block in enumerate(blocks):
-        lanes = (0,) * block.shape[1]
-        out = np.zeros((n, len(lanes)), block.dtype)
-
-        def rows(_: int, a: int, b: int, block: Array = block, out: Array = out, lanes: Any = lanes) -> None:
-            loop(block, a, b, out, lanes)
-
-        share(rows, n, thread_count())
+    for k, T in enumerate(blocks):
+        lanes = (0,) * T.shape[1]
+        out = np.zeros((n, len(lanes)), T.dtype)
+        share_calls(ranged(loop, (*read, T), (out, lanes)), n, thread_count())
         result[:, 16 * k : 16 * (k + 1)] = out[:, : m - 16 * k]
     return result
 

@@ -6,6 +6,7 @@ alone, halves the iterations at small noise: S is then right on average for all 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -13,6 +14,7 @@ from sklearn.utils import gen_batches
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.operators.backend import ON_CPU, Backend, BackendArray
 from saccade.operators.base import Operator
 
 RANKS = (64, 128, 256, 512)
@@ -30,17 +32,24 @@ class Nystrom:
     S: Array  # (n, 1)
     left: Array  # (n,): what the low rank leaves of the diagonal of K, small where landmarks are near
     inner: Array  # (r, r): lower Cholesky factor of I + BᵀS⁻¹B
+    backend: Backend = ON_CPU
+
+    @cached_property
+    def _parts(self) -> tuple[BackendArray, BackendArray]:
+        """B and S where the vectors are."""
+        return self.backend.array(self.B), self.backend.array(self.S)
 
     def __call__(
         self,
-        R: Array,  # (n, m)
-    ) -> Array:
-        """M⁻¹ R."""
-        T = R / self.S
-        small = (self.B.T @ T.astype(self.B.dtype, copy=False)).astype(np.float64)
+        R: BackendArray,  # (n, m)
+    ) -> BackendArray:
+        """M⁻¹ R; the triangular systems of size r are solved on the host."""
+        B, S = self._parts
+        T = R / S
+        small = self.backend.host(B.T @ T.astype(B.dtype, copy=False)).astype(np.float64)
         small = solve_triangular(self.inner, small, lower=True)
         small = solve_triangular(self.inner, small, lower=True, trans=1)
-        T -= (self.B @ small.astype(self.B.dtype, copy=False)) / self.S
+        T -= (B @ self.backend.array(small.astype(self.B.dtype, copy=False))) / S
         return T
 
     def log_determinant(self) -> float:
@@ -136,7 +145,7 @@ def build(
         part = B[rows].astype(np.float64)
         inner += part.T @ (part / S[rows, None])
     inner[np.diag_indices(r)] += 1.0
-    return Nystrom(r, B, S[:, None], left, cholesky(inner, lower=True))
+    return Nystrom(r, B, S[:, None], left, cholesky(inner, lower=True), K.backend)
 
 
 def _factor(K_mm: Array) -> Array:

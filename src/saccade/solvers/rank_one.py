@@ -8,10 +8,12 @@ spend one iteration on λ; with rounding it comes back every few: at n = 10,000 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.operators.backend import ON_CPU, Backend, BackendArray
 from saccade.operators.base import Operator
 
 FAR = 10.0  # times above the others that an eigenvalue must be
@@ -23,14 +25,19 @@ class Leading:
 
     u: Array  # (n, 1), of unit length
     share: float  # 1 − ρ/λ
+    backend: Backend = ON_CPU
+
+    @cached_property
+    def _u(self) -> BackendArray:
+        return self.backend.array(self.u)
 
     def __call__(
         self,
-        R: Array,  # (n, m)
-    ) -> Array:
+        R: BackendArray,  # (n, m)
+    ) -> BackendArray:
         """M⁻¹ R."""
-        along = np.einsum("ik,ij->kj", self.u, R)  # not by BLAS, whose threads would spin beside ours for a while
-        return np.asarray(R - self.u * (self.share * along))
+        along = self.backend.inner(self._u, R)
+        return R - self._u * self.backend.array(self.share * along[None])
 
     def log_determinant(self) -> float:
         """log |M|."""
@@ -62,4 +69,4 @@ def leading(
     others = (float(K.diag().sum()) - found) / (n - 1) + float(noise.mean())
     if not found > FAR * others > 0.0:
         return None
-    return Leading(u, 1.0 - others / (found + float(noise.mean())))
+    return Leading(u, 1.0 - others / (found + float(noise.mean())), K.backend)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from saccade.solvers import loops
-from tests.solvers import reference
+from saccade.operators import vector_loops as loops
+from tests.operators import vector_reference as reference
 from tests.solvers.problems import Array
 from tests.tolerances import assert_close
 

@@ -1,0 +1,125 @@
+"""A second backend, without compiled code: it says what each operation is, and shows that the solvers keep to it.
+
+Its arrays live on a "device" of their own. They know only what `BackendArray` promises, and any meeting with an array
+of the host that did not go through the backend is an error, as it would be on a GPU.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.operators.base import Dense
+
+
+class OnDevice:
+    """Numbers that only meet their like."""
+
+    __array_ufunc__ = None  # NumPy leaves every operation with its own arrays to us, and we refuse
+
+    def __init__(self, values: Array) -> None:
+        assert values.ndim == 2
+        self.values = values
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("an array of the device must go through Backend.host")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.values.shape[0], self.values.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        return self.values.dtype
+
+    @property
+    def T(self) -> OnDevice:
+        return OnDevice(self.values.T)
+
+    def copy(self) -> OnDevice:
+        return OnDevice(self.values.copy())
+
+    def astype(self, dtype: Any, copy: bool = True) -> OnDevice:
+        return OnDevice(self.values.astype(dtype, copy=copy))
+
+    def __add__(self, other: OnDevice | float) -> OnDevice:
+        return OnDevice(self.values + number_or_values(other))
+
+    def __sub__(self, other: OnDevice | float) -> OnDevice:
+        return OnDevice(self.values - number_or_values(other))
+
+    def __isub__(self, other: OnDevice | float) -> OnDevice:
+        self.values -= number_or_values(other)
+        return self
+
+    def __mul__(self, other: OnDevice | float) -> OnDevice:
+        return OnDevice(self.values * number_or_values(other))
+
+    def __truediv__(self, other: OnDevice | float) -> OnDevice:
+        return OnDevice(self.values / number_or_values(other))
+
+    def __matmul__(self, other: OnDevice) -> OnDevice:
+        return OnDevice(self.values @ other.values)
+
+
+def number_or_values(other: OnDevice | float) -> Any:
+    if isinstance(other, OnDevice):
+        return other.values
+    if isinstance(other, np.ndarray):
+        raise TypeError("an array of the host must go through Backend.array")
+    return other
+
+
+class PlainBackend:
+    """Every operation by NumPy alone."""
+
+    def array(self, host: Array) -> OnDevice:
+        return OnDevice(host.copy())
+
+    def host(self, vectors: OnDevice) -> Array:
+        return vectors.values.copy()
+
+    def zeros(self, shape: tuple[int, int]) -> OnDevice:
+        return OnDevice(np.zeros(shape))
+
+    def take(self, V: OnDevice, columns: Array) -> OnDevice:
+        return OnDevice(V.values[:, columns].copy())
+
+    def put(self, V: OnDevice, columns: Array, values: OnDevice) -> None:
+        V.values[:, columns] = values.values
+
+    def worst(self, V: OnDevice) -> Array:
+        return np.asarray(np.abs(V.values).max(axis=0, initial=0.0))
+
+    def inner(self, r: OnDevice, z: OnDevice) -> Array:
+        return np.asarray((r.values * z.values).sum(axis=0))
+
+    def finish_product(self, Kp: OnDevice, noise: OnDevice, p: OnDevice) -> tuple[OnDevice, Array]:
+        q = Kp.values + noise.values * p.values
+        return OnDevice(q), (p.values * q).sum(axis=0)
+
+    def descend(self, step: Array, p: OnDevice, q: OnDevice, x: OnDevice, r: OnDevice, s: OnDevice) -> Array:
+        x.values += step * p.values
+        r.values -= step * q.values
+        gap = s.values - r.values
+        return np.array([(gap * gap).sum(axis=0), (s.values * gap).sum(axis=0)])
+
+    def smooth(self, share: Array, x: OnDevice, r: OnDevice, y: OnDevice, s: OnDevice) -> Array:
+        y.values += share * (x.values - y.values)
+        s.values += share * (r.values - s.values)
+        return self.worst(s)
+
+    def turn(self, z: OnDevice, beta: Array, p: OnDevice, copy: OnDevice) -> None:
+        p.values = z.values + beta * p.values
+        copy.values = p.values.astype(copy.dtype)
+
+
+class DenseOnDevice(Dense):
+    """A matrix whose products are made where the vectors are."""
+
+    backend = PlainBackend()
+
+    def matmul(self, V: Any) -> Any:
+        return OnDevice(super().matmul(V.values)) if isinstance(V, OnDevice) else super().matmul(V)
