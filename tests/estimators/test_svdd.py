@@ -133,7 +133,7 @@ def test_many_examples_are_never_written_out(zeros: Array, nu: float, monkeypatc
     """Working sets, and for other kernels than HIK blocks of columns, find the same ball."""
     makers = (SVDD(), SVDD(levels=6), SVDD(Laplacian(0.1)))
     whole = [clone(maker).set_params(nu=nu, tol=1e-9).fit(zeros) for maker in makers]
-    monkeypatch.setattr("saccade.solvers.smo.WORKING", 20)
+    monkeypatch.setattr(limits, "WORKING_SET", 20)
     monkeypatch.setattr(limits, "SVDD_DENSE_UP_TO", 10)
     monkeypatch.setattr(limits, "KERNEL_VALUES_AT_ONCE", 100)
     for maker, before in zip(makers, whole, strict=True):

@@ -35,6 +35,11 @@ TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
 # ... and the sample has so many: enough for a good place to start.
 TUNE_SAMPLE = 1024
 
+# SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
+WORKING_SET = 512
+# ... and looks at the caller after so many steps, who may want to interrupt.
+SMO_STEPS_AT_ONCE = 20_000
+
 # ---- Examples that stand for all
 
 # Training examples that new ones are compared with: enough to know a false-alarm rate of 5 % to half a percent. Each
@@ -42,6 +47,10 @@ TUNE_SAMPLE = 1024
 EXAMPLES_COMPARED = 2048
 # Examples whose mean distance GeneralizedRBF(beta="auto") takes: it needs all their pairs.
 MEAN_DISTANCE_EXAMPLES = 2048
+# Examples whose kernel matrix tells the spectrum of K, roughly and well: its eigenvalues choose the preconditioner.
+SPECTRUM_EXAMPLES = (256, 1024)
+# Rows that quantile levels are read from.
+SAMPLE_ROWS = 65_536
 # Scores that weighted examples may become, when a weight of w means w equal scores: 8 MB.
 WEIGHTED_SCORES = 1 << 20
 # Entries of a diagonal that the regression of its estimate sees; more change the fit no more.
@@ -55,6 +64,14 @@ KERNEL_VALUES_AT_ONCE = 4_000_000
 DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
 # Kernel values between all examples and the inducing ones that may be held: 4 GB.
 INDUCING_NUMBERS = 500_000_000
+# Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
+PRECONDITIONER_NUMBERS = 50_000_000
+# Numbers in a vector that one thread is done with before a second has woken up.
+ONE_THREAD_UP_TO = 100_000
+# Numbers in the exact tables of a variance made at a time: 128 MB ...
+EXACT_TABLE_NUMBERS = 16_000_000
+# ... in so many columns at most: more do not make them quicker.
+EXACT_TABLE_COLUMNS = 16
 # Normal random numbers held at a time when functions are drawn from the posterior: 40 MB.
 NORMALS_AT_ONCE = 5_000_000
 # Numbers that further probes of an inverse diagonal may read, in all their products: about half a second.
@@ -64,7 +81,22 @@ SOLVED_AT_ONCE = 64
 # Kernel values from which on a compiled loop is quicker than NumPy, once it is compiled.
 COMPILED_SQUARES_FROM = 100_000
 
-# ---- Rows worked on at a time
+# ---- Codes and levels
+
+# Levels above zero of a dimension in codes: one byte tells no more apart.
+MAX_LEVELS = 255
+# Rows of a block of codes: eight float32 columns of V for so many rows fill half of a 1 MiB cache.
+BLOCK_ROWS = 16_384
+# Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
+PANEL_DIMS = 1024
+# Levels whose distances are found at a time.
+LEVELS_AT_ONCE = 65_536
+# Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...
+TABLE_NODES = 128
+# ... and of all dimensions together, where there are few: of three, a coarse table is a third of the answer.
+TABLE_NODES_TOGETHER = 32_768
+
+# ---- Rows and columns worked on at a time
 
 # Rows of X of which float64 copies or predictions are made at a time.
 ROWS_AT_ONCE = 16_384
@@ -76,6 +108,10 @@ NEW_AT_ONCE = 512
 NEW_AT_LEAST = 16
 # Rows of a square matrix mirrored at a time: a block of 2 MiB stays in the cache.
 MIRRORED_ROWS = 512
+# Rows of a preconditioner made at a time.
+PRECONDITIONER_ROWS = 8192
+# Unit vectors in one product, where columns of K are made from products.
+UNIT_COLUMNS = 64
 # Columns of a sparse matrix made dense at a time for the χ² distance.
 CHI2_COLUMNS = 256
 # Random keys drawn at a time by each thread for made-up histograms: 8 MB of float32.
@@ -113,9 +149,7 @@ MATCH_DEPTH = 24
 VECTOR_COLUMNS = 2**31 - 1
 # Columns of a vector above which the recipes take few levels.
 WIDE_VECTOR = 5000
-# Nodes of a column in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...
-TABLE_NODES = 128
-# ... and numbers that the recipes let these tables hold: 32 MB of float32.
+# Numbers that the recipes let the tables of a variance hold: 32 MB of float32.
 RECIPE_TABLE_NUMBERS = 8_000_000
 
 # ---- Files and pages

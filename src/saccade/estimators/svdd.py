@@ -23,7 +23,6 @@ from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.solvers.smo import SVDDResult, check_nu, solve_svdd
 
@@ -93,7 +92,7 @@ class SVDD(Outliers, BaseEstimator):
 
     def _check_parameters(self) -> Kernel:
         check_nu(self.nu)
-        check_levels(self.levels, MAX_LEVELS)
+        check_levels(self.levels)
         check_positive("tol", self.tol, "The default is 1e-6.")
         check_count("max_iter", self.max_iter, "The default is 10000000.")
         fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))

@@ -15,7 +15,7 @@ from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
-from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
+from saccade.solvers.nystrom import Nystrom, build, choose_rank
 from saccade.solvers.rank_one import Leading, leading
 
 LANES = 4  # columns that a product takes at once
@@ -137,11 +137,11 @@ def precondition(
     n = K.shape[0]
     order = rng.permutation(n)
     rank = 0
-    for probe in PROBES:  # a larger probe only where the smaller one promises enough
+    for probe in limits.SPECTRUM_EXAMPLES:  # a larger probe only where the smaller one promises enough
         some = np.sort(order[:probe])
         root = np.sqrt(noise[some])
         rank = choose_rank(K.block(some) / np.outer(root, root), n, 1.0, K.work, columns)
-        if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
+        if 4 * rank < probe or limits.SPECTRUM_EXAMPLES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
             break
     if rank:
         return build(K, noise, order[:rank])
