@@ -13,8 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, GPRegressor
+from saccade._core import limits
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear, Power
-from saccade.kernels.generalized import SOME, typical_beta
+from saccade.kernels.generalized import typical_beta
 from saccade.operators.codes import encode
 from saccade.scores.novelty import repeated
 
@@ -128,7 +129,7 @@ def test_beta_of_many_copies() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((900, 2))
     weight = rng.integers(0, 6, 900).astype(float)
-    assert weight.sum() > SOME
+    assert weight.sum() > limits.MEAN_DISTANCE_EXAMPLES
     assert typical_beta(HIK(scale=1.0), X, weight) == pytest.approx(
         typical_beta(HIK(scale=1.0), np.repeat(X, weight.astype(int), axis=0)), rel=1e-12
     )

@@ -15,6 +15,7 @@ from safetensors.numpy import load, save
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
@@ -26,7 +27,7 @@ from saccade.features.histogram import counted
 from saccade.features.lazy import Descriptors, Given
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
-from saccade.features.sample import LEAST_PER_PICTURE, sample_of
+from saccade.features.sample import sample_of
 from tests.features.sets import EMPTY, Counted, described, portrait
 
 PICTURES, KINDS = described()
@@ -272,7 +273,7 @@ def test_parameters_out_of_range(encoder: Any, says: str) -> None:
 def test_the_sample_takes_equally_many_of_every_picture(seed: int, sizes: list[int], most: int) -> None:
     starts = np.cumsum([0, *sizes])
     sets = [np.arange(a, b, dtype=np.float64)[:, None] for a, b in pairwise(starts)]
-    each = max(LEAST_PER_PICTURE, -(-most // len(sizes)))
+    each = max(limits.DESCRIPTORS_PER_PICTURE, -(-most // len(sizes)))
     if not sum(sizes):
         with pytest.raises(InvalidInput, match="no descriptors"):
             sample_of(Given(sets), most, seed, 1)
@@ -290,7 +291,7 @@ def test_the_sample_reads_no_more_pictures_than_it_needs() -> None:
     items = Counted([Descriptors(np.ones((200, 2)), np.zeros((200, 2)))] * 1000)
     values, owners = sample_of(items, 2000, 0, 1)
     assert values.shape == (2000, 2)
-    assert items.asked == len(np.unique(owners)) == 2000 // LEAST_PER_PICTURE
+    assert items.asked == len(np.unique(owners)) == 2000 // limits.DESCRIPTORS_PER_PICTURE
 
 
 def test_values_of_accepts_lists_and_integers() -> None:

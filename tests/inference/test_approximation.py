@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.approximation import APPROXIMATIONS, Approximation, Trained, approximate
-from saccade.inference.diagonal import COMPILED_FROM, Diagonal
+from saccade.inference.diagonal import Diagonal
 from saccade.inference.low_rank import LowRank
 from saccade.kernels import RBF, Linear
 from saccade.kernels.dense_gram import StreamedGram
@@ -198,8 +199,8 @@ def drawn(n: int = 40, b: int = 10) -> Case:
 def test_many_kernel_values_go_through_the_compiled_loop_alike() -> None:
     rng = np.random.default_rng(0)
     D = Diagonal(rng.random((30, 1)))
-    k_star = rng.random((COMPILED_FROM // 30 + 700, 30)).T  # not C-contiguous
-    assert k_star.size >= COMPILED_FROM
+    k_star = rng.random((limits.COMPILED_SQUARES_FROM // 30 + 700, 30)).T  # not C-contiguous
+    assert k_star.size >= limits.COMPILED_SQUARES_FROM
     np.testing.assert_allclose(D.explained(k_star), np.square(k_star).T @ D.inverse, rtol=1e-12)
     two = Diagonal(np.hstack([D.inverse, 2.0 * D.inverse]))
     np.testing.assert_allclose(two.explained(k_star)[:, :1], D.explained(k_star), rtol=1e-12)

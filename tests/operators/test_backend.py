@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade.operators.backend import ALONE_BELOW, ON_CPU, Backend
+from saccade._core import limits
+from saccade.operators.backend import ON_CPU, Backend
 from tests.operators.histograms import Array
 from tests.operators.plain_backend import PlainBackend
 from tests.tolerances import assert_close
 
 BACKENDS = {"cpu": ON_CPU, "plain": PlainBackend()}
-SHAPES = [(7, 3), (1, 1), (0, 2), (300, 1), (5, 0), (ALONE_BELOW // 4 + 3, 5)]  # the last one is shared by threads
+SHARED = limits.ONE_THREAD_UP_TO // 4 + 3  # rows: five columns of them are shared by threads
+SHAPES = [(7, 3), (1, 1), (0, 2), (300, 1), (5, 0), (SHARED, 5)]
 by_backend = pytest.mark.parametrize("backend", BACKENDS.values(), ids=list(BACKENDS))
 by_shape = pytest.mark.parametrize("shape", SHAPES)
 

@@ -192,7 +192,7 @@ def test_quantile_levels_follow_the_data() -> None:
 
 def test_levels_of_many_rows_come_from_a_sample_and_the_top() -> None:
     X = np.zeros((50, 2))
-    X[7] = [3.0, 5.0]
+    X[7], X[8, 1] = [3.0, 5.0], 2.0
     X[::7, 0] = 1.0
     first, second = levels_of(encode(X, 4, sample_rows=5))
     assert first[-1] == 1.0

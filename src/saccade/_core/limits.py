@@ -34,7 +34,6 @@ SORTED_COLUMNS_UP_TO = 2048
 TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
 # ... and the sample has so many: enough for a good place to start.
 TUNE_SAMPLE = 1024
-
 # SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
 WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.
@@ -53,7 +52,7 @@ SPECTRUM_EXAMPLES = (256, 1024)
 SAMPLE_ROWS = 65_536
 # Scores that weighted examples may become, when a weight of w means w equal scores: 8 MB.
 WEIGHTED_SCORES = 1 << 20
-# Entries of a diagonal that the regression of its estimate sees; more change the fit no more.
+# Entries of a diagonal that the regression of its estimate looks at: bounds its memory and time.
 FITTED_ENTRIES = 200_000
 
 # ---- Numbers held or read at a time
@@ -70,7 +69,7 @@ PRECONDITIONER_NUMBERS = 50_000_000
 ONE_THREAD_UP_TO = 100_000
 # Numbers in the exact tables of a variance made at a time: 128 MB ...
 EXACT_TABLE_NUMBERS = 16_000_000
-# ... in so many columns at most: more do not make them quicker.
+# ... and columns of them made at a time.
 EXACT_TABLE_COLUMNS = 16
 # Normal random numbers held at a time when functions are drawn from the posterior: 40 MB.
 NORMALS_AT_ONCE = 5_000_000
@@ -104,7 +103,7 @@ ROWS_AT_ONCE = 16_384
 PICTURE_ROWS_AT_ONCE = 512
 # New examples whose columns of K are made and half solved at a time: they stay in the cache ...
 NEW_AT_ONCE = 512
-# ... and not fewer than so many, however many training examples there are: BLAS needs some columns.
+# ... and not fewer than so many, however many training examples there are: one by one, they would take far longer.
 NEW_AT_LEAST = 16
 # Rows of a square matrix mirrored at a time: a block of 2 MiB stays in the cache.
 MIRRORED_ROWS = 512
@@ -143,7 +142,7 @@ PENDING_CELLS = 4_000_000
 PYRAMID_DEPTH = 10
 # Depth of a pyramid of gradient histograms: the finest grid of nine has 65,536 cells.
 GRADIENT_DEPTH = 9
-# Depth of a pyramid match: its cells halve with every level, and float32 descriptors tell no more levels apart.
+# Depth of a pyramid match: cells halve with every level, and float32 descriptors have 24 bits.
 MATCH_DEPTH = 24
 # Columns of a vector: sparse matrices number them with 32 bits.
 VECTOR_COLUMNS = 2**31 - 1
