@@ -42,7 +42,7 @@ EXACT_UP_TO = 2048  # examples: an exact variance takes a third of a millisecond
 
 @dataclass(frozen=True)
 class Approximating:
-    """What stands for K̃⁻¹ in the mean and in the variance."""
+    """Which approximations of K̃⁻¹ the mean and the variance use."""
 
     mean: Method = "exact"
     variance: Method | Literal["auto"] | None = "auto"
