@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from harness import arguments
 from numba import njit
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 from saccade.cli import measure
@@ -108,8 +109,8 @@ def rivals(X: Any, encoded: Any, code_dtype: Any, v: Array, with_rows: bool) -> 
     return times
 
 
-def ours(X: Any, levels: int | None, v: Array) -> float:
-    operator = intersection(code_room.encode(X, levels), HIK(scale=1.0).levels)
+def ours(X: Any, levels: int | None, v: Array, block_rows: int = limits.BLOCK_ROWS) -> float:
+    operator = intersection(code_room.encode(X, levels, most_rows=block_rows), HIK(scale=1.0).levels)
     return measure.seconds(lambda: operator.matmul(v[:, None]))
 
 
@@ -126,11 +127,8 @@ def main() -> None:
                 results.append(_row(n, "exact", dtype, times, unit))
             times = {}
             for size in (4096, 16_384, 65_536):
-                code_room.BLOCK_ROWS = size
-                times[f"code columns, blocks of {size:,} rows" + (" (ours)" if size == 16_384 else "")] = ours(
-                    X, 255, v
-                )
-            code_room.BLOCK_ROWS = 16_384
+                name = f"code columns, blocks of {size:,} rows" + (" (ours)" if size == limits.BLOCK_ROWS else "")
+                times[name] = ours(X, 255, v, size)
             times |= rivals(X, binned(X), np.uint8, v, with_rows=True)
             results.append(_row(n, 255, dtype, times, unit))
     measure.write_json(options.out / "layouts.json", {"unit": "CSR matvec", "products": results})

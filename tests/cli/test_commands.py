@@ -17,7 +17,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from saccade import GPClassifier, GPRegressor, Tune, load
-from saccade.cli import predict
+from saccade._core import limits
 from saccade.cli.fit import _split, fit
 from saccade.inference.tune import METHODS, OBJECTIVES
 from saccade.kernels import HIK, Exponential, Power
@@ -167,7 +167,7 @@ def test_predict_to_a_file_is_what_the_terminal_shows(data: Data, npz: str, mode
 
 def test_predict_in_blocks(data: Data, npz: str, model: Path, saccade: Saccade, monkeypatch: Any) -> None:
     whole = saccade("predict", model, npz, "--all").stdout
-    monkeypatch.setattr(predict, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(limits, "ROWS_AT_ONCE", 7)
     assert saccade("predict", model, npz, "--all").stdout == whole
 
 

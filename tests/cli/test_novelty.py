@@ -19,6 +19,7 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner
 
 from saccade import GPClassifier, OneClassGP, load
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.cli import app, novelty_report
 from saccade.cli.novelty_figure import BARS, figure
@@ -236,8 +237,8 @@ def test_columns_of_the_known_need_not_be_there_again(digits: Digits, saccade: S
 
 
 def test_a_page_for_a_table(digits: Digits, saccade: Saccade, monkeypatch: Any) -> None:
-    monkeypatch.setattr(novelty_report, "MOST", 4)
-    monkeypatch.setattr(novelty_report, "LAST", 2)
+    monkeypatch.setattr(limits, "REPORT_FIRST", 4)
+    monkeypatch.setattr(limits, "REPORT_LAST", 2)
     done = saccade("novelty", "zeros.npz", "new.npz", "--report", "r.html")
     found = rows(done.stdout)
     novel = sum(row["novel"] == "True" for row in found)

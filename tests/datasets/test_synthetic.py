@@ -23,11 +23,10 @@ def test_form(dtype: type) -> None:
 
 
 def test_threads_and_chunks_leave_the_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(synthetic, "CHUNK", 1000)
     results = []
     for threads in ("1", "3"):
         monkeypatch.setenv("SACCADE_NUM_THREADS", threads)
-        results.append(histograms(200, 40, 5, rng=np.random.default_rng(3)))
+        results.append(histograms(200, 40, 5, rng=np.random.default_rng(3), at_once=1000))
     assert (results[0][0] != results[1][0]).nnz == 0
     np.testing.assert_array_equal(results[0][1], results[1][1])
     X = results[0][0].toarray()

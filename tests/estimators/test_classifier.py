@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from saccade import GPClassifier
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, Laplacian, Linear, Power, Weights
 from saccade.scores.probability import class_means, expected_calibration_error
@@ -472,9 +473,7 @@ def test_negative_values_never_seen_add_nothing() -> None:
 
 
 def test_dense_kernels_refuse_what_cannot_fit(monkeypatch: Any) -> None:
-    from saccade.kernels import dense_gram
-
-    monkeypatch.setattr(dense_gram, "DENSE_LIMIT", 3)
+    monkeypatch.setattr(limits, "DENSE_UP_TO", 3)
     with pytest.raises(InvalidInput, match="4 × 4 kernel matrix"):
         GPClassifier(RBF()).fit(X4, Y4)
 

@@ -17,7 +17,7 @@ from sklearn.svm import OneClassSVM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from saccade import load
-from saccade._core import model_file
+from saccade._core import limits, model_file
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.datasets.embedded import digits
 from saccade.estimators import svdd
@@ -133,9 +133,9 @@ def test_many_examples_are_never_written_out(zeros: Array, nu: float, monkeypatc
     """Working sets, and for other kernels than HIK blocks of columns, find the same ball."""
     makers = (SVDD(), SVDD(levels=6), SVDD(Laplacian(0.1)))
     whole = [clone(maker).set_params(nu=nu, tol=1e-9).fit(zeros) for maker in makers]
-    monkeypatch.setattr("saccade.solvers.smo.WORKING", 20)
-    monkeypatch.setattr(svdd, "WRITTEN_OUT", 10)
-    monkeypatch.setattr(svdd, "AT_ONCE", 100)
+    monkeypatch.setattr(limits, "WORKING_SET", 20)
+    monkeypatch.setattr(limits, "SVDD_DENSE_UP_TO", 10)
+    monkeypatch.setattr(limits, "KERNEL_VALUES_AT_ONCE", 100)
     for maker, before in zip(makers, whole, strict=True):
         model = clone(maker).set_params(nu=nu, tol=1e-9).fit(zeros)
         np.testing.assert_allclose(model.radius_, before.radius_, rtol=1e-7)

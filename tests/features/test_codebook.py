@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.features import codebook
 from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows, joined
 from tests.features.sets import described
 
@@ -35,11 +34,10 @@ def test_the_nearest_have_the_smallest_distances(seed: int, k: int, w: int, d: i
     np.testing.assert_allclose(gaps, found - found[:, :1], atol=2e-3)
 
 
-def test_the_size_of_the_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_the_blocks_changes_nothing() -> None:
     nearest = Nearest(SIFT[::7])
     whole, _ = nearest.few(SIFT, 3)
-    monkeypatch.setattr(codebook, "BLOCK_ROWS", 10)
-    np.testing.assert_array_equal(nearest.few(SIFT, 3)[0], whole)
+    np.testing.assert_array_equal(nearest.few(SIFT, 3, at_once=10)[0], whole)
 
 
 def test_words_of_float64_are_those_of_float32() -> None:

@@ -216,11 +216,10 @@ def test_the_result_does_not_depend_on_threads(sift: DenseSIFT) -> None:
         np.testing.assert_array_equal(a.positions, b.positions)
 
 
-def test_large_grids_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(descriptors, "KEPT_POINTS", 100)
+def test_large_grids_are_not_kept() -> None:
     descriptors._kept_grid.cache_clear()
-    small, large = PICTURE[:50, :60], PICTURE
-    again = [one(DenseSIFT(scales=(16,)), picture).values for picture in (small, small, large, large)]
+    small, large = GREY[:50, :60], GREY
+    again = [descriptors._on_grid([p], 8, 16, 0.5, True, most_kept=100).values for p in (small, small, large, large)]
     assert descriptors._kept_grid.cache_info().currsize == descriptors._kept_grid.cache_info().hits == 1
     np.testing.assert_array_equal(again[2], again[3])
 

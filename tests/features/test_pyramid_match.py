@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 
 from saccade._core.arrays import Array
 from saccade.features.codebook import BagOfWords
-from saccade.features.lazy import Descriptors
+from saccade.features.lazy import Descriptors, Given
 from saccade.features.projection import DescriptorPCA
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
-from saccade.features.uniform import PENDING, UniformBins, folded
+from saccade.features.uniform import UniformBins, _filled, folded
 from saccade.features.vocabulary import VocabularyBins
 from saccade.kernels import HIK
 from tests.features.sets import described, point_sets, portrait
@@ -180,14 +180,11 @@ def test_identical_descriptors() -> None:
         np.testing.assert_allclose(K, [[3, 3], [3, 5]])
 
 
-def test_cells_are_merged_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = UniformBins(4, n_jobs=1).fit(PICTURES).state()
-    assert PENDING > 100
-    monkeypatch.setattr("saccade.features.uniform.PENDING", 100)
-    portions = UniformBins(4, n_jobs=1).fit(PICTURES).state()
-    assert whole.keys() == portions.keys()
-    for name in whole:
-        np.testing.assert_array_equal(whole[name], portions[name])
+def test_cells_are_merged_in_portions() -> None:
+    bins = UniformBins(4, n_jobs=1).fit(PICTURES)
+    whole, portions = bins.state(), _filled(bins._grid, Given(PICTURES), 1, most_pending=100)
+    np.testing.assert_array_equal(np.concatenate(portions), whole["cells"])
+    np.testing.assert_array_equal(np.cumsum([len(level) for level in portions]), whole["starts"][1:])
 
 
 # Half of the smallest float is 0: numbers that small are no shares of matches.

@@ -8,9 +8,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidParameter
-from saccade.inference import inducing as module
 from saccade.inference.approximation import approximate
-from saccade.inference.inducing import Inducing, Subset, choose_points
+from saccade.inference.inducing import Inducing, Subset, choose_points, inducing_points
 from saccade.kernels import RBF
 from tests.inference.approximated import Case, alpha, cases, factorised, refitted, variance
 
@@ -203,9 +202,8 @@ def test_shares_and_given_points() -> None:
     assert choose_points(np.array([4, 1, 4]), 5, rng).tolist() == [1, 4]
 
 
-def test_too_many_points_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 100)
+def test_too_many_points_for_memory() -> None:
     K = np.eye(20)
     case = Case(factorised(K, np.ones((20, 1))), K, np.ones((20, 1)), np.ones((20, 2)), K, K.diagonal())
     with pytest.raises(InvalidParameter, match=r"10 inducing points of 20 examples .* such as inducing=0\.2"):
-        made("fitc", case)
+        inducing_points("fitc", case.trained, 0.5, np.random.default_rng(0), most=100)

@@ -11,11 +11,11 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, GPRegressor, Tune, load
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
 from saccade.datasets.synthetic import histograms
 from saccade.estimators.losses import ClassLosses, DensityLosses
-from saccade.inference import objective as objectives
 from saccade.inference.objective import Objective, Task
 from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Monotone, Power, Weights
 from saccade.scores.probability import cross_entropy
@@ -75,7 +75,7 @@ def test_the_three_methods_agree_on_what_is_best() -> None:
 def test_many_examples_are_tuned_from_products(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """The estimates lead near the place where dense algebra leads."""
     exact = fitted(HIK(Power(1.0)), Tune(objective=kind), noise=5.0)
-    monkeypatch.setattr(objectives, "EXACT_UP_TO", 50)
+    monkeypatch.setattr(limits, "FACTOR_UP_TO", 50)
     found = fitted(HIK(Power(1.0)), Tune(objective=kind), noise=5.0)
     assert all(e.error == 0 for e in exact.tuning_.evaluations)
     assert all(e.error > 0 for e in found.tuning_.evaluations)

@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
+from sklearn.metrics.pairwise import euclidean_distances
 
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter, SaccadeError
 from saccade.kernels import (
     HIK,
@@ -276,11 +278,12 @@ def test_matern_keeps_its_digits_between_equal_and_near_rows(kind: Callable[[Arr
     assert_close(Matern(0.7, nu)(kind(X), kind(X[:30])), K[:, :30])
 
 
-def test_refined_distances_cross_their_batches(X: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refined_distances_cross_their_batches(X: Array) -> None:
     X = np.vstack([X, X + 1e-7])
-    before = Matern(0.7, 0.5)(X)
-    monkeypatch.setattr(distances, "DIFFERENCES", 3 * D)
-    np.testing.assert_array_equal(Matern(0.7, 0.5)(X), before)
+    rough = euclidean_distances(X, squared=True)
+    assert np.count_nonzero(rough < 1e-9) > 3  # near rows, three to a batch
+    whole = distances.refined(rough.copy(), X, None)
+    np.testing.assert_array_equal(distances.refined(rough, X, None, numbers_at_once=3 * D), whole)
 
 
 def test_chi2_of_wide_sparse_data_crosses_its_column_batches() -> None:
@@ -290,7 +293,7 @@ def test_chi2_of_wide_sparse_data_crosses_its_column_batches() -> None:
 
 
 def test_symmetric_crosses_its_row_batches() -> None:
-    n = 2 * kernel_base.MIRROR_ROWS + 3
+    n = 2 * limits.MIRRORED_ROWS + 3
     K = np.random.default_rng(2).random((n, n))
     expected = np.triu(K, 1) + np.triu(K, 1).T
     np.testing.assert_array_equal(kernel_base.symmetric(K, 0.0), expected)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from saccade._core import limits
 from saccade.kernels import (
     HIK,
     RBF,
@@ -29,7 +30,6 @@ from saccade.kernels import (
     Sum,
     TransformSum,
     Weights,
-    generalized,
 )
 from saccade.kernels.learned import learned
 from tests.operators.histograms import sparse_rows
@@ -142,7 +142,7 @@ def test_every_kernel_of_this_package_has_a_closed_form() -> None:
 
 def test_auto_beta_of_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the mean distance is that of some of the rows."""
-    monkeypatch.setattr(generalized, "SOME", 5)
+    monkeypatch.setattr(limits, "MEAN_DISTANCE_EXAMPLES", 5)
     X, A, weight = setting(3)
     for copies in (None, weight):
         assert_right(GeneralizedRBF(HIK(Power(0.6)), "auto"), X, A, copies)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from saccade.kernels import raw_rows as module
+from saccade._core import limits
 from saccade.kernels.raw_rows import raw_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 def test_numbers_go_with_their_rows(form: Any) -> None:
     X, rng = np.arange(6000.0)[:, None], np.random.default_rng(0)
     kept = raw_rows(form(X[:5000]), rng)
-    assert kept.numbers.size == module.MOST
+    assert kept.numbers.size == limits.EXAMPLES_COMPARED
     more = raw_rows(form(X[5000:]), rng, kept, 5000)
     for some in (kept, more):
         assert (np.diff(some.numbers) > 0).all()
@@ -24,8 +24,8 @@ def test_numbers_go_with_their_rows(form: Any) -> None:
         np.testing.assert_array_equal(
             np.asarray(values.todense() if sp.issparse(values) else values)[:, 0], some.numbers[10:20]
         )
-    assert more.numbers.size == module.MOST
-    assert (more.numbers >= 5000).sum() == round(module.MOST / 6)
+    assert more.numbers.size == limits.EXAMPLES_COMPARED
+    assert (more.numbers >= 5000).sum() == round(limits.EXAMPLES_COMPARED / 6)
 
 
 def test_few_are_all_kept() -> None:

@@ -53,9 +53,7 @@ def plain(c: codes.Codes) -> Any:
 def test_codes_of_some_rows(layout: str, data: st.DataObject, block_rows: int) -> None:
     X = data.draw(histograms())
     whole, rows = encoded(X, layout), some_rows(data.draw, len(X))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(codes, "BLOCK_ROWS", block_rows)
-        part, bases = subset(whole, rows), codes.block_bases(rows.size)
+    part, bases = subset(whole, rows, block_rows), codes.block_bases(rows.size, codes.even_rows(rows.size, block_rows))
     assert_well_formed(part)
     assert type(part) is type(whole)
     np.testing.assert_array_equal(decode(part).toarray(), X[rows])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from hypothesis import strategies as st
@@ -49,8 +48,7 @@ def encoded(X: Any, layout: str, levels: int | None = None, binning: str = "quan
     """Codes of X in the layout asked for, in blocks of few rows."""
     if layout == "sorted":
         return codes._sorted(codes._columns(X))
-    with patch.multiple(codes, BLOCK_ROWS=BLOCK_ROWS, DENSE_FROM=0.0 if layout == "dense blocks" else 2.0):
-        return codes.encode(X, levels, binning)
+    return codes.encode(X, levels, binning, dense=layout == "dense blocks", most_rows=BLOCK_ROWS)
 
 
 def intersections(A: Array, B: Array | None = None) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -28,9 +26,9 @@ def test_block_of_awkward_histograms(data: st.DataObject) -> None:
 @pytest.mark.parametrize(("n", "m", "D"), [(1, 1, 1), (5, 33, 20), (70, 64, 30), (100, 31, 9)])
 def test_block_crosses_its_panels(n: int, m: int, D: int, panel_dims: int) -> None:
     A, B = sparse_rows(n, D), sparse_rows(m, D, seed=1)
-    with patch.object(block, "PANEL_DIMS", panel_dims):
-        assert_close(block.intersections(sp.csr_matrix(A), sp.csr_matrix(B)), intersections(A, B))
-        assert_close(np.triu(block.intersections(sp.csr_matrix(A))), np.triu(intersections(A)))
+    left, right = sp.csr_matrix(A), sp.csr_matrix(B)
+    assert_close(block.intersections(left, right, panel_dims=panel_dims), intersections(A, B))
+    assert_close(np.triu(block.intersections(left, panel_dims=panel_dims)), np.triu(intersections(A)))
 
 
 def test_block_of_nothing() -> None:
@@ -44,10 +42,14 @@ def test_unordered_rows_come_back_as_they_were() -> None:
     """Split signs are out of order, and one side may have a part that the other has not."""
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=(40, 9)), rng.random((35, 9))
-    with patch.object(block, "PANEL_DIMS", 4):
-        assert_close(HIK(scale=1.0)(X, Z), intersections(np.maximum(X, 0), Z))
-        expected = intersections(np.maximum(X, 0)) + intersections(np.maximum(-X, 0))
-        assert_close(HIK(scale=1.0)(X), expected)
+    A, B = (HIK(scale=1.0).features(rows) for rows in (X, Z))
+    assert not A.has_sorted_indices
+    expected = intersections(np.maximum(X, 0)) + intersections(np.maximum(-X, 0))
+    for panel_dims in (4, 1024):
+        assert_close(block.intersections(A, B, panel_dims), intersections(np.maximum(X, 0), Z))
+        assert_close(np.triu(block.intersections(A, panel_dims=panel_dims)), np.triu(expected))
+    assert_close(HIK(scale=1.0)(X, Z), intersections(np.maximum(X, 0), Z))
+    assert_close(HIK(scale=1.0)(X), expected)
     A = sp.csr_matrix((np.array([1.0, 2.0]), np.array([3, 0]), np.array([0, 2])), shape=(1, 4))
     block.intersections(A)
     np.testing.assert_array_equal(A.indices, [3, 0])

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade._core import limits
 from saccade.operators import codes
 from saccade.operators.codes import CodeBlocks, SortedColumns, append, column_max, decode, encode, split_signs
 from tests.operators.histograms import BLOCK_ROWS, LAYOUTS, Array, encoded, histograms, sparse_rows
@@ -101,7 +102,7 @@ def test_the_layout_follows_the_data(dtype: type) -> None:
     assert isinstance(encode(X[:255]), CodeBlocks)
     assert isinstance(encode(X), SortedColumns)
     assert isinstance(encode(sp.csr_matrix(X)), SortedColumns)
-    late = np.vstack([np.zeros((16 * codes.MAX_LEVELS, 3), dtype), X])  # not seen in the first look
+    late = np.vstack([np.zeros((16 * limits.MAX_LEVELS, 3), dtype), X])  # not seen in the first look
     assert isinstance(encode(late), SortedColumns)
     for each in (X[:255], X, late):
         np.testing.assert_array_equal(decode(encode(each)).toarray(), each)
@@ -114,10 +115,8 @@ def test_the_layout_follows_the_data(dtype: type) -> None:
 
 def test_a_smaller_limit_asks_for_sorted_columns() -> None:
     X = np.array([[1.0], [2.0], [3.0], [3.0]])
-    with patch.object(codes, "MAX_LEVELS", 3):
-        assert isinstance(encode(X), CodeBlocks)
-    with patch.object(codes, "MAX_LEVELS", 2):
-        assert isinstance(encode(X), SortedColumns)
+    assert isinstance(encode(X, most_levels=3), CodeBlocks)
+    assert isinstance(encode(X, most_levels=2), SortedColumns)
 
 
 def test_more_than_65536_rows_keep_their_numbers() -> None:
@@ -128,7 +127,7 @@ def test_more_than_65536_rows_keep_their_numbers() -> None:
     np.testing.assert_array_equal(c.rows, np.arange(1, n))
     few_values = encode(np.minimum(X, 9.0))
     assert isinstance(few_values, CodeBlocks)
-    assert np.diff(few_values.bases).max() <= codes.BLOCK_ROWS
+    assert np.diff(few_values.bases).max() <= limits.BLOCK_ROWS
     np.testing.assert_array_equal(decode(few_values).toarray(), np.minimum(X, 9.0))
 
 
@@ -195,8 +194,7 @@ def test_levels_of_many_rows_come_from_a_sample_and_the_top() -> None:
     X = np.zeros((50, 2))
     X[7] = [3.0, 5.0]
     X[::7, 0] = 1.0
-    with patch.object(codes, "SAMPLE_ROWS", 5):
-        first, second = levels_of(encode(X, 4))
+    first, second = levels_of(encode(X, 4, sample_rows=5))
     assert first[-1] == 1.0
     assert second.tolist() == [0.0, 5.0]  # the sample has only zeros there
 
@@ -204,7 +202,7 @@ def test_levels_of_many_rows_come_from_a_sample_and_the_top() -> None:
 def test_all_255_levels_fit_one_byte() -> None:
     X = np.random.default_rng(0).random((1000, 2))
     for binning in ("quantile", "width"):
-        c = encode(X, codes.MAX_LEVELS, binning)
+        c = encode(X, limits.MAX_LEVELS, binning)
         assert_well_formed(c)
         assert [t.size for t in levels_of(c)] == [256, 256]
         assert np.abs(decode(c).toarray() - X).max() < 0.02
@@ -235,10 +233,10 @@ def same(a: codes.Codes, b: codes.Codes) -> None:
 @given(data=st.data(), limit=st.integers(1, 12))
 def test_exact_append_is_encoding_the_stacked_rows(container: Any, data: st.DataObject, limit: int) -> None:
     old, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3))
-    with patch.multiple(codes, BLOCK_ROWS=BLOCK_ROWS, MAX_LEVELS=limit):
-        longer = append(encode(container(old)), container(new))
-        assert_well_formed(longer)
-        same(longer, encode(np.vstack([old, new])))
+    small: dict[str, Any] = {"most_rows": BLOCK_ROWS, "most_levels": limit}
+    longer = append(encode(container(old), **small), container(new), **small)
+    assert_well_formed(longer)
+    same(longer, encode(np.vstack([old, new]), **small))
 
 
 @by_blocks
@@ -249,8 +247,7 @@ def test_binned_append_keeps_the_levels(layout: str, data: st.DataObject, levels
     old, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=2.0))
     before = encoded(old, layout, levels)
     assert isinstance(before, CodeBlocks)
-    with patch.object(codes, "BLOCK_ROWS", BLOCK_ROWS):
-        longer = append(before, new, levels)
+    longer = append(before, new, levels, most_rows=BLOCK_ROWS)
     assert isinstance(longer, CodeBlocks)
     assert_well_formed(longer)
     same(longer, codes.encode_as(np.vstack([old, new]), before.level_starts, before.values))
@@ -264,14 +261,13 @@ def test_binned_append_keeps_the_levels(layout: str, data: st.DataObject, levels
 def test_many_small_appends(layout: str, threads: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row by row: the entries are right, and blocks neither crumble to single rows nor grow too long."""
     monkeypatch.setenv("SACCADE_NUM_THREADS", threads)
-    monkeypatch.setattr(codes, "BLOCK_ROWS", 32)
     X = sparse_rows(200, 4, density=0.5)
     X[100:] *= np.random.default_rng(1).random((100, 4)) > 0.2
     start = encoded(X[:10], layout, 4)
     assert isinstance(start, CodeBlocks)
     c: codes.Codes = start
     for i in range(10, len(X)):
-        c = append(c, X[i : i + 1], 4)
+        c = append(c, X[i : i + 1], 4, most_rows=32)
     assert isinstance(c, CodeBlocks)
     assert_well_formed(c)
     same(c, codes.encode_as(X, start.level_starts, start.values))
@@ -281,12 +277,11 @@ def test_many_small_appends(layout: str, threads: str, monkeypatch: pytest.Monke
 
 def test_appending_does_not_read_the_full_blocks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SACCADE_NUM_THREADS", "1")
-    monkeypatch.setattr(codes, "BLOCK_ROWS", 10)
-    c = encode(sparse_rows(35, 4), 3)
+    c = encode(sparse_rows(35, 4), 3, most_rows=10)
     with patch.object(codes, "_decode_block", wraps=codes._decode_block) as decoded:
-        c = append(c, sparse_rows(4, 4), 3)
+        c = append(c, sparse_rows(4, 4), 3, most_rows=10)
         assert decoded.call_count == 0
-        assert append(c, sparse_rows(3, 4), 3).shape == (42, 4)
+        assert append(c, sparse_rows(3, 4), 3, most_rows=10).shape == (42, 4)
         assert [call.args[1] for call in decoded.call_args_list] == [4]  # the short one, which is filled up
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade._core import limits
 from saccade.kernels import HIK, Exponential, Power, Weights
-from saccade.operators import codes
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import SortedColumns, append, decode, encode, split_signs
 from saccade.operators.intersection import BinnedIntersection, Intersection, SortedIntersection, intersection
@@ -114,7 +112,7 @@ def test_sorted_operator_is_what_many_values_get(dtype: type) -> None:
 
 def test_blocks_for_real_and_the_edge_between_them() -> None:
     """More rows than one block, whatever the number of threads; a sum formula stands in for the dense matrix."""
-    n = codes.BLOCK_ROWS + 700
+    n = limits.BLOCK_ROWS + 700
     x = np.arange(n) % 200 * (np.arange(n) % 3 == 0) / 4
     X = np.stack([x, x[::-1], np.zeros(n)], axis=1)
     v = columns(n, 1)
@@ -207,8 +205,7 @@ def test_appended_codes_make_the_longer_matrix(layout: str) -> None:
 
 def test_a_limit_of_few_levels_leads_to_the_same_products() -> None:
     X, V = sparse_rows(40, 5), columns(40, 3)
-    with patch.object(codes, "MAX_LEVELS", 4):
-        c = encode(X)
+    c = encode(X, most_levels=4)
     assert isinstance(c, SortedColumns)
     assert_close(intersection(c, plain).matmul(V), intersection(encode(X), plain).matmul(V))
 

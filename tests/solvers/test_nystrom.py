@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from saccade._core import limits
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.solvers import nystrom
@@ -20,11 +21,11 @@ def written_out(M: nystrom.Nystrom) -> Array:
     return np.asarray(B @ B.T + np.diag(M.S[:, 0]))
 
 
-def built(kind: str, rank: int = 20) -> nystrom.Nystrom:
+def built(kind: str, rank: int = 20, **options: int) -> nystrom.Nystrom:
     problem = random_problem(kind, n=60)
     n = len(problem.K)
     noise = np.random.default_rng(1).uniform(0.05, 0.2, n)
-    return nystrom.build(problem.operator, noise, np.random.default_rng(0).permutation(n)[:rank])
+    return nystrom.build(problem.operator, noise, np.random.default_rng(0).permutation(n)[:rank], **options)
 
 
 @pytest.mark.parametrize("kind", ["coded", "sorted", "dense"])
@@ -36,9 +37,8 @@ def test_apply_is_the_inverse_of_M(kind: str) -> None:
     np.testing.assert_array_equal(R, kept)
 
 
-def test_single_precision_storage(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nystrom, "MEMORY", 100)
-    M = built("coded")
+def test_single_precision_storage() -> None:
+    M = built("coded", most=100)
     assert M.B.dtype == np.float32
     R = np.random.default_rng(2).standard_normal((len(M.S), 3))
     assert_close(M(R), np.linalg.solve(written_out(M), R), np.float32)
@@ -85,7 +85,7 @@ def test_a_rank_for_a_steep_spectrum(columns: int) -> None:
 def test_never_more_memory_than_allowed() -> None:
     spectrum = 512.0 * 0.97 ** np.arange(512)
     rank = nystrom.choose_rank(np.diag(spectrum), n=10_000_000, noise=1e-3, work=10**9, columns=1)
-    assert rank * 10_000_000 <= nystrom.MEMORY
+    assert rank * 10_000_000 <= limits.PRECONDITIONER_NUMBERS
 
 
 @pytest.mark.parametrize("sigma", [1e-1, 1e-3])

@@ -103,15 +103,14 @@ def test_optimality_for_local_and_global_kernels(nu: float, seed: int, n: int, g
 
 @pytest.mark.parametrize("nu", [0.02, 0.3, 0.9])
 @pytest.mark.parametrize("way", ["submatrix", "products", "streamed"])
-def test_working_sets_find_the_ball_of_the_whole_matrix(way: str, nu: float, monkeypatch: Any) -> None:
-    monkeypatch.setattr(smo, "WORKING", 24)
+def test_working_sets_find_the_ball_of_the_whole_matrix(way: str, nu: float) -> None:
     problem = correlated(300)
     whole = solve_svdd(Dense(problem.K), nu, tol=1e-9)
     if way == "streamed":
-        result = solve_svdd(StreamedGram(HIK(scale=1.0), problem.X), nu, tol=1e-9)
+        result = solve_svdd(StreamedGram(HIK(scale=1.0), problem.X), nu, tol=1e-9, working_set=24)
     else:
         submatrix = (lambda rows: problem.K[np.ix_(rows, rows)]) if way == "submatrix" else None
-        result = solve_svdd(problem.operator, nu, tol=1e-9, submatrix=submatrix)
+        result = solve_svdd(problem.operator, nu, tol=1e-9, submatrix=submatrix, working_set=24)
     assert_optimal(problem.K, nu, 1e-9, result)
     np.testing.assert_allclose(result.alpha, whole.alpha, atol=1e-4 / (nu * 300))
     np.testing.assert_allclose(result.radius2, whole.radius2, rtol=1e-6)
@@ -189,11 +188,10 @@ def test_stopping_early_is_said_and_feasible() -> None:
     assert_close(result.gap, slopes[result.alpha > 0].max() - slopes[result.alpha < bound].min())
 
 
-def test_strides_do_not_change_the_way(monkeypatch: Any) -> None:
+def test_strides_do_not_change_the_way() -> None:
     K = random_problem("dense").K
     at_once = solve_svdd(Dense(K), 0.3)
-    monkeypatch.setattr(smo, "STRIDE", 2)
-    in_strides = solve_svdd(Dense(K), 0.3)
+    in_strides = solve_svdd(Dense(K), 0.3, steps_at_once=2)
     assert in_strides.iterations == at_once.iterations > 2
     np.testing.assert_array_equal(in_strides.alpha, at_once.alpha)
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.sparse import check_sparse
@@ -79,8 +80,9 @@ def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
         raise InvalidParameter(f"`{name}` must be one of {listed}, got {value!r}.")
 
 
-def check_levels(levels: Any, most: int) -> int | None:
+def check_levels(levels: Any) -> int | None:
     """None for exact, or the number of levels."""
+    most = limits.MAX_LEVELS
     if levels is None:
         return None
     if isinstance(levels, int | np.integer) and not isinstance(levels, bool) and 2 <= levels <= most:

@@ -14,10 +14,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
-from saccade._core.tensor_file import LARGEST_FILE, LARGEST_HEADER, Place, chunks, read_head, read_tensor
+from saccade._core.tensor_file import Place, chunks, read_head, read_tensor
 
 Layout = dict[str, Place]
 Judge = Callable[[dict[str, Any], Layout], None]
@@ -32,7 +33,7 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     text = json.dumps({"format": FORMAT, "saccade": version("saccade"), **header}, sort_keys=True)
     size = sum(tensor.nbytes for tensor in tensors.values())
-    if 2 * len(text) > LARGEST_HEADER or size > LARGEST_FILE - LARGEST_HEADER:
+    if 2 * len(text) > limits.HEADER_BYTES or size > limits.FILE_BYTES - limits.HEADER_BYTES:
         raise ModelFileError(
             f"The model has {size:,} bytes of tables and {len(text):,} of names and weights: too much for a file. "
             "Use `levels` or `quantized()`, and shorter names."

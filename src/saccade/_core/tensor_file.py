@@ -13,11 +13,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 
-LARGEST_HEADER = 1 << 25  # bytes of JSON: names, labels and weights of a feature each
-LARGEST_FILE = 1 << 34  # bytes
-AT_ONCE = 1 << 20  # bytes read at a time for the digest
 DTYPES = {
     **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1"},
     **{"U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "|u1", "BOOL": "|b1"},
@@ -43,7 +41,7 @@ def read_head(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Place]]:
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= total - 8:
         raise ValueError("it ends before its header does")
-    if length > LARGEST_HEADER or total > LARGEST_FILE:
+    if length > limits.HEADER_BYTES or total > limits.FILE_BYTES:
         raise ValueError(f"a header of {length:,} bytes in a file of {total:,} is more than any model has")
     header = json.loads(file.read(length))
     metadata = header.pop("__metadata__", {})
@@ -74,7 +72,7 @@ def chunks(file: BinaryIO, place: Place) -> Iterator[bytes]:
     file.seek(place.start)
     left = place.size
     while left:
-        part = file.read(min(AT_ONCE, left))
+        part = file.read(min(limits.FILE_BYTES_AT_ONCE, left))
         if not part:
             raise ValueError("it became shorter while it was read")
         left -= len(part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from saccade._core import limits
 from saccade._core.progress import report
 from saccade.cli import console, html_page
 
@@ -12,15 +13,13 @@ if TYPE_CHECKING:
     from saccade.cli.predict import Answers
     from saccade.features import Pictures
 
-MOST = 600  # pictures on a page that a browser still scrolls with ease
-
 
 def write_sheet(path: Path, source: Path, pictures: Pictures, answers: Answers) -> None:
     """One page that needs nothing else; doubt is one minus the probability of the answer."""
     import numpy as np
 
     assert answers.probability is not None
-    order = np.argsort(answers.probability, kind="stable")[:MOST]
+    order = np.argsort(answers.probability, kind="stable")[: limits.SHEET_PICTURES]
     cards = []
     for done, i in enumerate(order.tolist(), 1):
         cards.append(_card(pictures, i, answers))

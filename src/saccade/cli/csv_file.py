@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose
 
-REPORT_EVERY = 4096  # rows
 MISSING = ("", "na", "n/a", "none", "null", "?", "-")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote
 
@@ -85,7 +85,7 @@ def _collect(
             labels.append(same.setdefault(label, label))
         if columns.id is not None:
             ids.append(row[columns.id])
-        if count % REPORT_EVERY == 0:
+        if count % limits.TABLE_ROWS_AT_ONCE == 0:
             report("reading", share())
     return values, labels, ids
 
@@ -120,7 +120,7 @@ def _open(
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             binary: Any = file.buffer  # it can tell, the text cannot
-            reader = csv.reader(file, delimiter=_delimiter(file.readline(1 << 20)))
+            reader = csv.reader(file, delimiter=_delimiter(file.readline(limits.CSV_LINE)))
             file.seek(0)
             rows = ((reader.line_num, row) for row in reader if row)
             first = list(islice(rows, 2))

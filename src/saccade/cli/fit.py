@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
 
@@ -52,7 +53,7 @@ def fit(
     seed: o.Seed = 0,
     features: o.Features = "classic",
     cache: o.Cache = None,
-    max_pixels: o.MaxPixels = o.PIXELS,
+    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,

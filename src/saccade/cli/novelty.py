@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli.csv_out import writing
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from saccade.cli.detector import Detector
     from saccade.cli.read import Examples
 
-BLOCK_ROWS = 16_384  # examples judged at a time
 NAMED = 3  # of the most novel
 ESTIMATOR = ("measure", "inference", "approximation", "noise", "contamination")  # options that are its parameters
 SAVEABLE = ("auto", "exact", "lowrank")  # approximations whose variance a file can hold
@@ -75,7 +75,7 @@ def novelty(
     seed: o.Seed = 0,
     features: Annotated[str | None, o.FEATURES] = None,
     cache: o.Cache = None,
-    max_pixels: o.MaxPixels = o.PIXELS,
+    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
     label: o.Label = None,
     x: o.XName = None,
@@ -207,7 +207,7 @@ def _judge(detector: Detector, examples: Examples) -> Verdicts:
     from saccade.scores.novelty import p_values
 
     n, parts = examples.X.shape[0], []
-    for rows in gen_batches(n, getattr(examples.X, "block_rows", BLOCK_ROWS)):
+    for rows in gen_batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
         parts.append(detector.model.score_samples(examples.X[rows]))
         report("judging", rows.stop / n)
     score = np.concatenate(parts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.cli import console, html_page
@@ -15,7 +16,6 @@ from saccade.cli.novelty import Verdicts, name_of
 from saccade.cli.novelty_figure import figure, minus
 from saccade.cli.read import Examples
 
-MOST, LAST = 300, 100  # of each verdict: shown from its novel end, and from its normal end where there are more
 TYPICAL = 8  # known pictures shown of either kind
 
 
@@ -59,7 +59,8 @@ def _sections(examples: Examples, judged: Verdicts, pictures: Any) -> list[dict[
     for novel, head in ((True, "Novel, the most novel first"), (False, "Normal, the least normal first")):
         chosen = order[judged.novel[order] == novel]
         if chosen.size:
-            runs = [chosen] if chosen.size <= MOST + LAST else [chosen[:MOST], chosen[-LAST:]]
+            first, last = limits.REPORT_FIRST, limits.REPORT_LAST
+            runs = [chosen] if chosen.size <= first + last else [chosen[:first], chosen[-last:]]
             hidden = chosen.size - sum(run.size for run in runs)
             rows = [[_row(examples, judged, pictures, i, rank) for i in run.tolist()] for run in runs]
             sections.append({"head": head, "count": f"{chosen.size:,}", "hidden": f"{hidden:,}", "runs": rows})

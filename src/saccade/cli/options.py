@@ -79,7 +79,6 @@ Cache = Annotated[
     Path | None,
     typer.Option("--cache", metavar="FOLDER", help="Keep the features of pictures here; a second run is then quick."),
 ]
-PIXELS = 100_000_000
 MaxPixels = Annotated[
     int, typer.Option("--max-pixels", metavar="N", min=1, help="A larger picture is refused by its header.")
 ]
@@ -98,10 +97,9 @@ def kernel(power: float | None, exponential: float | None) -> Any:
 def level_count(levels: str | None) -> int | None:
     """None for exact."""
     from saccade._core.checks import check_levels
-    from saccade.operators.codes import MAX_LEVELS
 
     known = None if levels in (None, "exact") else levels
-    return check_levels(int(known) if known is not None and known.isdecimal() else known, MAX_LEVELS)
+    return check_levels(int(known) if known is not None and known.isdecimal() else known)
 
 
 def picture_levels(levels: str | None) -> int | Literal["usual"] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from saccade._core import limits
 from saccade.cli import console
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _unlabelled(path: Path) -> Exception:
 class LazyVectors:
     """Rows that are computed when a slice of them is asked for."""
 
-    block_rows = 512  # a wide vector has some thousand non-zeros
+    block_rows = limits.PICTURE_ROWS_AT_ONCE
 
     def __init__(self, pictures: Pictures, chain: Any) -> None:
         self.pictures, self._chain = pictures, chain

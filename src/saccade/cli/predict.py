@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
 import typer
 
+from saccade._core import limits
 from saccade.cli import console, pictures
 from saccade.cli import options as o
 from saccade.cli.csv_out import writing
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from saccade._core.arrays import Array
     from saccade.cli.columns import Reading
     from saccade.cli.read import Examples
-
-BLOCK_ROWS = 16_384  # examples predicted and written at a time
 
 
 def predict(
@@ -36,7 +35,7 @@ def predict(
     ] = None,
     score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False,
     cache: o.Cache = None,
-    max_pixels: o.MaxPixels = o.PIXELS,
+    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
     label: o.Label = None,
     labels: o.Labels = None,
@@ -123,7 +122,7 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Ans
     first = _names(estimator, every)
     writer.writerow([examples.id_name, *first])
     parts = []
-    for rows in gen_batches(n, getattr(examples.X, "block_rows", BLOCK_ROWS)):
+    for rows in gen_batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
         answers, lines = _lines(estimator, examples.X[rows], every)
         ids = examples.ids[rows] if examples.ids is not None else range(rows.start + 1, rows.stop + 1)
         writer.writerows([name, *line] for name, line in zip(ids, lines, strict=True))

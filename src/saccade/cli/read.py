@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
@@ -19,7 +20,6 @@ from saccade.cli.numpy_file import load_archive, load_array
 
 CSV, NUMPY, SVMLIGHT = (".csv", ".tsv"), (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
 TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
-CHECK_ROWS = 4096  # rows whose numbers are checked at a time
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ def _check_finite(path: Path, examples: Examples) -> None:
             row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
             raise InvalidInput(_not_finite(path, row, int(X.indices[bad[0]]), X.data[bad[0]], examples.names))
         return
-    for first in range(0, len(X), CHECK_ROWS):
-        finite = np.isfinite(X[first : first + CHECK_ROWS])
+    for first in range(0, len(X), limits.TABLE_ROWS_AT_ONCE):
+        finite = np.isfinite(X[first : first + limits.TABLE_ROWS_AT_ONCE])
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             row += first

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
 PROFILE_SHARE = 0.15  # of every draw; the rest is uniform
-CHUNK = 1 << 21  # keys drawn at a time by each thread
 
 
 def histograms(
@@ -21,6 +21,7 @@ def histograms(
     rng: np.random.Generator,
     dtype: Any = np.float64,
     positives: int | None = None,
+    at_once: int = limits.KEYS_AT_ONCE,
 ) -> tuple[sp.csr_matrix, Array]:
     """X (n, D) with `nonzeros` non-zeros per row that sum to one, and y (n,) in {0, 1}.
 
@@ -47,7 +48,7 @@ def histograms(
     y = rng.integers(0, 2, n) if positives is None else rng.permutation((np.arange(n) < positives).astype(np.int64))
     indices = np.empty((n, nonzeros), np.int32)
     values = np.empty((n, nonzeros), dtype)
-    rows = max(1, CHUNK // D)
+    rows = max(1, at_once // D)
     sources = rng.spawn(-(-n // rows))
 
     def work(_: int, first: int, last: int) -> None:

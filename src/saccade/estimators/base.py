@@ -39,7 +39,6 @@ from saccade.inference.tune import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, check_kind
-from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 
 Binning = Literal["quantile", "width"]
@@ -81,7 +80,7 @@ class GaussianProcess(BaseEstimator):
         check_noise(self.noise)
         check_positive("tol", self.tol, "The default is 1e-3.")
         check_positive("max_iter", self.max_iter, "The default is 1000.")
-        check_levels(self.levels, MAX_LEVELS)
+        check_levels(self.levels)
         check_choice("binning", self.binning, ("quantile", "width"))
         check_choice("solver", self.solver, ("auto", "cholesky", "cg"))
         check_flag("balanced", self.balanced)

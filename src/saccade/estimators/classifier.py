@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
@@ -25,8 +26,6 @@ from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
 from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
-
-MOST_LEFT_OUT = 2048  # training examples that new ones are compared with, where each takes a column of K
 
 
 class GPClassifier(ClassifierMixin, GaussianProcess):
@@ -254,7 +253,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         if gp.by.mean == "exact":
             rows, (mean, variance) = np.arange(self._label.size), gp.leave_one_out()
         else:
-            rows, mean = gp.comparable(MOST_LEFT_OUT), np.full(gp.sites.targets.shape, np.nan)
+            rows, mean = gp.comparable(limits.EXAMPLES_COMPARED), np.full(gp.sites.targets.shape, np.nan)
             mean[rows] = gp.left_out_mean(rows)
         self._left_out_mean, decision = mean, mean.copy()
         if self.inference == "regression":
@@ -273,7 +272,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
         Returns numbers of training examples and their decisions, each as if it had not been there.
         """
-        rows, variance = gp.left_out_variance(exact, MOST_LEFT_OUT)
+        rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
         mean = self._left_out_mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
         decision = self._weighed_with_variance(mean, variance)
         weight = None if self._weight is None else self._weight[rows]
@@ -335,7 +334,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             if self.variance_method_ is None:
                 no_variance()
             gp = self._examples()
-            rows = gp.comparable(MOST_LEFT_OUT)
+            rows = gp.comparable(limits.EXAMPLES_COMPARED)
             known = gp.gram.as_given(rows)
             mean, variance = gp.left_out(rows, known)
             left = unexplained(variance.mean(axis=1), self.kernel_.diag(known))

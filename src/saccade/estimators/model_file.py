@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from saccade._core import model_file
+from saccade._core import limits, model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_positive
 from saccade._core.errors import ModelFileError
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from saccade.estimators.svdd import SVDD
 
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
-MOST_LABELS = 1 << 26  # bytes of all labels together
 TABLE_TYPES = (np.float64, np.float32, np.int64)
-MOST_KNOWN = 1 << 53  # beyond, float64 cannot count
 
 
 class Saved(Protocol):
@@ -133,7 +131,7 @@ def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
 def _label_type(written: dict[str, Any]) -> np.dtype[Any]:
     """The type of the labels, when all of them together are no more than a file may ask for."""
     dtype: np.dtype[Any] = np.dtype(written["dtype"])
-    if dtype.kind not in LABEL_KINDS or dtype.itemsize * len(written["values"]) > MOST_LABELS:
+    if dtype.kind not in LABEL_KINDS or dtype.itemsize * len(written["values"]) > limits.LABEL_BYTES:
         raise ValueError(f"{len(written['values'])} labels of type {dtype}")
     return dtype
 
@@ -201,7 +199,7 @@ def _read_scores(model: OneClassGP, extra: dict[str, Any], tensors: dict[str, Ar
 
 def _read_count(written: Any) -> int:
     count = check_count("known", written, "Save the model again.")
-    if count > MOST_KNOWN:
+    if count > limits.KNOWN_EXAMPLES:
         raise ValueError("more known examples than there can be")
     return count
 
@@ -218,7 +216,7 @@ def _write_classes(classes: Array) -> dict[str, Any]:
         classes = classes.astype(str)
     if classes.dtype.kind not in LABEL_KINDS:
         raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
-    if classes.nbytes > MOST_LABELS:
+    if classes.nbytes > limits.LABEL_BYTES:
         raise ModelFileError(f"{classes.size} labels of type {classes.dtype} cannot be saved. Use shorter labels.")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 

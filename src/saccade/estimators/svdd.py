@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
 from saccade._core.progress import report
@@ -22,12 +23,9 @@ from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import MAX_LEVELS
 from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.solvers.smo import SVDDResult, check_nu, solve_svdd
 
-WRITTEN_OUT = 10_000  # examples up to which a kernel without fast products is written out (0.8 GB)
-AT_ONCE = 4_000_000  # kernel values between new examples and support vectors held at a time
 ROUNDING = 1e-12  # of the largest k(x, x): an example on the surface counts as inside
 
 
@@ -96,7 +94,7 @@ class SVDD(Outliers, BaseEstimator):
 
     def _check_parameters(self) -> Kernel:
         check_nu(self.nu)
-        check_levels(self.levels, MAX_LEVELS)
+        check_levels(self.levels)
         check_positive("tol", self.tol, "The default is 1e-6.")
         check_count("max_iter", self.max_iter, "The default is 10000000.")
         fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
@@ -108,7 +106,7 @@ class SVDD(Outliers, BaseEstimator):
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)
         report("encoding", 0.0)
-        gram = kernel.gram(X, levels=self.levels, held=X.shape[0] <= WRITTEN_OUT)
+        gram = kernel.gram(X, levels=self.levels, held=X.shape[0] <= limits.SVDD_DENSE_UP_TO)
         new.kernel_ = gram.kernel
         new._find(gram, X)
         self.__dict__ = new.__dict__
@@ -155,7 +153,7 @@ class SVDD(Outliers, BaseEstimator):
         if self._centre is not None:
             return self._centre.mean(X)[:, 0], self.kernel_.diag(X)
         X = X.astype(np.float64)
-        batches = gen_batches(X.shape[0], max(1, AT_ONCE // self.support_.size))
+        batches = gen_batches(X.shape[0], max(1, limits.KERNEL_VALUES_AT_ONCE // self.support_.size))
         parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in batches]
         return np.concatenate(parts), self.kernel_.diag(X)
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
@@ -25,9 +26,6 @@ from saccade.features.sample import sample_of
 from saccade.features.state import State, part
 
 EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres differ by rounding
-BLOCK_ROWS = 512  # descriptors compared with all words at a time
-BATCH = 4096  # descriptors per step of k-means
-SEEDING = 2000  # descriptors at least that the first centres are chosen from; time grows with it
 SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
@@ -173,14 +171,15 @@ class Nearest:
         self,
         X: Array,  # (k, d)
         count: int,
+        at_once: int = limits.DESCRIPTORS_AT_ONCE,
     ) -> tuple[Array, Array]:
         """The `count` nearest of each x, nearest first, and their closeness x·c − ‖c‖²/2; both (k, count)."""
         count = min(count, self.distinct)
         numbers = np.empty((len(X), count), np.int64)
         closeness = np.empty((len(X), count), np.float32)
-        block = np.empty((min(len(X), BLOCK_ROWS), len(self.half)), np.float32)  # once: new pages cost as much as BLAS
-        for first in range(0, len(X), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
+        block = np.empty((min(len(X), at_once), len(self.half)), np.float32)  # once: new pages cost as much as BLAS
+        for first in range(0, len(X), at_once):
+            rows = slice(first, first + at_once)
             x = np.subtract(X[rows], self.origin, dtype=np.float32)
             C = np.matmul(x, self.across, out=block[: len(x)])
             C -= self.half
@@ -202,7 +201,7 @@ def _clustered(
 
     if distinct_rows(values, words + 1) <= words:
         return np.unique(values + np.float32(0), axis=0)
-    sizes = {"batch_size": max(BATCH, 2 * words), "init_size": max(SEEDING, 3 * words)}
+    sizes = {"batch_size": max(limits.KMEANS_BATCH, 2 * words), "init_size": max(limits.KMEANS_SEEDING, 3 * words)}
     found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
     with one_blas_thread():  # seeding makes thousands of small products
         return joined(np.asarray(found.fit(values).cluster_centers_, np.float32))

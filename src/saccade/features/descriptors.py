@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
@@ -25,7 +26,6 @@ SMALLEST = 4  # px, one per bin
 SIDE_PER_SIZE = 6  # OpenCV makes a bin 3/2 of a keypoint's size, and a patch has four
 SIFT_NORM = 512.0  # OpenCV's descriptors have this length and are rounded to whole numbers
 NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 costs 3.7 points (docs/decisions/012)
-KEPT_POINTS = 20_000  # grids with more are not kept for the next picture
 
 
 class DenseSIFT(PerPicture):
@@ -151,7 +151,7 @@ def _grid(height: int, width: int, side: float, step: int) -> PatchGrid:
     return PatchGrid(shape, np.array(round(side * share)), tuple(keypoints), pixels, positions.astype(np.float32))
 
 
-_kept_grid = lru_cache(maxsize=64)(_grid)  # pictures of a collection often share a few shapes
+_kept_grid = lru_cache(maxsize=limits.KEPT_GRIDS)(_grid)
 
 
 def _centres(length: int, side: float, step: int) -> Array:
@@ -160,9 +160,11 @@ def _centres(length: int, side: float, step: int) -> Array:
     return length / 2 + step * (np.arange(count) - (count - 1) / 2)
 
 
-def _on_grid(planes: list[Array], step: int, side: float, contrast: float, root: bool) -> Descriptors:
+def _on_grid(
+    planes: list[Array], step: int, side: float, contrast: float, root: bool, most_kept: int = limits.KEPT_GRID_POINTS
+) -> Descriptors:
     height, width = planes[0].shape
-    grid = (_grid if height * width > KEPT_POINTS * step**2 else _kept_grid)(height, width, side, step)
+    grid = (_grid if height * width > most_kept * step**2 else _kept_grid)(height, width, side, step)
     parts = []
     with opencv() as cv2:
         sift = cv2.SIFT_create(sigma=NO_BLUR)  # costs nothing, and is not for two threads

@@ -13,6 +13,7 @@ from io import BufferedReader
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.cache import Cache
@@ -20,8 +21,6 @@ from saccade.features.decode import DECODER, Unreadable, decode, kind_of
 from saccade.features.folder import Found, words
 from saccade.features.lazy import digest_of, stream
 from saccade.features.pixels import pillow
-
-SMALL = 1 << 18  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def check_files(
 def _is_small(found: Found) -> bool:
     """Whether its digest takes less time than to hand it to another thread."""
     try:
-        return os.stat(found.path).st_size < SMALL
+        return os.stat(found.path).st_size < limits.SMALL_FILE_BYTES
     except (OSError, ValueError):
         return True  # there is nothing to read
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
@@ -17,7 +18,6 @@ from saccade.features.base import VectorEncoder
 from saccade.features.opencv import opencv
 from saccade.features.pixels import resize, to_grey
 
-MOST_DEPTH = 9  # 65,536 cells in the finest grid
 CLIP = 0.2  # of L2-Hys: no bin of a block holds more
 TINY = 1e-5
 SMOOTHING = 1.4  # px, before the edges are searched
@@ -181,8 +181,8 @@ class PHOG(Gradients):
     def check(self) -> None:
         check_count("bins", self.bins, "20 is usual, 40 with angle=360.")
         check_count("depth", self.depth, "4 is usual, 1 is one histogram of the whole picture.")
-        if self.depth > MOST_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {self.depth}. 4 is usual.")
+        if self.depth > limits.GRADIENT_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {limits.GRADIENT_DEPTH}, got {self.depth}. 4 is usual.")
         check_choice("angle", self.angle, (180, 360))
 
     def _weights(self) -> list[float]:

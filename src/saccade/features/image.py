@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput, InvalidParameter
@@ -25,8 +26,6 @@ from saccade.features.lazy import Items, digest_of, is_selection, selected
 from saccade.features.pixels import check_picture, limited, pillow, resize, to_grey, to_rgb
 
 __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]
-
-MOST_PIXELS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def read_pictures(
     source: Any,
     *,
     by_class: bool = True,
-    max_pixels: int = MOST_PIXELS,
+    max_pixels: int = limits.PICTURE_PIXELS,
     max_side: int | None = None,
     cache: Any = None,
     n_jobs: int | None = None,
@@ -120,7 +119,7 @@ def read_pictures(
     its header. `max_side` limits the longer side of what comes out. Arrays are (h, w), (h, w, 3) or (h, w, 4) each.
     """
     pillow()
-    check_count("max_pixels", max_pixels, f"{MOST_PIXELS:,} is usual.")
+    check_count("max_pixels", max_pixels, f"{limits.PICTURE_PIXELS:,} is usual.")
     if max_side is not None:
         check_count("max_side", max_side, "None keeps every size.")
     if isinstance(source, str | os.PathLike):
@@ -180,8 +179,10 @@ class Resize(PerPicture):
             raise InvalidParameter(f"`size` must be (width, height) or a number, got {self.size!r}.")
         for side in self.size:
             check_count("size", side, "(256, 256) is usual.")
-        if self.size[0] * self.size[1] > MOST_PIXELS:
-            raise InvalidParameter(f"`size` must have at most {MOST_PIXELS:,} pixels, got {tuple(self.size)}.")
+        if self.size[0] * self.size[1] > limits.PICTURE_PIXELS:
+            raise InvalidParameter(
+                f"`size` must have at most {limits.PICTURE_PIXELS:,} pixels, got {tuple(self.size)}."
+            )
         return self.size[0], self.size[1]
 
 

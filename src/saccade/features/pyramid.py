@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, is_number
 from saccade._core.errors import InvalidParameter
@@ -19,8 +20,6 @@ from saccade.features.histogram import counted
 from saccade.features.state import State, prefixed, without
 
 Grids = tuple[tuple[int, int], ...]
-MOST_COLUMNS = 2**31 - 1
-MOST_DEPTH = 10  # a million cells in the finest grid
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 
 
@@ -88,10 +87,10 @@ class SpatialPyramid(VectorEncoder):
     def _with(self, codebook: Codebook) -> Self:
         grids, weights = self._layout()
         width = codebook.n_words_ * sum(rows * across for rows, across in grids)
-        if width > MOST_COLUMNS:
+        if width > limits.VECTOR_COLUMNS:
             raise InvalidParameter(
-                f"{codebook.n_words_} words in every cell of these grids make {width:,} columns, and {MOST_COLUMNS:,} "
-                "are possible. Take fewer grids or words."
+                f"{codebook.n_words_} words in every cell of these grids make {width:,} columns, and "
+                f"{limits.VECTOR_COLUMNS:,} are possible. Take fewer grids or words."
             )
         self.codebook_, self._grids, self._weights, self._width = codebook, grids, weights, width
         return self
@@ -115,8 +114,8 @@ class SpatialPyramid(VectorEncoder):
         """The grids and the weight of each."""
         check_choice("norm", self.norm, ("l1", None))
         depth = check_count("depth", self.depth, "3 is usual: grids of 1, 4 and 16 cells.")
-        if depth > MOST_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {depth}. 3 is usual.")
+        if depth > limits.PYRAMID_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {limits.PYRAMID_DEPTH}, got {depth}. 3 is usual.")
         grids = tuple((2**k, 2**k) for k in range(depth)) if self.grids is None else _checked_grids(self.grids)
         L = len(grids) - 1
         if self.weights is None:

@@ -10,6 +10,7 @@ so the vector of all levels' histograms, each times w_i − w_{i+1} ≥ 0, has t
 
 from typing import Any, Self
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
@@ -22,7 +23,6 @@ from saccade.features.uniform import UniformBins
 from saccade.features.vocabulary import VocabularyBins
 
 DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
-MOST_DEPTH = 24
 
 
 class PyramidHistogram(VectorEncoder):
@@ -111,5 +111,5 @@ class PyramidHistogram(VectorEncoder):
         check_count("branch", self.branch, "10 is usual.", least=2)
         check_count("shifts", self.shifts, "1 is usual; more average out where the cells happen to end.")
         check_count("sample", self.sample, "200,000 descriptors are usual.")
-        if self.depth is not None and check_count("depth", self.depth, "None is usual.") > MOST_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {MOST_DEPTH}, got {self.depth}. None is usual.")
+        if self.depth is not None and check_count("depth", self.depth, "None is usual.") > limits.MATCH_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {limits.MATCH_DEPTH}, got {self.depth}. None is usual.")

@@ -4,12 +4,11 @@ from typing import Any, Literal
 
 from sklearn.pipeline import Pipeline, make_pipeline
 
+from saccade._core import limits
 from saccade._core.checks import check_choice
 
 RECIPES = ("classic", "pyramid", "deep")
-WIDE = 5_000  # columns of a vector from which its levels are few
-VARIANCE_RANKS, VARIANCE_NUMBERS = (8, 64), 8_000_000  # what tables of the variance may hold: 32 MB
-VARIANCE_NODES = 128  # per column at most
+VARIANCE_RANKS = (8, 64)  # the smallest and the largest that a recipe takes
 LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photograph's details are noise to them
 
 
@@ -62,7 +61,7 @@ def model_settings(
     >>> model_settings(1280), model_settings(21_000)
     ({'levels': 64, 'variance_rank': 64}, {'levels': 16, 'variance_rank': 23})
     """
-    chosen = (64 if width <= WIDE else 16) if levels == "usual" else levels
+    chosen = (64 if width <= limits.WIDE_VECTOR else 16) if levels == "usual" else levels
     low, high = VARIANCE_RANKS
-    rank = VARIANCE_NUMBERS // (width * min(chosen or VARIANCE_NODES, VARIANCE_NODES))
+    rank = limits.RECIPE_TABLE_NUMBERS // (width * min(chosen or limits.TABLE_NODES, limits.TABLE_NODES))
     return {"levels": chosen, "variance_rank": min(max(rank, low), high)}

@@ -4,13 +4,12 @@ from contextlib import closing
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.features.descriptor_arrays import same_width, values_of
 from saccade.features.lazy import Items, stream
-
-LEAST_PER_PICTURE = 100  # descriptors: making those of one more picture costs far more than using more of them
 
 
 def sample_of(
@@ -20,7 +19,7 @@ def sample_of(
     n_jobs: int | None,
 ) -> tuple[Array, Array]:  # (m, d) descriptors, (m,) the item of each
     """At most about `most` descriptors, equally many per picture; pictures in random order until there are enough."""
-    each = max(LEAST_PER_PICTURE, -(-most // len(items)))
+    each = max(limits.DESCRIPTORS_PER_PICTURE, -(-most // len(items)))
 
     def take(i: int) -> tuple[int, Array]:
         values = values_of(items[i])

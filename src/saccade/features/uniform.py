@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
@@ -15,9 +16,6 @@ from saccade.features.lazy import Items, stream
 from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
 from saccade.features.state import State, part
-
-RANGE_SAMPLE = 20_000  # descriptors that tell their range well enough: points beyond belong to the outermost cells
-PENDING = 4_000_000  # cells that wait to be merged: bounds the memory of `fit`
 
 
 class UniformBins(Learner, VectorEncoder):
@@ -48,7 +46,7 @@ class UniformBins(Learner, VectorEncoder):
     def learn(self, items: Items, labels: Array | None, seed: int) -> State:
         """The range of the descriptors from a sample; then the cells that all pictures fill."""
         rng = np.random.default_rng(seed)
-        values, _ = sample_of(items, min(self.sample, RANGE_SAMPLE), seed, self.n_jobs)
+        values, _ = sample_of(items, min(self.sample, limits.RANGE_DESCRIPTORS), seed, self.n_jobs)
         low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
         reach = float((high - low).max()) or 1.0
         grid = CellGrid(
@@ -124,13 +122,13 @@ class CellGrid:
         return cells.reshape(len(points), len(self.origin) * self.depth)
 
 
-def _filled(grid: CellGrid, items: Items, n_jobs: int | None) -> list[Array]:
+def _filled(grid: CellGrid, items: Items, n_jobs: int | None, most_pending: int = limits.PENDING_CELLS) -> list[Array]:
     """The distinct cells of every shift and level, ascending."""
     known = [np.empty(0, np.uint64)] * (len(grid.origin) * grid.depth)
     pending: list[Array] = []
     for done, cells in enumerate(stream(lambda i: grid.cells_of(items[i]), range(len(items)), n_jobs), 1):
         pending.append(cells)
-        if sum(map(np.size, pending)) > PENDING or done == len(items):
+        if sum(map(np.size, pending)) > most_pending or done == len(items):
             together = np.concatenate(pending)
             known = [np.union1d(old, new) for old, new in zip(known, together.T, strict=True)]
             pending = []

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
@@ -17,7 +18,6 @@ from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
 from saccade.features.state import State, part
 
-BLOCK_ROWS = 512
 FALL = 0.5  # how much a match counts, of one a level further down
 
 
@@ -60,8 +60,8 @@ class VocabularyBins(Learner, VectorEncoder):
         """The way of each point from the root down; −1 below a leaf."""
         way = np.full((len(values), self.deepest_ + 1), -1, np.int64)
         way[:, 0] = 0
-        for first in range(0, len(values), BLOCK_ROWS):
-            rows = slice(first, first + BLOCK_ROWS)
+        for first in range(0, len(values), limits.DESCRIPTORS_AT_ONCE):
+            rows = slice(first, first + limits.DESCRIPTORS_AT_ONCE)
             for level in range(self.deepest_):
                 way[rows, level + 1] = self._step(values[rows], way[rows, level])
         return way

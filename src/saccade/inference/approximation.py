@@ -20,6 +20,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade.inference.base import Apart, Approximation, Explains, Trained
@@ -37,7 +38,6 @@ VARIANCES: tuple[Method, ...] = get_args(Method)
 APPROXIMATIONS: tuple[Method, ...] = VARIANCES[:-1]
 STREAMS = ("diagonal", "parzen", "fitc", "dtc", "sor", "sod")  # need some columns or one pass: K is never held
 LEAST_RANK = 8  # of a low rank for each class: most examples say nothing about most classes
-EXACT_UP_TO = 2048  # examples: an exact variance takes a third of a millisecond, and tables two seconds to make
 
 
 @dataclass(frozen=True)
@@ -108,4 +108,4 @@ def choose(method: Method | Literal["auto"], tables: bool, n: int, factors: bool
     """The method that "auto" stands for; `tables` and `factors` say what there is of them."""
     if method != "auto":
         return method
-    return "exact" if not tables or (factors and n <= EXACT_UP_TO) else "lowrank"
+    return "exact" if not tables or (factors and n <= limits.FACTOR_UP_TO) else "lowrank"

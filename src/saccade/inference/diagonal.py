@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
 from saccade.inference.base import Approximation, outputs, own
 from saccade.operators.base import Operator
 
-COMPILED_FROM = 100_000  # kernel values that the compiled loop is sooner done with, once it is there
 ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
 
 
@@ -25,7 +25,7 @@ class Diagonal(Approximation):
         k_star: Array,  # (n, b)
     ) -> Array:  # (b, 1) or (b, m)
         """Σ_j (k*_j)² / D_jj, A (12): a lower bound of k*ᵀK̃⁻¹k* where D ⪰ K̃."""
-        if self.inverse.shape[1] == 1 and k_star.size >= COMPILED_FROM:
+        if self.inverse.shape[1] == 1 and k_star.size >= limits.COMPILED_SQUARES_FROM:
             return _weighted_squares(np.ascontiguousarray(k_star), self.inverse[:, 0].copy())
         return np.asarray(np.square(k_star).T @ self.inverse)
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice
 from saccade._core.errors import InvalidParameter
-from saccade.inference.regression import DIRECT_BELOW, DIRECT_LIMIT
 from saccade.operators.base import Dense, Operator
 from saccade.solvers.cholesky import Factor, factorise
 from saccade.solvers.logdet import Estimate, bound_log_determinant, stochastic_log_determinant
 
 METHODS = ("auto", "exact", "stochastic", "bound")
-EXACT_UP_TO = DIRECT_BELOW  # examples
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ def log_marginal_likelihood(
     """The evidence of all outputs together."""
     check_choice("method", method, METHODS)
     n, m = Y.shape
-    if method == "exact" and n > DIRECT_LIMIT and not K.in_memory:
+    if method == "exact" and n > limits.DENSE_UP_TO and not K.in_memory:
         raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
     if method == "auto":
-        method = "exact" if n <= EXACT_UP_TO or K.in_memory else "stochastic"
+        method = "exact" if n <= limits.FACTOR_UP_TO or K.in_memory else "stochastic"
     K = Dense(K.written_out()) if K.in_memory and not factors else K  # for products and a factor per column
     if method == "exact" and factors:
         found = [Estimate(factor.log_determinant(), 0.0) for factor in factors]

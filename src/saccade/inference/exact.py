@@ -6,13 +6,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.solvers.cholesky import Factor
 
 LOUD = 1e4  # times k(x, x): noise from which on an example is better left out by what it adds
-AT_ONCE = 512  # new examples whose half-solved columns are squared while they are in the cache
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def _half_norms(
 ) -> Array:  # (b,)
     """‖L⁻¹k*‖², some columns at a time; seen as k*ᵀL⁻ᵀ, BLAS takes our order of numbers as it is."""
     found = np.empty(k_star.shape[1])
-    for first in range(0, found.size, AT_ONCE):
-        some = slice(first, first + AT_ONCE)
+    for first in range(0, found.size, limits.NEW_AT_ONCE):
+        some = slice(first, first + limits.NEW_AT_ONCE)
         half = dtrsm(1.0, factor.L, k_star[:, some].T, side=1, lower=1, trans_a=1)
         found[some] = np.einsum("ij,ij->i", half, half)
     return found

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
@@ -41,7 +42,6 @@ from saccade.operators.norms import NormTables, norm_tables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
 
-AT_ONCE = 4_000_000  # kernel values between training and new examples held at a time
 SOLVING, EXACT = Solving(), Approximating()
 
 
@@ -165,8 +165,8 @@ class GP(Posterior):
 
     def _columns(self, X: Any) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
         """k* and k** of the rows of X, some at a time."""
-        at_once = int(np.clip(AT_ONCE // max(self.gram.shape[0], 1), 16, 512))
-        for rows in gen_batches(X.shape[0], at_once):
+        at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(self.gram.shape[0], 1), limits.NEW_AT_LEAST)
+        for rows in gen_batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
             new = X[rows].astype(np.float64)
             yield self.gram.cross(new), self.kernel.diag(new)
             report("predicting", rows.stop / X.shape[0])
@@ -287,7 +287,7 @@ class GP(Posterior):
         return np.asarray(self.mean(X) - self.gram.matmul(self.solution.alpha)[rows])
 
     def _left_out_by(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
-        return left_out_by(method, self.gram, self.sites, self.weight, rows, AT_ONCE)
+        return left_out_by(method, self.gram, self.sites, self.weight, rows)
 
     def left_out_variance(
         self,

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
@@ -30,7 +31,6 @@ from saccade.solvers.cholesky import factorise
 
 DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
 ROUNDING = 100 * DETERMINED  # the same share, for parts of a point that are found less exactly
-MOST = 500_000_000  # kernel values between all and the inducing examples that we are willing to hold: 4 GB
 
 
 @dataclass(frozen=True)
@@ -179,11 +179,12 @@ def inducing_points(
     trained: Trained,
     inducing: float | Array,
     rng: np.random.Generator,
+    most: int = limits.INDUCING_NUMBERS,  # kernel values
 ) -> Inducing | Subset:
     """ "fitc", "dtc", "sor" or "sod" on a random share of the examples, or on those of the given numbers."""
     K, noise, n = trained.K, trained.noise, trained.K.shape[0]
     points = choose_points(inducing, n, rng)
-    _check_count(n, points.size)
+    _check_count(n, points.size, most)
     if method == "sod":
         inner = K.columns(points)[points]
         factors = tuple(factorise(inner, column) for column in noise[points].T)
@@ -218,11 +219,11 @@ def choose_points(
     )
 
 
-def _check_count(n: int, points: int) -> None:
-    if n * points > MOST:
+def _check_count(n: int, points: int, most: int) -> None:
+    if n * points > most:
         raise InvalidParameter(
             f"{points} inducing points of {n} examples need {n * points / 1e9:.1f} G kernel values, too many. "
-            f"Pass fewer, such as inducing={MOST / n**2:.1g}."
+            f"Pass fewer, such as inducing={most / n**2:.1g}."
         )
 
 

@@ -7,17 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
-from saccade.inference.regression import DIRECT_BELOW, Solution, Solver, solve
+from saccade.inference.regression import Solution, Solver, solve
 from saccade.inference.sites import Sites
 from saccade.operators.base import Dense, Operator
 
 Inference = Literal["regression", "laplace", "ep"]
-DRAFT_FROM = 300  # examples from which Laplace climbs by conjugate gradients, quicker than a factor per class and step
-EP_BELOW = 4096  # examples up to which EP takes a factor per class and step
-EP_NUMBERS = 2**28  # in all these factors together: 2 GiB
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ def infer(
 
 def _draft(K: Operator, solving: Solving) -> Callable[..., Solution] | None:
     """The solver of all Laplace's steps but the last, where conjugate gradients are quicker; None: as the last step."""
-    n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= DIRECT_BELOW
-    if K.in_memory or solving.solver == "cholesky" or (few and n <= DRAFT_FROM):
+    n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
+    if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
         return None
     return partial(solving, K, solver="cg", tol=(0.1 if few else 1.0) * solving.tol, leave_one_out=False)
 
@@ -71,7 +69,7 @@ def _draft(K: Operator, solving: Solving) -> Callable[..., Solution] | None:
 def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
     """K written out while factors are affordable: only they have the exact variances that EP needs."""
     n = K.shape[0]
-    few = solver == "auto" and n <= EP_BELOW and n * n * columns <= EP_NUMBERS
+    few = solver == "auto" and n <= limits.EP_FACTOR_UP_TO and n * n * columns <= limits.EP_FACTOR_NUMBERS
     return Dense(K.written_out()) if few else K
 
 

@@ -18,22 +18,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom, build
 
 WANTED = 0.05  # error at which no more probes are asked
-WORK = 1e9  # numbers that may be read for further probes, about half a second
-AT_ONCE = 64  # columns solved together
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
-SO_FEW = 200  # examples up to which each has a solve of its own
 SURE = 1e-9  # residual of these
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 RANK = 128  # of a low rank that is made to tell examples apart, where it costs little
 ENERGY_TOL = 3e-3  # a probe stops when no more than this share of z·x seems to come
 SHORT = 1e-2  # error by that stop, which probes do not see: at 1e-2 examples of high leverage came out 3 % further off
-MOST_FITTED = 200_000  # entries that a regression looks at
 APART = 3.0  # times less noise that makes an entry one to judge apart
 ROUNDS = 20  # of the regression
 LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
@@ -50,11 +47,12 @@ class Probes:
         precondition: Callable[[Array], Array] | None,
         max_iter: int,
         rng: np.random.Generator,
+        most_work: float = limits.PROBE_WORK,  # numbers read
     ) -> None:
         self.K, self.noise, self.precondition = K, noise, precondition
         self.max_iter, self.rng = max_iter, rng
         self._probed = np.empty((*noise.shape, 0))  # (n, c, p)
-        self._work = 0.0
+        self._work, self._most_work = 0.0, most_work
 
     def draw(self, count: int) -> Array:  # (n, c · count): those of the first column of the noise first
         """Random signs."""
@@ -87,7 +85,7 @@ class Probes:
         noise: Array,  # (n, 1) or (n, b)
     ) -> Array:  # (n, b)
         X = np.empty_like(Z)
-        for some in gen_batches(Z.shape[1], AT_ONCE):
+        for some in gen_batches(Z.shape[1], limits.SOLVED_AT_ONCE):
             found = solve_cg(
                 self.K,
                 noise[:, some] if noise.shape[1] > 1 else noise,
@@ -116,17 +114,17 @@ class Probes:
     ) -> tuple[Array, float]:  # (n, c)
         """The diagonals and their error, with as many more probes as the error asks for and the work allows."""
         (n, c), self._work = self.noise.shape, 0.0
-        if n <= SO_FEW:
+        if n <= limits.SOLVE_EACH_UP_TO:
             return self._one_by_one()
         if not self._probed.shape[2]:
             self.ask(2)
-        if low_rank is None and float(self.K.work) * RANK < WORK / 4:
+        if low_rank is None and float(self.K.work) * RANK < self._most_work / 4:
             low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
         known = known_of(self.K, self.noise, low_rank)
         each = float(self.K.work) * c * max(iterations, 1)
         while True:
             value, error, wanted = self._estimated(known)
-            count = int(min(np.ceil(wanted - self._probed.shape[2]), (WORK - self._work) / each))
+            count = int(min(np.ceil(wanted - self._probed.shape[2]), (self._most_work - self._work) / each))
             if error <= WANTED or count < 1:
                 return value, error
             before = self._work
@@ -270,7 +268,7 @@ def _regressed(
 
     These equations hold on average whatever the noise of the targets (a gamma regression with a logarithmic link).
     """
-    some = slice(None, None, 1 + target.size // MOST_FITTED)
+    some = slice(None, None, 1 + target.size // limits.FITTED_ENTRIES)
     basis = quadratic(known[some])
     A, t, low = basis(known[some]), target[some], lowest[some]
     found = np.zeros(A.shape[1])
@@ -279,5 +277,5 @@ def _regressed(
     for _ in range(ROUNDS):
         excess = t / np.exp(np.clip(A @ found, np.log(low), 0.0)) - 1.0
         found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    parts = [basis(known[rows]) @ found for rows in gen_batches(target.size, MOST_FITTED)]
+    parts = [basis(known[rows]) @ found for rows in gen_batches(target.size, limits.FITTED_ENTRIES)]
     return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0))), found.size

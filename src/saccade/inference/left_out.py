@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Apart, Approximation, own
@@ -23,7 +24,6 @@ def left_out_by(
     sites: Sites,
     weight: Array | None,  # (n,): how many equal copies each example stands for
     rows: Array,  # (b,) numbers of training examples, ascending
-    at_once: int,  # kernel values held at a time
 ) -> Found:
     """Mean and variance without one copy of each example; for rounded rows and a low rank also the variance with it.
 
@@ -41,14 +41,14 @@ def left_out_by(
         mean, variance = method.left_out_by_diagonal(rows, gram.diag()[rows, None], targets)
         with_itself = NOT_NEEDED
     else:
-        mean, variance, with_itself = _by_columns(method, gram, targets, rows, at_once)
+        mean, variance, with_itself = _by_columns(method, gram, targets, rows)
     return *_with_other_copies(sites, weight, rows, mean, variance), with_itself
 
 
-def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array, at_once: int) -> Found:
+def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:
     """From columns of K, some at a time."""
     found = []
-    for some in gen_batches(rows.size, max(1, at_once // len(targets))):
+    for some in gen_batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
         k_rows = gram.columns(rows[some])
         with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, own(k_rows, rows[some]))
         found.append((*method.left_out(k_rows, rows[some], targets), with_itself))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Approximation, own
@@ -21,11 +22,7 @@ from saccade.operators.base import Operator
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
 QUIET = 0.1  # share of the mean k(x, x) up to which differences of the noise do not matter
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
-SINGLE_FROM = 4096  # examples from which float32 saves more time than its loops take to compile
-HELD_OUT_SHARE, MOST_HELD_OUT = (
-    0.25,
-    2048,
-)  # of the examples: enough to know a false-alarm rate of 5 % to half a percent
+HELD_OUT_SHARE = 0.25  # of the examples at most
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def hold_out(
     rng: np.random.Generator,
 ) -> Array:  # (h,) ascending
     """Some of the examples in the pool; none where W spans everything, and leaving one out is exact."""
-    count = min(MOST_HELD_OUT, int(HELD_OUT_SHARE * n)) if rank < n else 0
+    count = min(limits.EXAMPLES_COMPARED, int(HELD_OUT_SHARE * n)) if rank < n else 0
     return np.sort(rng.permutation(pool)[:count])
 
 
@@ -152,7 +149,7 @@ def _leading(K: Operator, noise: Array, rank: int, rng: np.random.Generator, hel
     """
     n, diag = K.shape[0], K.diag()
     Q = rng.standard_normal((n, rank))
-    single = n >= SINGLE_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
+    single = n >= limits.LOW_RANK_FLOAT32_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
     dtype = np.float32 if single else np.float64  # any space will do
     differs, T = float(np.ptp(noise)) > 0.0, np.ones((n, 1))
     if differs:

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.inference.evidence import EXACT_UP_TO, log_marginal_likelihood, of_copies
+from saccade.inference.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import StochasticLOO, exact_loo
 from saccade.inference.regression import solve
@@ -118,7 +119,8 @@ class Objective:
 
     def _judge(self, K: Gram, noise: Array) -> Judged:
         Y, loss = self.task.Y, self.task.losses.left_out
-        if K.in_memory or (self.n <= EXACT_UP_TO and self.n**2 * noise.shape[1] <= 8 * EXACT_UP_TO**2):
+        few = self.n <= limits.FACTOR_UP_TO and self.n**2 * noise.shape[1] <= limits.FACTOR_NUMBERS
+        if K.in_memory or few:
             return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
         options: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": self.task.max_iter}
         if self.kind == "evidence":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.approximation import Method
@@ -91,6 +92,7 @@ def check_bins(tables: object, bins: object) -> PiecewiseTables:
     """The tables, once they and the number of steps are known to be good for quantising."""
     if not isinstance(tables, PiecewiseTables):
         raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
-    if not isinstance(bins, int) or not 2 <= bins <= 65_536:
-        raise InvalidParameter(f"`bins` must be a whole number from 2 to 65536, got {bins!r}. The default is 256.")
+    if not isinstance(bins, int) or not 2 <= bins <= limits.TABLE_BINS:
+        wanted = f"`bins` must be a whole number from 2 to {limits.TABLE_BINS}"
+        raise InvalidParameter(f"{wanted}, got {bins!r}. The default is 256.")
     return tables

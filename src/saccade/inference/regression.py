@@ -9,18 +9,16 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dlange
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
-from saccade.solvers.nystrom import PROBES, Nystrom, build, choose_rank
+from saccade.solvers.nystrom import Nystrom, build, choose_rank
 from saccade.solvers.rank_one import Leading, leading
 
-DIRECT_LIMIT = 30_000  # examples whose dense matrix (7 GB) we are willing to make
-DIRECT_BELOW = 2048  # examples up to which a Cholesky factor is quick
-MOST_KEPT = 8 * DIRECT_BELOW**2  # numbers in all factors of an intersection kernel that are kept for variances
 Solver = Literal["auto", "cholesky", "cg"]
 LANES = 4  # columns that a product takes at once
 
@@ -51,24 +49,25 @@ def solve(
     rng: np.random.Generator,
     start: Array | None = None,  # (n, m): a first guess of α
     leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
-    most_kept: int = MOST_KEPT,
+    most_kept: int = limits.FACTOR_NUMBERS,
+    probe_work: float = limits.PROBE_WORK,
 ) -> Solution:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
     if is_direct(K, solver):
         return _direct(K, noise, Y, most_kept)
-    return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out)
+    return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
 
 
 def is_direct(K: Operator, solver: Solver) -> bool:
     """Whether a factor of K + N solves, and not conjugate gradients."""
     n = K.shape[0]
-    direct = K.in_memory or n <= DIRECT_BELOW if solver == "auto" else solver == "cholesky"
-    if direct and n > DIRECT_LIMIT:
+    direct = K.in_memory or n <= limits.FACTOR_UP_TO if solver == "auto" else solver == "cholesky"
+    if direct and n > limits.DENSE_UP_TO:
         raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
     return direct
 
 
-def keeps_factors(K: Operator, noise: Array, most_kept: int = MOST_KEPT) -> bool:
+def keeps_factors(K: Operator, noise: Array, most_kept: int = limits.FACTOR_NUMBERS) -> bool:
     """Whether the factors stay for variances: one always does, many of an intersection kernel may be too large."""
     return K.in_memory or noise.shape[1] == 1 or noise.size * len(noise) <= most_kept
 
@@ -100,12 +99,13 @@ def _iterate(
     rng: np.random.Generator,
     start: Array | None,
     leave_one_out: bool,
+    probe_work: float,
 ) -> Solution:
     m = Y.shape[1]
     shared = 1.0 / (1.0 / noise).mean(axis=1)  # a column with very large noise counts little
     alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
     M = precondition(K, shared, m, rng) if alike else None
-    probes = Probes(K, noise, M, max_iter, rng)
+    probes = Probes(K, noise, M, max_iter, rng, probe_work)
     beside = _beside(m) if noise.shape[1] == 1 and leave_one_out else 0
     Z = probes.draw(beside)
     result = solve_cg(
@@ -149,11 +149,11 @@ def precondition(
     n = K.shape[0]
     order = rng.permutation(n)
     rank = 0
-    for probe in PROBES:  # a larger probe only where the smaller one promises enough
+    for probe in limits.SPECTRUM_EXAMPLES:  # a larger probe only where the smaller one promises enough
         some = np.sort(order[:probe])
         root = np.sqrt(noise[some])
         rank = choose_rank(K.block(some) / np.outer(root, root), n, 1.0, K.work, columns)
-        if 4 * rank < probe or PROBES[-1] ** 2 > 20 * n:  # a large probe costs too much for few examples
+        if 4 * rank < probe or limits.SPECTRUM_EXAMPLES[-1] ** 2 > 20 * n:  # dear for few examples
             break
     if rank:
         return build(K, noise, order[:rank])

@@ -13,12 +13,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 from saccade.operators.tables import PiecewiseTables
-
-AT_ONCE = 5_000_000  # normal numbers held at a time
 
 
 def sample_intersection(
@@ -35,7 +34,7 @@ def sample_intersection(
     levels = K.tables(np.zeros((K.shape[0], 1)))
     m, shared = Y.shape[1], noise.shape[1] == 1
     out = np.empty((new.shape[0], m * count))
-    room = max(1, AT_ONCE // (levels.levels.size + new.nnz + 1))
+    room = max(1, limits.NORMALS_AT_ONCE // (levels.levels.size + new.nnz + 1))
     for j in range(1 if shared else m):  # outputs that share the noise are solved for together
         first, last = (0, m * count) if shared else (j * count, (j + 1) * count)
         for block in gen_batches(last - first, room):

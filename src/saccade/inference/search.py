@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
-from saccade.inference.evidence import EXACT_UP_TO
 from saccade.inference.objective import FEW, Objective, Task, Value
 from saccade.inference.tune import Evaluation, Tune, Tuning
 from saccade.kernels.gram import Gram
@@ -25,8 +25,6 @@ GRID = 7  # values of each coordinate
 MOST = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}  # coordinates that may move
 STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
 HELD_OUT = 0.2  # share of the examples that judge a strength
-COARSE_FROM = 4 * EXACT_UP_TO  # examples beyond which a search begins on a sample
-SAMPLE = 1024  # examples of that sample
 
 
 class Stop(Exception):
@@ -176,7 +174,7 @@ def _run(search: Search, options: Tune) -> None:
             auto = options.prior == "auto"
             search.strength = _choose_strength(objective, options) if auto else float(options.prior)
         search.record.prior = search.strength
-    if objective.n > COARSE_FROM and search.free.sum() <= FEW:
+    if objective.n > limits.TUNE_SAMPLE_ABOVE and search.free.sum() <= FEW:
         theta = _on_a_sample(search, options)
     search.gradient(theta)
 
@@ -203,7 +201,7 @@ def _free(objective: Objective, options: Tune) -> Array:
 def _on_a_sample(search: Search, options: Tune) -> Array:
     """Coordinates that are best for a sample: a good place to start with all examples."""
     task = search.objective.task
-    rows = np.sort(np.random.default_rng(task.seed).permutation(search.objective.n)[:SAMPLE])
+    rows = np.sort(np.random.default_rng(task.seed).permutation(search.objective.n)[: limits.TUNE_SAMPLE])
     small = Objective(task.subset(rows), search.objective.kind)
     first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
     search.began = first.began
@@ -220,7 +218,8 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
 
     A sample is enough: how far weights lie apart depends on the features, not on the number of examples.
     """
-    order = np.random.default_rng(objective.task.seed).permutation(objective.n)[: int(SAMPLE / (1.0 - HELD_OUT))]
+    most = int(limits.TUNE_SAMPLE / (1.0 - HELD_OUT))
+    order = np.random.default_rng(objective.task.seed).permutation(objective.n)[:most]
     rows = np.sort(order)
     held = np.isin(rows, order[: max(1, int(HELD_OUT * len(order)))])
     if np.count_nonzero(~held) < 2:

@@ -12,6 +12,7 @@ from sklearn.utils import gen_batches
 
 from saccade._core.arrays import Array
 
+from .._core import limits
 from .._core.checks import is_number
 from .._core.errors import InvalidInput, InvalidParameter
 from .learned import differences, learned
@@ -25,7 +26,6 @@ Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off
 VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of t times e^−t
-MIRROR_ROWS = 512  # rows mirrored at a time: a block of 2 MiB stays in the cache
 
 
 class Kernel(BaseEstimator, abc.ABC):
@@ -199,7 +199,7 @@ def symmetric(
 
     Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.
     """
-    for rows in gen_batches(K.shape[0], MIRROR_ROWS):
+    for rows in gen_batches(K.shape[0], limits.MIRRORED_ROWS):
         K[rows.stop :, rows] = K[rows, rows.stop :].T
         block = K[rows, rows]
         lower = np.tril_indices(block.shape[0], -1)

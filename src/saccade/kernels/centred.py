@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import gen_batches
 
+from .._core import limits
 from .._core.checks import check_range
 from ..operators.codes import encode, split_signs
 from ..operators.intersection import intersection
@@ -14,8 +15,6 @@ from .intersection import HIK
 from .learned import prefixed
 
 __all__ = ["Centred"]
-
-AT_ONCE = 4_000_000  # kernel values held at a time
 
 
 class Centred(Kernel):
@@ -113,12 +112,13 @@ class Centred(Kernel):
     def _to_mean(
         self,
         X: Matrix,  # (n, d)
+        at_once: int = limits.KERNEL_VALUES_AT_ONCE,
     ) -> Array:  # (n,)
         """mean_j k(x, x_j) for every row."""
         if isinstance(self._mean, PiecewiseTables):
             return self._mean.walk(self.base.features(X))[:, 0]
         assert self._mean is not None
-        batches = gen_batches(X.shape[0], max(1, AT_ONCE // self._mean.shape[0]))
+        batches = gen_batches(X.shape[0], max(1, at_once // self._mean.shape[0]))
         return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in batches])
 
     def _ready(self, X: Matrix) -> Centred:

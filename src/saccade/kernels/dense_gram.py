@@ -8,13 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import gen_batches
 
+from .._core import limits
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix
 from .gram import Gram, check_kind, joined
 from .space import DenseSpace
-
-AT_ONCE = 4_000_000  # kernel values held at a time: 32 MB
-DENSE_LIMIT = 30_000  # rows whose matrix (7 GB) may be held
 
 
 class StreamedGram(Gram):
@@ -24,8 +22,9 @@ class StreamedGram(Gram):
         self,
         kernel: Kernel,  # settled
         X: Matrix,  # (n, d)
+        at_once: int = limits.KERNEL_VALUES_AT_ONCE,
     ) -> None:
-        self.kernel, self.X = kernel, X
+        self.kernel, self.X, self._at_once = kernel, X, at_once
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -72,7 +71,7 @@ class StreamedGram(Gram):
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         """The rows of K, some at a time."""
         n = self.shape[0]
-        for rows in gen_batches(n, max(1, AT_ONCE // max(n, 1))):
+        for rows in gen_batches(n, max(1, self._at_once // max(n, 1))):
             yield rows, self.kernel(self.X[rows], self.X)
 
 
@@ -83,7 +82,7 @@ class DenseGram(StreamedGram):
 
     def __init__(self, kernel: Kernel, X: Matrix, limit: int | None = None) -> None:
         super().__init__(kernel, X)
-        n, limit = X.shape[0], DENSE_LIMIT if limit is None else limit
+        n, limit = X.shape[0], limits.DENSE_UP_TO if limit is None else limit
         if n > limit:
             raise InvalidInput(
                 f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {limit} examples. "

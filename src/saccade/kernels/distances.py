@@ -7,11 +7,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms
 
+from .._core import limits
 from .._core.checks import canonical
 from .base import Array, Matrix, check_distances, check_not_nan
 
 NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost too many digits for a square root
-DIFFERENCES = 4_000_000  # numbers held at a time
 
 
 def scaled_rows(
@@ -59,6 +59,7 @@ def refined(
     squared: Array,  # (n, m), overwritten
     A: Matrix,  # (n, d)
     B: Matrix | None,  # (m, d)
+    numbers_at_once: int = limits.DIFFERENCES_AT_ONCE,
 ) -> Array:
     """The same where rows are far apart; from the differences of the rows where they are near, so that √ is right too.
 
@@ -70,7 +71,7 @@ def refined(
     norms = row_norms(A, squared=True)[:, None] + row_norms(other, squared=True)[None, :]
     norms *= NEAR
     rows, columns = np.nonzero(squared < norms)
-    at_once = max(1, DIFFERENCES // max(1, A.shape[1]))
+    at_once = max(1, numbers_at_once // max(1, A.shape[1]))
     for first in range(0, rows.size, at_once):
         i, j = rows[first : first + at_once], columns[first : first + at_once]
         squared[i, j] = row_norms(A[i] - other[j], squared=True)

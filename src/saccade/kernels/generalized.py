@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
+from .._core import limits
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
 from .learned import prefixed
@@ -14,7 +15,6 @@ from .learned import prefixed
 __all__ = ["GeneralizedRBF"]
 
 BLURRED = 1e-3  # by which rounding may change a kernel value of 1 without a warning; it mostly changes far less
-SOME = 2048  # examples that the mean distance is taken over
 
 
 class GeneralizedRBF(Kernel):
@@ -118,7 +118,7 @@ def typical_beta(
 ) -> float:
     """½ over the mean squared distance of two different examples in the feature space of the base; 1 if all are equal.
 
-    Two copies of a row are different examples. The mean distance is that of at most `SOME` examples, spread evenly.
+    Two copies of a row are different examples. Of many examples, some that are spread evenly give the mean distance.
     """
     rows, share = _pairs(X, weight)
     between, off = base.squared_distances(X[rows])
@@ -145,11 +145,11 @@ def _warn_of_rounding(base: Kernel, off: float) -> None:
 def _some(
     weight: Array,  # (n,)
 ) -> tuple[Array, Array]:  # (b,), (b,)
-    """All row numbers and their weights; where there are more than `SOME` copies, those at even places among them."""
-    total = float(weight.sum())
-    if max(total, weight.size) <= SOME:
+    """All row numbers and their weights; where there are too many copies, those at even places among them."""
+    total, most = float(weight.sum()), limits.MEAN_DISTANCE_EXAMPLES
+    if max(total, weight.size) <= most:
         return np.arange(weight.size), weight
-    places = np.linspace(0.0, max(total - 1.0, (1.0 - 1.0 / SOME) * total), SOME)
+    places = np.linspace(0.0, max(total - 1.0, (1.0 - 1.0 / most) * total), most)
     rows = np.searchsorted(np.cumsum(weight), places, side="right")
     found, counts = np.unique(np.minimum(rows, weight.size - 1), return_counts=True)
     return found, counts.astype(np.float64)

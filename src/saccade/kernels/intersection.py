@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from .._core import limits
 from .._core.checks import LARGEST, canonical, check_positive, check_range, is_number
 from .._core.errors import InvalidInput, InvalidParameter
 from ..operators.block import intersections
@@ -22,8 +23,6 @@ from .learned import prefixed
 from .transforms import Transform
 
 __all__ = ["HIK"]
-
-BLOCK_ROWS = 16_384
 
 
 class HIK(Kernel):
@@ -225,7 +224,7 @@ class HIK(Kernel):
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
         X = canonical(X)
-        batches = gen_batches(X.shape[0], BLOCK_ROWS)  # features are float64 copies: a block at a time
+        batches = gen_batches(X.shape[0], limits.ROWS_AT_ONCE)  # features are float64 copies: a block at a time
         with np.errstate(over="ignore"):
             return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in batches])
 

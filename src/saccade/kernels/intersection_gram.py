@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from .._core import limits
 from .._core.checks import check_range
 from ..operators.block import intersections
 from ..operators.codes import Codes, append, column_max, decode, encode, split_signs
@@ -19,8 +20,6 @@ from .gram import TabledGram, check_kind
 from .intersection import HIK
 from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
-
-SORTED_UP_TO = 2048  # rows for which tuning is quicker with sorted columns, whatever the layout was
 
 
 class IntersectionGram(TabledGram):
@@ -127,7 +126,7 @@ class IntersectionGram(TabledGram):
     def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        few = self.shape[0] <= SORTED_UP_TO
+        few = self.shape[0] <= limits.SORTED_COLUMNS_UP_TO
         gram = self._with(sorted_columns(self.codes), self.raw) if few else self
         return IntersectionSpace(kernel, gram, weight)
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-
-MOST = 2048  # kept: enough to know a false-alarm rate of 5 % to half a percent
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,14 @@ def raw_rows(
     rng: np.random.Generator,
     old: RawRows | None = None,  # kept of the `before` examples that came before
     before: int = 0,
+    most: int = limits.EXAMPLES_COMPARED,
 ) -> RawRows:
-    """At most MOST examples, old and new ones by their share of all."""
+    """At most `most` examples, old and new ones by their share of all."""
     n = before + X.shape[0]
-    new = _some(X.shape[0], MOST if old is None else round(MOST * X.shape[0] / n), rng)
+    new = _some(X.shape[0], most if old is None else round(most * X.shape[0] / n), rng)
     if old is None:
         return RawRows(new, X[new])
-    kept = _some(old.numbers.size, MOST - new.size, rng)
+    kept = _some(old.numbers.size, most - new.size, rng)
     rows = [old.X[kept], X[new]]
     joined = sp.vstack(rows, format="csr") if any(map(sp.issparse, rows)) else np.vstack(rows)
     return RawRows(np.append(old.numbers[kept], before + new), joined)

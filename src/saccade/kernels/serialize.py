@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._core import limits
 from .._core.checks import check_positive
 from .._core.errors import ModelFileError
 from .base import Kernel
@@ -18,7 +19,6 @@ from .transforms import Exponential, Power, Transform, Weights
 __all__ = ["read_kernel", "write_kernel"]
 
 TRANSFORMS: dict[str, type[Transform]] = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
-DEEPEST = 16  # sums within sums that a file may have; `+` makes one sum of all
 
 
 def write_kernel(settled: HIK, given: Kernel | None, depth: int = 0) -> dict[str, Any]:
@@ -42,8 +42,10 @@ def _pairs(settled: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]
 def _write_transform(settled: Transform, given: Transform, depth: int) -> dict[str, Any]:
     name = type(settled).__name__
     if isinstance(settled, TransformSum):
-        if depth >= DEEPEST:
-            raise ModelFileError(f"More than {DEEPEST} sums of kernels within sums cannot be saved. Add them with +.")
+        if depth >= limits.KERNEL_SUM_DEPTH:
+            raise ModelFileError(
+                f"More than {limits.KERNEL_SUM_DEPTH} sums of kernels within sums cannot be saved. Add them with +."
+            )
         parts = given.parts if isinstance(given, TransformSum) else settled.parts
         return {"name": name, "parts": [write_kernel(*pair, depth + 1) for pair in _pairs(settled.parts, parts)]}
     if name not in TRANSFORMS:
@@ -72,8 +74,8 @@ def _read_kernel(written: dict[str, Any], depth: int) -> tuple[HIK, HIK]:
 def _read_transform(written: dict[str, Any], depth: int) -> tuple[Transform, Transform]:
     name = written.pop("name")
     if name == TransformSum.__name__:
-        if depth >= DEEPEST:
-            raise ValueError(f"more than {DEEPEST} sums of kernels within sums")
+        if depth >= limits.KERNEL_SUM_DEPTH:
+            raise ValueError(f"more than {limits.KERNEL_SUM_DEPTH} sums of kernels within sums")
         pairs = [_read_kernel(part, depth + 1) for part in written["parts"]]
         return TransformSum([pair[0] for pair in pairs]), TransformSum([pair[1] for pair in pairs])
     transform = TRANSFORMS[name](**{k: np.array(v) if isinstance(v, list) else v for k, v in written.items()})

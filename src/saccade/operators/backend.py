@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share_calls, thread_count
-
-ALONE_BELOW = 100_000  # numbers in a vector that one thread is done with before a second has woken up
 
 BackendArray = Any
 """(n, m) numbers in the memory of a backend. They know + − * / @ among each other (a single column or row stands for
@@ -117,7 +116,7 @@ class CPU:
     def turn(self, z: Array, beta: Array, p: Array, copy: Array) -> None:
         from saccade.operators import vector_loops
 
-        threads = thread_count() if p.size > ALONE_BELOW else 1
+        threads = thread_count() if p.size > limits.ONE_THREAD_UP_TO else 1
         share_calls(ranged(vector_loops.turn, (z, beta), (p, copy)), len(p), threads)
 
     @staticmethod
@@ -125,7 +124,7 @@ class CPU:
         loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array, like: Array
     ) -> None:
         """Share a loop out over the rows; each thread adds to its own part."""
-        threads = len(parts) if like.size > ALONE_BELOW else 1
+        threads = len(parts) if like.size > limits.ONE_THREAD_UP_TO else 1
         share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), len(like), threads)
 
 

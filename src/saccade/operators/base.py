@@ -6,10 +6,9 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.operators.backend import ON_CPU, Backend
-
-UNIT_COLUMNS = 64  # unit vectors in one product
 
 
 class Operator(ABC):
@@ -47,7 +46,7 @@ class Operator(ABC):
     ) -> Array:  # (n, b)
         """K[:, rows], here by products with unit vectors."""
         found = np.empty((self.shape[0], rows.size))
-        for part in gen_batches(rows.size, UNIT_COLUMNS):
+        for part in gen_batches(rows.size, limits.UNIT_COLUMNS):
             unit = np.zeros((self.shape[0], rows[part].size))
             unit[rows[part], np.arange(rows[part].size)] = 1.0
             found[:, part] = self.matmul(unit)

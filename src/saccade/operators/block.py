@@ -8,17 +8,18 @@ both were a fifth faster where all is dense (minima and additions are the limit,
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 
 PANEL = 32  # rows of the second set side by side: as many running sums as hide the time of one addition
-PANEL_DIMS = 1024  # dimensions of a panel: 256 KiB stay in the cache
 LINE = 64  # bytes; a vector that lies across two cache lines takes two loads
 
 
 def intersections(
     A: sp.csr_matrix,  # (n, D), non-negative float64
     B: sp.csr_matrix | None = None,  # (m, D)
+    panel_dims: int = limits.PANEL_DIMS,
 ) -> Array:  # (n, m)
     """The block; without B that of A with itself, of which only the upper triangle is true."""
     from . import loops
@@ -26,7 +27,7 @@ def intersections(
     Z, upper = (A, True) if B is None else (B, False)
     out = np.zeros((A.shape[0], Z.shape[0]))
     width = max(A.shape[1], Z.shape[1], 1)  # split signs: one side may have a part that the other has not
-    dims = min(width, PANEL_DIMS)
+    dims = min(width, panel_dims)
     entries = (*cut(A, dims, width), *cut(Z, dims, width))
 
     def some(_: int, first: int, last: int) -> None:

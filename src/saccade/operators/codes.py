@@ -17,14 +17,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
-MAX_LEVELS = 255  # levels above zero that one byte can tell apart
-BLOCK_ROWS = 16_384  # eight float32 columns of V for so many rows fill half of a 1 MiB cache
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
-SAMPLE_ROWS = 65_536  # rows that quantile levels are read from
 
 
 @dataclass(frozen=True)
@@ -93,17 +91,23 @@ def encode(
     levels: int | None = None,
     binning: str = "quantile",
     weight: Array | None = None,  # (n,): how many copies of itself each row stands for, where levels are quantiles
+    *,
+    dense: bool | None = None,
+    most_rows: int = limits.BLOCK_ROWS,  # of a block
+    most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks
+    sample_rows: int = limits.SAMPLE_ROWS,
 ) -> Codes:
     """Codes of X: exact when `levels` is None, else at most `levels` levels per dimension ("quantile" or "width")."""
     if levels is None:
         columns = _columns(X) if sp.issparse(X) else None
-        tables = _distinct_levels(X if columns is None else columns)
+        tables = _distinct_levels(X if columns is None else columns, most_levels)
         if tables is None:
             return _sorted(_columns(X) if columns is None else columns)
     else:
-        tables = _chosen_levels(X, levels, binning, weight)
+        tables = _chosen_levels(X, levels, binning, weight, sample_rows)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
-    return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]))
+    values, block_rows = np.concatenate([np.zeros(0), *tables]), even_rows(X.shape[0], most_rows)
+    return encode_as(X, level_starts, values, dense=dense, block_rows=block_rows)
 
 
 def _columns(
@@ -145,8 +149,9 @@ def _sorted(
 
 def _distinct_levels(
     X: Any,  # dense, or columns
+    most: int,
 ) -> list[Array] | None:
-    """Zero and every distinct value of each dimension, or None when some dimension has more than 255."""
+    """Zero and every distinct value of each dimension, or None when some dimension has more than `most`."""
     from saccade.operators import encode_loops
 
     tables: list[Array] = []
@@ -155,20 +160,20 @@ def _distinct_levels(
             entries = X.values[X.starts[d] : X.starts[d + 1]]
         else:
             entries = np.ascontiguousarray(X[:, d], np.float64)
-        found = encode_loops.distinct(entries.view(np.int64), MAX_LEVELS)
+        found = encode_loops.distinct(entries.view(np.int64), most)
         if found.size == 0 and entries.size and entries.max() > 0:
             return None
         tables.append(np.append(0.0, np.sort(found.view(np.float64))))
     return tables
 
 
-def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None) -> list[Array]:
+def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, sample_rows: int) -> list[Array]:
     """Zero and up to `levels` levels per dimension: quantiles of the non-zero values, or equal steps up to the top."""
     n, top = X.shape[0], column_max(X)
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
-    some = np.arange(n) if n <= SAMPLE_ROWS else np.linspace(0, n - 1, SAMPLE_ROWS).astype(np.int64)
-    sorted_ = _sorted(_columns(X if n <= SAMPLE_ROWS else X[some]))
+    some = np.arange(n) if n <= sample_rows else np.linspace(0, n - 1, sample_rows).astype(np.int64)
+    sorted_ = _sorted(_columns(X if n <= sample_rows else X[some]))
     tables: list[Array] = []
     for d, (first, last) in enumerate(pairwise(sorted_.starts)):
         entries = sorted_.values[first:last]
@@ -233,13 +238,13 @@ def encode_as(
 
 def block_bases(n: int, block_rows: int | None = None) -> Array:  # (blocks+1,)
     """The first row of each block, and n."""
-    return np.append(np.arange(0, n, block_rows or _block_rows(n)), n).astype(np.int64)
+    return np.append(np.arange(0, n, block_rows or even_rows(n)), n).astype(np.int64)
 
 
-def _block_rows(n: int) -> int:
-    """Rows of a block when there are n in all: at most BLOCK_ROWS, and every thread gets as many as the others."""
+def even_rows(n: int, most: int = limits.BLOCK_ROWS) -> int:
+    """Rows of a block when there are n in all: at most `most`, and every thread gets as many as the others."""
     threads = thread_count()
-    blocks = threads * -(-n // (BLOCK_ROWS * threads))
+    blocks = threads * -(-n // (most * threads))
     return max(1, -(-n // max(blocks, 1)))
 
 
@@ -339,6 +344,9 @@ def append(
     levels: int | None = None,
     binning: str = "quantile",
     weight: Array | None = None,  # (n,): of the old rows and those of X
+    *,
+    most_rows: int = limits.BLOCK_ROWS,  # of a block
+    most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks
 ) -> Codes:
     """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value.
 
@@ -347,16 +355,17 @@ def append(
     D = max(codes.shape[1], X.shape[1])
     X = _widened(sp.csr_matrix(X), D)
     if levels is None or codes.shape[1] < D:  # new values, or the first negative parts, need new levels
-        return encode(sp.vstack([_widened(decode(codes), D), X], format="csr"), levels, binning, weight)
+        X = sp.vstack([_widened(decode(codes), D), X], format="csr")
+        return encode(X, levels, binning, weight, most_rows=most_rows, most_levels=most_levels)
     if not isinstance(codes, CodeBlocks):
         raise InvalidParameter("`levels` must stay None when rows are added to exact codes. Call fit instead.")
-    last, block_rows = max(codes.bases.size - 2, 0), _block_rows(codes.shape[0] + X.shape[0])
+    last, block_rows = max(codes.bases.size - 2, 0), even_rows(codes.shape[0] + X.shape[0], most_rows)
     if codes.bases[-1] - codes.bases[last] < block_rows / 2:  # fill the last block up first
         X = sp.vstack([decode(codes, np.arange(codes.bases[last], codes.shape[0])), X], format="csr")
     else:
         last += 1
     if last == 0:
-        return encode_as(X, codes.level_starts, codes.values)
+        return encode_as(X, codes.level_starts, codes.values, block_rows=block_rows)
     added = encode_as(X, codes.level_starts, codes.values, dense=codes.rows is None, block_rows=block_rows)
     kept = codes.starts[last * D]
     return CodeBlocks(

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
@@ -22,11 +23,7 @@ from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 
-NODES = 128  # per dimension: 64 columns of them are 32 KiB, a core's first cache, and lose next to nothing
-ALL_NODES = 32_768  # together, where there are few dimensions: a coarse table of one of three is a third of the answer
 WIDEST = 64  # columns that go through the walk together
-TOGETHER, AT_ONCE = 16, 16_000_000  # columns and numbers of exact tables made at a time
-CHUNK = 65_536  # levels whose distances are found at a time
 ROUNDING = 1e-6  # share of a table's norm that float32 sums may lose
 
 
@@ -71,20 +68,21 @@ def norm_tables(
 ) -> NormTables:
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension; exact tables are made a few columns at a time.
 
-    None: NODES, or more where there are few dimensions. Every dimension then has its error, and with three of them and
-    128 nodes the slack was as large as the variance of new examples.
+    None: limits.TABLE_NODES, or more where there are few dimensions. Every dimension then has its error, and with three
+    of them and 128 nodes the slack was as large as the variance of new examples.
     """
     r = W.shape[1]
     _check_single(K, W)
     exact = K.tables(W[:, :1] if W[:, 0].sum() >= 0 else -W[:, :1])
-    nodes = max(NODES, ALL_NODES // (exact.level_starts.size - 1)) if nodes is None else nodes
+    if nodes is None:
+        nodes = max(limits.TABLE_NODES, limits.TABLE_NODES_TOGETHER // (exact.level_starts.size - 1))
     kept, starts = kept_nodes(exact.levels, exact.level_starts, nodes)
     between = _Between(exact.levels, kept)
     T = np.empty((kept.size, r), np.float32)
     T[:, 0] = exact.T[kept, 0]
     above = np.maximum(between.lines(exact.T) - exact.T, 0.0)[:, 0]
     size, lost = np.zeros(kept.size), np.zeros(exact.levels.size)
-    together = min(TOGETHER, max(1, AT_ONCE // exact.levels.size))
+    together = min(limits.EXACT_TABLE_COLUMNS, max(1, limits.EXACT_TABLE_NUMBERS // exact.levels.size))
     for first in range(1, r, together):
         exact = K.tables(W[:, first : first + together])
         T[:, first : first + together] = exact.T[kept]
@@ -162,7 +160,7 @@ class _Between:
         lost: Array,  # (L,)
     ) -> None:
         """Add ‖T − lines‖² to `lost`, some levels at a time: a column of T may have millions."""
-        for rows in gen_batches(len(T), CHUNK):
+        for rows in gen_batches(len(T), limits.LEVELS_AT_ONCE):
             below, above, w = self.below[rows], self.above[rows], self.w[rows]
             off = T[rows] - (1.0 - w) * T[below] - w * T[above]
             lost[rows] += np.einsum("ij,ij->i", off, off)

@@ -6,13 +6,24 @@ A CSR matrix made of coordinates is a counting sort, one pass over the entries; 
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.operators.codes import CodeBlocks, Codes, SortedColumns, block_bases, entries, new_numbers, row_type
+from saccade.operators.codes import (
+    CodeBlocks,
+    Codes,
+    SortedColumns,
+    block_bases,
+    entries,
+    even_rows,
+    new_numbers,
+    row_type,
+)
 
 
 def subset(
     codes: Codes,
     rows: Array,  # (b,) ascending row numbers
+    most_rows: int = limits.BLOCK_ROWS,  # of a block
 ) -> Codes:
     """The same layout and levels for some of the rows."""
     (n, D), count = codes.shape, rows.size
@@ -22,7 +33,7 @@ def subset(
         starts = np.searchsorted(kept, codes.starts)
         return SortedColumns((count, D), starts, row[kept].astype(row_type(count)), codes.values[kept])
     column, row, code = entries(codes, new_numbers(n, rows))
-    bases = block_bases(count)
+    bases = block_bases(count, even_rows(count, most_rows))
     block = np.searchsorted(bases, row, side="right") - 1
     shape = ((bases.size - 1) * D, int(np.diff(bases).max(initial=0)))
     found = sp.csr_matrix((code, (block * D + column, row - bases[block])), shape=shape)

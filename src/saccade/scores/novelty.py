@@ -5,12 +5,12 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.special import log_ndtr
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 
 Measure = Literal["probability", "variance", "mean", "ratio"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
-MOST = 1 << 20  # scores that weights may become
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
@@ -132,7 +132,9 @@ def repeated(
     scores: Array,  # (n,)
     weight: Array | None,  # (n,): how many equal examples each score stands for, a fraction perhaps; None for one
 ) -> Array:  # (k,)
-    """The scores in ascending order, each as often as its weight says: as many as the weights sum to, and MOST at most.
+    """The scores in ascending order, each as often as its weight says.
+
+    There are as many as the weights sum to, and at most limits.WEIGHTED_SCORES.
 
     >>> repeated(np.array([3.0, 1.0]), np.array([1.0, 2.0]))
     array([1., 1., 3.])
@@ -141,6 +143,6 @@ def repeated(
     if weight is None:
         return np.asarray(scores[order])
     ends = np.cumsum(weight[order])
-    count = int(np.clip(np.round(ends[-1]), 1, MOST))
+    count = int(np.clip(np.round(ends[-1]), 1, limits.WEIGHTED_SCORES))
     places = np.searchsorted(ends, (np.arange(count) + 0.5) * (ends[-1] / count), side="right")
     return np.asarray(scores[order[np.minimum(places, scores.size - 1)]])

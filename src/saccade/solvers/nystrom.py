@@ -12,15 +12,14 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.operators.backend import ON_CPU, Backend, BackendArray
 from saccade.operators.base import Operator
 
 RANKS = (64, 128, 256, 512)
-PROBES = (256, 1024)  # examples whose kernel matrix tells the spectrum, roughly and well
 CAUTION = 0.8  # predicted share of plain CG's time that a preconditioner must not exceed: predictions err
-MEMORY = 50_000_000  # numbers that B may have
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,11 @@ class Nystrom:
     ) -> Array:  # (n,)
         """The diagonal of (B Bᵀ + diag(S))⁻¹, for any S."""
         inner = np.eye(self.rank)
-        for rows in gen_batches(S.size, 8192):
+        for rows in gen_batches(S.size, limits.PRECONDITIONER_ROWS):
             part = self.B[rows].astype(np.float64)
             inner += part.T @ (part / S[rows, None])
         L, found = cholesky(inner, lower=True), 1.0 / S
-        for rows in gen_batches(S.size, 8192):
+        for rows in gen_batches(S.size, limits.PRECONDITIONER_ROWS):
             half = solve_triangular(L, self.B[rows].T.astype(np.float64), lower=True)
             found[rows] -= np.einsum("ij,ij->j", half, half) / S[rows] ** 2
         return np.asarray(found)
@@ -103,7 +102,7 @@ def choose_rank(
     product = work * (1.0 + columns / 4.0)
     best, best_cost = 0, CAUTION * plain * product
     for rank in RANKS:
-        if 2 * rank > m or n * rank > MEMORY:
+        if 2 * rank > m or n * rank > limits.PRECONDITIONER_NUMBERS:
             break
         iterations = float(after[rank : rank + reach].min()) - rank
         build = rank / 16 * work * 5.0 + n * rank * rank / 50.0
@@ -117,10 +116,11 @@ def build(
     K: Operator,
     noise: Array,  # (n,)
     landmarks: Array,  # (r,) example numbers
+    most: int = limits.PRECONDITIONER_NUMBERS,
 ) -> Nystrom:
     """The preconditioner on the given examples."""
     n, r = K.shape[0], landmarks.size
-    B = np.empty((n, r), np.float64 if n * r <= MEMORY // 2 else np.float32)
+    B = np.empty((n, r), np.float64 if n * r <= most // 2 else np.float32)
     for k in range(0, r, 16):
         some = landmarks[k : k + 16]
         unit = np.zeros((n, some.size), np.float32)
@@ -131,12 +131,12 @@ def build(
     L = _factor(K_mm)
     diag = K.diag()
     inner, left = np.zeros((r, r)), np.empty(n)
-    for rows in gen_batches(n, 8192):
+    for rows in gen_batches(n, limits.PRECONDITIONER_ROWS):
         part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
         B[rows] = part
         left[rows] = np.maximum(diag[rows] - np.einsum("ij,ij->i", part, part), 0.0)
     S = noise + left.mean()
-    for rows in gen_batches(n, 8192):
+    for rows in gen_batches(n, limits.PRECONDITIONER_ROWS):
         part = B[rows].astype(np.float64)
         inner += part.T @ (part / S[rows, None])
     inner[np.diag_indices(r)] += 1.0

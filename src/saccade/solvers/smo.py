@@ -17,14 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_range, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
 
-WORKING = 512  # examples among which steps go on when K is known by its products
-STRIDE = 20_000  # steps between two looks at the caller, who may want to interrupt
 SMALLEST = 1e-280  # of the largest k(x, x): a share of it must still be told from 0
 ROUNDING = 1e-13  # of the largest k(x, x): differences of distances below it mean nothing
 
@@ -57,6 +56,8 @@ def solve_svdd(
     tol: float = 1e-6,
     max_iter: int = 10_000_000,
     submatrix: Callable[[Array], Array] | None = None,  # example numbers -> their kernel matrix
+    working_set: int | None = None,  # examples among which steps go on when K is known by its products
+    steps_at_once: int = limits.SMO_STEPS_AT_ONCE,
 ) -> SVDDResult:
     """The ball with at most a share ν of the examples outside, or the last one after `max_iter` moves.
 
@@ -65,6 +66,7 @@ def solve_svdd(
     `submatrix` is for a K whose products are cheap and whose columns are not, as the intersection kernel's.
     """
     n, diag = K.shape[0], K.diag()
+    working_set = limits.WORKING_SET if working_set is None else working_set
     count = _snapped(check_nu(nu) * n)
     bound = 1.0 / count
     check_range(diag)
@@ -82,7 +84,7 @@ def solve_svdd(
     steps, moved, gap = 0, 1, _gap(g, alpha, bound)
     first = gap
     while gap > enough and steps < max_iter and moved > 0:  # without a move only rounding is left
-        moved = _improve(K, submatrix, diag, bound, enough, min(STRIDE, max_iter - steps), g, alpha)
+        moved = _improve(K, submatrix, diag, bound, enough, min(steps_at_once, max_iter - steps), g, alpha, working_set)
         steps += moved
         gap = _gap(g, alpha, bound)
         if gap <= enough or steps == max_iter or moved == 0:
@@ -133,6 +135,7 @@ def _improve(
     max_steps: int,
     g: Array,  # (n,), changed
     alpha: Array,  # (n,), changed
+    working_set: int,
 ) -> int:
     """Steps among all examples where K is there, else among the steepest; returns how many."""
     from saccade.solvers import loops
@@ -140,7 +143,7 @@ def _improve(
     if isinstance(K, Dense):
         matrix = np.ascontiguousarray(K.K, np.float64)
         return int(loops.smo_steps(matrix, diag, bound, enough, max_steps, g, alpha)[0])
-    some = _steepest(g, alpha, bound)
+    some = _steepest(g, alpha, bound, working_set)
     if submatrix is not None:
         beside, part = None, submatrix(some)
     else:
@@ -160,10 +163,10 @@ def _improve(
     return int(steps)
 
 
-def _steepest(g: Array, alpha: Array, bound: float) -> Array:
+def _steepest(g: Array, alpha: Array, bound: float, count: int) -> Array:
     """The examples that most want to gain weight and those that most want to lose it, ascending."""
-    half = WORKING // 2
-    if g.size <= WORKING:
+    half = count // 2
+    if g.size <= count:
         return np.arange(g.size)
     gaining, losing = np.flatnonzero(alpha < bound), np.flatnonzero(alpha > 0)
     if gaining.size > half:

@@ -1,0 +1,180 @@
+"""Every size, count and memory limit that decides a path or a batch, once.
+
+Read `limits.NAME` where the limit applies, or make it the default of a keyword argument that a test can set.
+
+Not here: tolerances and numbers of steps, which belong to their algorithm; and tile sizes of compiled loops, which
+stay in the file of the loop, because Numba's cache on disk notices a change of that file only.
+A number takes 8 bytes unless the comment says otherwise.
+"""
+
+# ---- Examples: which algebra is used for how many
+
+# "auto" makes a Cholesky factor up to so many examples. It is then quicker than conjugate gradients, and evidence and
+# variances are exact: a variance takes a third of a millisecond, and the tables of a low rank two seconds to make.
+FACTOR_UP_TO = 2048
+# Numbers in the factors of all classes together that are kept, or made for one value of the evidence: 268 MB.
+FACTOR_NUMBERS = 8 * FACTOR_UP_TO**2
+# A kernel matrix may be held up to so many examples: 7 GB.
+DENSE_UP_TO = 30_000
+# SVDD holds the matrix of a kernel without fast products up to so many examples: 0.8 GB. Beyond, it asks for columns.
+SVDD_DENSE_UP_TO = 10_000
+# Laplace makes a factor per class and step up to so many examples. Beyond, conjugate gradients are quicker.
+LAPLACE_FACTOR_UP_TO = 300
+# EP makes a factor per class and step up to so many examples, because only a factor gives exact variances ...
+EP_FACTOR_UP_TO = 4096
+# ... and up to so many numbers in these factors together: 2 GiB.
+EP_FACTOR_NUMBERS = 2**28
+# Each example has a solve of its own up to so many, where the diagonal of the inverse is otherwise estimated.
+SOLVE_EACH_UP_TO = 200
+# A low rank is found in float32 from so many examples on: it then saves more time than its loops take to compile.
+LOW_RANK_FLOAT32_FROM = 4096
+# Tuning sorts the columns of the codes up to so many examples: its products are then quicker than in any other layout.
+SORTED_COLUMNS_UP_TO = 2048
+# Tuning begins on a sample of examples if there are more than so many ...
+TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
+# ... and the sample has so many: enough for a good place to start.
+TUNE_SAMPLE = 1024
+
+# SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
+WORKING_SET = 512
+# ... and looks at the caller after so many steps, who may want to interrupt.
+SMO_STEPS_AT_ONCE = 20_000
+
+# ---- Examples that stand for all
+
+# Training examples that new ones are compared with: enough to know a false-alarm rate of 5 % to half a percent. Each
+# takes a column of K, or is kept as it came.
+EXAMPLES_COMPARED = 2048
+# Examples whose mean distance GeneralizedRBF(beta="auto") takes: it needs all their pairs.
+MEAN_DISTANCE_EXAMPLES = 2048
+# Examples whose kernel matrix tells the spectrum of K, roughly and well: its eigenvalues choose the preconditioner.
+SPECTRUM_EXAMPLES = (256, 1024)
+# Rows that quantile levels are read from.
+SAMPLE_ROWS = 65_536
+# Scores that weighted examples may become, when a weight of w means w equal scores: 8 MB.
+WEIGHTED_SCORES = 1 << 20
+# Entries of a diagonal that the regression of its estimate sees; more change the fit no more.
+FITTED_ENTRIES = 200_000
+
+# ---- Numbers held or read at a time
+
+# Kernel values made at a time, where not all of them have to be held: 32 MB.
+KERNEL_VALUES_AT_ONCE = 4_000_000
+# Numbers in differences of rows made at a time: the same 32 MB.
+DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
+# Kernel values between all examples and the inducing ones that may be held: 4 GB.
+INDUCING_NUMBERS = 500_000_000
+# Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
+PRECONDITIONER_NUMBERS = 50_000_000
+# Numbers in a vector that one thread is done with before a second has woken up.
+ONE_THREAD_UP_TO = 100_000
+# Numbers in the exact tables of a variance made at a time: 128 MB ...
+EXACT_TABLE_NUMBERS = 16_000_000
+# ... in so many columns at most: more do not make them quicker.
+EXACT_TABLE_COLUMNS = 16
+# Normal random numbers held at a time when functions are drawn from the posterior: 40 MB.
+NORMALS_AT_ONCE = 5_000_000
+# Numbers that further probes of an inverse diagonal may read, in all their products: about half a second.
+PROBE_WORK = 1e9
+# Systems solved together for these probes: the matrix is read once for all of them.
+SOLVED_AT_ONCE = 64
+# Kernel values from which on a compiled loop is quicker than NumPy, once it is compiled.
+COMPILED_SQUARES_FROM = 100_000
+
+# ---- Codes and levels
+
+# Levels above zero of a dimension in codes: one byte tells no more apart.
+MAX_LEVELS = 255
+# Rows of a block of codes: eight float32 columns of V for so many rows fill half of a 1 MiB cache.
+BLOCK_ROWS = 16_384
+# Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
+PANEL_DIMS = 1024
+# Levels whose distances are found at a time.
+LEVELS_AT_ONCE = 65_536
+# Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...
+TABLE_NODES = 128
+# ... and of all dimensions together, where there are few: of three, a coarse table is a third of the answer.
+TABLE_NODES_TOGETHER = 32_768
+
+# ---- Rows and columns worked on at a time
+
+# Rows of X of which float64 copies or predictions are made at a time.
+ROWS_AT_ONCE = 16_384
+# Rows of picture vectors predicted at a time: a wide vector has some thousand non-zeros.
+PICTURE_ROWS_AT_ONCE = 512
+# New examples whose columns of K are made and half solved at a time: they stay in the cache ...
+NEW_AT_ONCE = 512
+# ... and not fewer than so many, however many training examples there are: BLAS needs some columns.
+NEW_AT_LEAST = 16
+# Rows of a square matrix mirrored at a time: a block of 2 MiB stays in the cache.
+MIRRORED_ROWS = 512
+# Rows of a preconditioner made at a time.
+PRECONDITIONER_ROWS = 8192
+# Unit vectors in one product, where columns of K are made from products.
+UNIT_COLUMNS = 64
+# Columns of a sparse matrix made dense at a time for the χ² distance.
+CHI2_COLUMNS = 256
+# Random keys drawn at a time by each thread for made-up histograms: 8 MB of float32.
+KEYS_AT_ONCE = 1 << 21
+
+# ---- Pictures and descriptors
+
+# Pixels of a picture; a larger one is refused by its header. As RGB bytes it takes 300 MB.
+PICTURE_PIXELS = 100_000_000
+# Bytes of a file below which its digest takes less time than to hand the file to another thread.
+SMALL_FILE_BYTES = 1 << 18
+# Points of a grid of patches above which it is not kept for the next picture ...
+KEPT_GRID_POINTS = 20_000
+# ... and grids that are kept: pictures of a collection often share a few shapes.
+KEPT_GRIDS = 64
+# Descriptors of a picture that a sample has at least: one more picture costs far more than some more descriptors.
+DESCRIPTORS_PER_PICTURE = 100
+# Descriptors compared with all words at a time.
+DESCRIPTORS_AT_ONCE = 512
+# Descriptors per step of k-means, or twice the number of words where that is more.
+KMEANS_BATCH = 4096
+# Descriptors that the first centres of k-means are chosen from, or three per word; time grows with them.
+KMEANS_SEEDING = 2000
+# Descriptors that tell their range well enough: points beyond belong to the outermost cells.
+RANGE_DESCRIPTORS = 20_000
+# Cells that wait to be merged with the known ones: 32 MB.
+PENDING_CELLS = 4_000_000
+# Depth of a spatial pyramid: the finest grid of ten has 262,144 cells.
+PYRAMID_DEPTH = 10
+# Depth of a pyramid of gradient histograms: the finest grid of nine has 65,536 cells.
+GRADIENT_DEPTH = 9
+# Depth of a pyramid match: its cells halve with every level, and float32 descriptors tell no more levels apart.
+MATCH_DEPTH = 24
+# Columns of a vector: sparse matrices number them with 32 bits.
+VECTOR_COLUMNS = 2**31 - 1
+# Columns of a vector above which the recipes take few levels.
+WIDE_VECTOR = 5000
+# Numbers that the recipes let the tables of a variance hold: 32 MB of float32.
+RECIPE_TABLE_NUMBERS = 8_000_000
+
+# ---- Files and pages
+
+# Bytes of a model file's JSON header: names, labels and weights of each feature.
+HEADER_BYTES = 1 << 25
+# Bytes of a model file: 16 GiB.
+FILE_BYTES = 1 << 34
+# Bytes of a model file read at a time for its digest.
+FILE_BYTES_AT_ONCE = 1 << 20
+# Bytes of all labels of a model file together.
+LABEL_BYTES = 1 << 26
+# Known examples that a model file may say it has seen: float64 counts no further.
+KNOWN_EXAMPLES = 1 << 53
+# Sums of kernels within sums that a model file may have; `+` makes one sum of all.
+KERNEL_SUM_DEPTH = 16
+# Bins per feature of quantised tables: they take features × bins × outputs numbers of 4 bytes.
+TABLE_BINS = 65_536
+# Characters of the first line of a CSV file that are searched for its delimiter.
+CSV_LINE = 1 << 20
+# Rows of a table read or checked at a time.
+TABLE_ROWS_AT_ONCE = 4096
+# Pictures on a contact sheet: a browser still scrolls through them with ease.
+SHEET_PICTURES = 600
+# Examples of each verdict in a novelty report, from its novel end ...
+REPORT_FIRST = 300
+# ... and from its normal end, where there are more.
+REPORT_LAST = 100
