@@ -53,6 +53,14 @@ def test_one_class_and_many_distinct_values() -> None:
     np.testing.assert_array_equal(model.quantized().feature_relevance_, model.feature_relevance_)
 
 
+def test_rounding_of_a_constant_feature_is_no_relevance() -> None:
+    """All features are the same for all examples: no share is made of what rounding leaves."""
+    Z = np.tile(rng.random(12), (40, 1))
+    np.testing.assert_array_equal(GPRegressor(noise=0.01).fit(Z, rng.random(40)).feature_relevance_, np.zeros(12))
+    Z[:, 3] = rng.random(40)
+    np.testing.assert_array_equal(GPRegressor().fit(Z, rng.random(40)).feature_relevance_, np.eye(12)[3])
+
+
 @pytest.mark.parametrize("tune", [None, Tune(objective="evidence", max_evaluations=10)], ids=repr)
 def test_a_large_column_that_says_nothing_is_last(tune: Any) -> None:
     """Most of the kernel is this column, and none of the answer."""

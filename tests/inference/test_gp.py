@@ -225,8 +225,8 @@ def test_draws_are_exact_whatever_approximates_the_mean() -> None:
 def test_it_says_what_it_is_in_one_line() -> None:
     """And it is equal to itself alone: arrays have no one answer."""
     gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE)
-    assert repr(gp) == "GP(HIK(scale=0.3), 40 examples, 2 outputs, variance='exact')"
-    assert repr(gp.compressed()) == "Compressed(HIK(scale=0.3), 2 outputs, variance='lowrank')"
+    assert repr(gp) == "GP(HIK(scale=0.3), examples=40, outputs=2, variance='exact')"
+    assert repr(gp.compressed()) == "Compressed(HIK(scale=0.3), outputs=2, variance='lowrank')"
     assert len({gp, gp, gp.quantized(8), gp.compressed()}) == 3
 
 

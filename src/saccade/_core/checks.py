@@ -105,7 +105,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
 
 
 def check_whole(values: Any, name: str) -> None:
-    """Complain of what others would misread: masked entries, and sparse matrices that lead compiled code astray."""
+    """Complain of masked entries, which others would read, and of sparse matrices with indices out of range."""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         hidden = int(np.ma.getmaskarray(values).sum())
         raise InvalidInput(

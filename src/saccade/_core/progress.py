@@ -1,6 +1,6 @@
-"""Who is told how long work goes on: nobody, unless a front end listens.
+"""Progress reporting; silent by default.
 
-The command line listens with a bar (`listening`); libraries and notebooks stay quiet.
+The command line shows a bar (`listening`).
 """
 
 from collections.abc import Callable, Iterator

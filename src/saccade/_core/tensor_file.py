@@ -1,4 +1,4 @@
-"""The outside of a safetensors file, judged before a tensor is read: its length, a JSON header, then the tensors.
+"""The frame of a safetensors file, checked before a tensor is read: its length, a JSON header, then the tensors.
 
 A file may be forged, so nothing is allocated that its own bytes do not fill: sizes, types and places of all tensors
 must follow from the header and fill the file, no more and no less.

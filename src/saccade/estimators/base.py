@@ -129,7 +129,7 @@ class GaussianProcess(BaseEstimator):
     # ---- GP
 
     def _approximating(self, kernel: Kernel, n: int) -> Approximating:
-        """What stands for the inverse of the kernel matrix: by default nothing in the mean."""
+        """Which approximations mean and variance use: by default the mean is exact."""
         mean: Method = "exact" if self.approximation == "auto" else self.approximation
         return Approximating(mean, self.variance, self.variance_rank, self.inducing, self.compares_novelty)
 
@@ -244,7 +244,7 @@ class GaussianProcess(BaseEstimator):
 
         The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a
         feature is the standard deviation of f_d over the training examples, over all outputs the root of the sum of
-        squares: 0 for a feature that is the same for all, or that the model makes nothing of. Two features that
+        squares: 0 for a feature that is the same for all examples, or that the model does not use. Two features that
         contradict each other are both relevant, though their sum may move little.
 
         Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.

@@ -80,6 +80,20 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     Attributes
     ----------
+    classes_ : array of shape (M,)
+        The labels, ascending.
+    gp_ : GP
+        The fitted process (`saccade.inference.gp`), which answers further questions; `Compressed` in a loaded model.
+    kernel_ : Kernel
+        The kernel with a number for every "auto", and with what `tune` learned.
+    noise_ : float
+        `noise`, or what `tune` learned.
+    tuning_ : Tuning or None
+        The record of the search that `tune` asked for.
+    n_iter_, residual_, converged_ : int, float, bool
+        Iterations of the solver (1 for Cholesky), the largest residual, and whether `tol` was reached.
+    variance_method_ : str or None
+        The approximation behind the variance.
     leave_one_out_decision_ : array of shape (n,) or (n, M)
         Decisions for the training examples, each predicted by all the others. With an approximate mean and more than
         2,048 examples, those of a sample; NaN for the others.
@@ -349,7 +363,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and
         "ep", decisions take it, and the probabilities in the file are calibrated again with it.
 
-        `features`: what `saccade.features.describe` says of the transformer that made X, to keep beside the model.
+        `features`: the fitted transformer of `saccade.features`, or the Pipeline of them, that made X. It lies in the
+        file beside the model, and `saccade.load` gives both back.
 
         No training example is stored as such. The tables of an exact model still have a level for each value, so a
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.

@@ -61,6 +61,8 @@ class OneClassGP(Outliers, GaussianProcess):
 
     Attributes
     ----------
+    gp_, kernel_, noise_, n_iter_, residual_, converged_, variance_method_
+        As for `GPClassifier`.
     offset_ : float
         `decision_function` is `score_samples` less this.
     leave_one_out_scores_ : array of shape (n,)
@@ -218,7 +220,8 @@ class OneClassGP(Outliers, GaussianProcess):
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
         bound of it, goes along, and the threshold is chosen anew with it, so that it means the same. Other
-        approximations have no tables of their variance and are refused, unless `measure` is "mean".
+        approximations have no tables of their variance and are refused, unless `measure` is "mean": no verdict takes
+        the variance then, and the file has that of "lowrank" too.
         """
         check_is_fitted(self)
         model = self._compressed()

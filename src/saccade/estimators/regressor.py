@@ -37,6 +37,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     The other parameters are those of `GPClassifier`.
 
+    Attributes
+    ----------
+    gp_, kernel_, noise_, tuning_, n_iter_, residual_, converged_, variance_method_
+        As for `GPClassifier`; `noise_` and `residual_` are those of the normalised targets.
+
     Examples
     --------
     >>> import numpy as np

@@ -58,8 +58,10 @@ class SVDD(Outliers, BaseEstimator):
         Which training examples have an α above 0.
     dual_coef_ : array of shape (n_support,)
         Their α.
-    n_iter_, converged_ : int, bool
-        Moves that were made, and whether they got as far as `tol`.
+    kernel_ : Kernel
+        The kernel with a number for every "auto".
+    n_iter_, residual_, converged_ : int, float, bool
+        Moves that were made, how far squared distances may be off, and whether that is as good as `tol` asks.
 
     Examples
     --------

@@ -42,7 +42,7 @@ LEAST_RANK = 8  # of a low rank for each class: most examples say nothing about 
 
 @dataclass(frozen=True)
 class Approximating:
-    """What stands for K̃⁻¹ in the mean and in the variance."""
+    """Which approximations of K̃⁻¹ the mean and the variance use."""
 
     mean: Method = "exact"
     variance: Method | Literal["auto"] | None = "auto"

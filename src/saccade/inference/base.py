@@ -30,14 +30,14 @@ class Trained:
 
 
 class Explains(ABC):
-    """Something simpler in the place of K̃⁻¹, for the variance. The noise of a new label is never part of it."""
+    """An approximation of K̃⁻¹ for the variance. The noise of a new label is never part of the variance."""
 
     @abstractmethod
     def explained(
         self,
         k_star: Array,  # (n, b)
     ) -> Array:  # (b, 1) or (b, m): one column when all outputs share it
-        """What the training examples explain of the variance, in the place of k*ᵀK̃⁻¹k*."""
+        """How much of the variance the training examples explain: the approximation of k*ᵀK̃⁻¹k*."""
 
     def variance(
         self,
@@ -56,14 +56,14 @@ class Explains(ABC):
 
 
 class Approximation(Explains):
-    """For the mean too, and for examples as if they had not been there."""
+    """An approximation of K̃⁻¹ for the mean too, and for examples as if they had not been there."""
 
     @abstractmethod
     def weights(
         self,
         Y: Array,  # (n, m)
     ) -> Array:  # (n, m)
-        """α̃ in the place of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃."""
+        """α̃, the approximation of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃."""
 
     @abstractmethod
     def left_out(
@@ -77,7 +77,7 @@ class Approximation(Explains):
 
 @dataclass(frozen=True)
 class Apart(Approximation):
-    """An approximation for each column of the noise, where these differ too much for one that serves all."""
+    """One approximation per column of the noise, where the columns differ too much to share one."""
 
     parts: tuple[Approximation, ...]
 
@@ -103,7 +103,7 @@ def own(
     k_rows: Array,  # (n, b)
     rows: Array,  # (b,)
 ) -> Array:  # (b,)
-    """k(x_i, x_i) of the rows, off the columns K[:, rows]."""
+    """k(x_i, x_i) of the rows, read from the columns K[:, rows]."""
     return np.asarray(k_rows[rows, np.arange(rows.size)])
 
 

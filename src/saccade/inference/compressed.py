@@ -26,12 +26,12 @@ class Compressed(Posterior):
 
     kernel: HIK
     mean_tables: PiecewiseTables | GridTables
-    norms: tuple[NormTables, ...] | None  # of the variance, what a low rank explains: one for all outputs, or one each
+    norms: tuple[NormTables, ...] | None  # what a low rank explains of the variance: one table, or one per output
     tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
 
     def __repr__(self) -> str:
-        outputs = self.mean_tables.T.shape[1]
-        return f"Compressed({self.kernel!r}, {outputs} outputs, variance={self.variance_method!r})"
+        m = self.mean_tables.T.shape[1]
+        return f"Compressed({self.kernel!r}, outputs={m}, variance={self.variance_method!r})"
 
     @property
     def tables(self) -> PiecewiseTables | GridTables:
@@ -92,5 +92,5 @@ def not_in_tables(kernel: Kernel) -> NoReturn:
 
 
 def no_variance() -> NoReturn:
-    """Complain where there is none."""
+    """Complain of a model without variance."""
     raise InvalidInput('This model was fitted with variance=None, so it has none. Fit it with variance="auto".')

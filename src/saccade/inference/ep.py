@@ -1,9 +1,10 @@
 """Expectation propagation for the cumulative-Gaussian likelihood: sites that give each example its true moments.
 
 Where example i is left out, f_i is normal (the cavity); the site is the Gaussian that, put in its place, has the mean
-and variance that the true factor would have. Sites that all move at once overshoot where examples are alike: each wants
-what all need together. With the cavities' variances held, the means are a convex problem, which Newton's steps solve
-for all examples at once (newton.py); then the variances follow, in the closed form of leaving one out, and so on.
+and variance that the true factor would have. Sites that all move at once overshoot where examples are alike: each makes
+the correction that all should share. With the cavities' variances held, the means are a convex problem, which Newton's
+steps solve for all examples at once (newton.py); then the variances follow, in the closed form of leaving one out, and
+so on.
 """
 
 import warnings
@@ -36,7 +37,7 @@ def ep(
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
     sweeps: int = SWEEPS,
 ) -> tuple[Sites, Solution]:
-    """Sites whose cavities agree with them, for every column: those of its calmest sweep."""
+    """Sites whose cavities agree with them, for every column: those of the sweep that changed least."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
     largest = np.repeat(prior[:, None], Y.shape[1], axis=1)
     labels = Labels(Y, np.broadcast_to(noise, Y.shape), largest, copies, flattest(prior, noise))
@@ -46,7 +47,9 @@ def ep(
     while moving.size and len(changes) < (sweeps if known else min(sweeps, SWEEPS_ESTIMATED)):
         before, held = means.copy(), labels.variance
         known = _settle(labels, means, moving, solve, weight, nearly)
-        share = 1.0 if known else 2.0 / (2.0 + len(changes))  # the average of estimates is calmer than the last of them
+        share = (
+            1.0 if known else 2.0 / (2.0 + len(changes))
+        )  # the average of estimates varies less than the last of them
         found = np.clip(means.left_out, 0.0, largest)
         labels = replace(labels, variance=(1.0 - share) * held + share * found)
         change = _change(labels, before, means, known)

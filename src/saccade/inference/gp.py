@@ -23,12 +23,13 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.inference.approximation import Approximating, Method
-from saccade.inference.base import Apart, Approximation, Explains, Trained, own
+from saccade.inference.base import Apart, Approximation, Explains, Trained
 from saccade.inference.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
 from saccade.inference.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.exact import Exact
 from saccade.inference.infer import Inference, Solving, infer
 from saccade.inference.leave_one_out import leave_one_out
+from saccade.inference.left_out import left_out_by
 from saccade.inference.low_rank import LowRank, hold_out
 from saccade.inference.posterior import Posterior, check_bins
 from saccade.inference.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
@@ -46,16 +47,41 @@ SOLVING, EXACT = Solving(), Approximating()
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GP(Posterior):
-    """The posterior given the training examples. It never changes; what costs time is made when first asked for."""
+    """The posterior given the training examples. It never changes; what costs time is made when first asked for.
+
+    Parameters
+    ----------
+    gram, sites, solution
+        As above. `GP.fit` finds sites and solution.
+    weight : array (n,) or None
+        How many equal copies each example stands for.
+    inference : "regression", "laplace" or "ep"
+    solving : Solving
+        How systems with K + N are solved.
+    by : Approximating
+        Which approximations of (K + N)⁻¹ mean and variance use.
+    grid : GridTables or None
+        The mean in even steps, where it was quantised.
+
+    Examples
+    --------
+    >>> from saccade.kernels import HIK
+    >>> X, Y = np.array([[0.0], [1.0]]), np.array([[0.0], [1.0]])
+    >>> gp = GP.fit(HIK(scale=1.0).gram(X), Y, noise=np.full((2, 1), 1.0))
+    >>> gp
+    GP(HIK(scale=1.0), examples=2, outputs=1, variance='exact')
+    >>> gp.mean_and_variance(np.array([[1.0]]))
+    (array([[0.5]]), array([[0.5]]))
+    """
 
     gram: Gram
     sites: Sites
     solution: Solution
-    weight: Array | None = None  # (n,): how many equal copies each example stands for
+    weight: Array | None = None  # (n,)
     inference: Inference = "regression"
     solving: Solving = SOLVING
     by: Approximating = EXACT
-    grid: GridTables | None = None  # the mean in even steps, where it was quantised
+    grid: GridTables | None = None
     kernel: Kernel = field(init=False)
 
     def __post_init__(self) -> None:
@@ -63,7 +89,7 @@ class GP(Posterior):
 
     def __repr__(self) -> str:
         n, m = self.sites.targets.shape
-        return f"GP({self.kernel!r}, {n} examples, {m} outputs, variance={self.variance_method!r})"
+        return f"GP({self.kernel!r}, examples={n}, outputs={m}, variance={self.variance_method!r})"
 
     @classmethod
     def fit(
@@ -108,7 +134,7 @@ class GP(Posterior):
 
     @property
     def _tabled(self) -> TabledGram | None:
-        """What the tables of the variance are of, where it comes from tables."""
+        """The kernel matrix behind the tables of the variance; None where the variance is not from tables."""
         return self.gram if self.variance_method == "lowrank" and isinstance(self.gram, TabledGram) else None
 
     def mean(self, X: Any) -> Array:
@@ -122,7 +148,7 @@ class GP(Posterior):
         return np.concatenate([self._variance.variance(k_star, prior) for k_star, prior in self._columns(X)])
 
     def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Both, of kernel values or features that are found once."""
+        """Both at once: kernel values or features are computed once."""
         if self._tabled is not None:
             features = self._tabled.features(X)
             return walk(self._tabled, self.tables, X, features), unexplained(self.norms, features)
@@ -134,7 +160,7 @@ class GP(Posterior):
         return mean, variance
 
     def prepare(self) -> None:
-        """Make ready now what a variance takes, rather than at the first question."""
+        """Compute now what the variance needs, and not at the first question."""
         _ = self.norms if self._tabled is not None else self._variance
 
     def _columns(self, X: Any) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
@@ -261,22 +287,7 @@ class GP(Posterior):
         return np.asarray(self.mean(X) - self.gram.matmul(self.solution.alpha)[rows])
 
     def _left_out_by(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
-        """Mean and variance without one copy of each example, and variance with it."""
-        parts = method.parts if isinstance(method, Apart) else (method,)
-        if isinstance(parts[0], LowRank):
-            prior, targets = self.gram.diag()[rows], self.sites.targets
-            every = [targets] if len(parts) == 1 else np.hsplit(targets, len(parts))
-            pairs = zip(parts, every, strict=True)
-            found = [part.left_out_of(prior, rows, Y) for part, Y in pairs if isinstance(part, LowRank)]
-            mean, variance, with_itself = (np.hstack(columns) for columns in zip(*found, strict=True))
-        elif isinstance(method, Exact) and not self._rounded and not method.takes_columns():
-            mean, variance = method.left_out_by_diagonal(rows, self.gram.diag()[rows, None], self.sites.targets)
-            with_itself = np.zeros((0, 1))
-        else:
-            mean, variance, with_itself = self._left_out_by_columns(method, rows)
-        if not isinstance(parts[0], LowRank) or not parts[0].held_out.size:
-            mean, variance = self._with_other_copies(rows, mean, variance)
-        return mean, variance, with_itself
+        return left_out_by(method, self.gram, self.sites, self.weight, rows)
 
     def left_out_variance(
         self,
@@ -289,31 +300,8 @@ class GP(Posterior):
         rows = self.comparable(most)
         if exact is None or isinstance(self._variance, Approximation):
             return rows, self.left_out(rows)[1]
-        # "fine" cannot leave an example out: it is at least what it is with it, and what is true
+        # "fine" cannot leave an example out: take the larger of its variance with the example and the exact one without
         return rows, np.maximum(exact[rows], self.variance(self.gram.as_given(rows)))
-
-    def _left_out_by_columns(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
-        """Mean and variance without each example, and variance with it, from columns of K, some at a time."""
-        targets, found = self.sites.targets, []
-        for some in gen_batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
-            k_rows = self.gram.columns(rows[some])
-            with_itself = method.variance(k_rows, own(k_rows, rows[some])) if self._rounded else np.zeros((0, 1))
-            found.append((*method.left_out(k_rows, rows[some], targets), with_itself))
-            report("leaving one out", some.stop / rows.size)
-        mean, variance, with_itself = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return mean, variance, with_itself
-
-    def _with_other_copies(self, rows: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
-        """Mean and variance at examples left out with all their copies, once all copies but one are back.
-
-        An example of weight w has the noise N; w − 1 of its copies are an observation there with the noise N w/(w − 1).
-        """
-        if self.weight is None:
-            return mean, variance
-        targets, noise = self.sites.targets[rows], self.sites.noise[rows]
-        noise = noise.max(axis=1, keepdims=True) if variance.shape[1] == 1 else noise  # shared: that of the most noise
-        kept = 1.0 / (1.0 + variance * np.maximum(0.0, 1.0 - 1.0 / self.weight[rows])[:, None] / noise)
-        return targets + kept * (mean - targets), variance * kept
 
     def comparable(
         self,
@@ -354,16 +342,9 @@ class GP(Posterior):
 
     def evidence(self, method: str = "auto") -> Evidence:
         """That of kernel and noise, whatever approximates the posterior."""
-        sites, factors = self.sites, self.solution.factors
-        found = log_marginal_likelihood(
-            self.gram,
-            sites.noise,
-            sites.targets,
-            self._exact_alpha(),
-            method=method,
-            rng=self._rng(),
-            factors=factors,
-        )
+        sites = self.sites
+        options: dict[str, Any] = {"method": method, "rng": self._rng(), "factors": self.solution.factors}
+        found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, self._exact_alpha(), **options)
         return replace(found, value=found.value + sites.log_norm)
 
     def _exact_alpha(self) -> Array:  # (n, m)

@@ -1,11 +1,11 @@
-"""Few inducing points u in the place of n examples: FITC, DTC, SoR, and the mere subset of the data (A §2.2).
+"""Few inducing points u instead of n examples: FITC, DTC, SoR, and the mere subset of the data (A §2.2).
 
 With K_uu = LLᵀ, V = L⁻¹K_un and Q = VᵀV the first three put Q + Λ in the place of K + N (Quiñonero-Candela and
 Rasmussen 2005), Λ = diag(K − Q) + N for FITC and N for the others. With A = I + VΛ⁻¹Vᵀ = RRᵀ and v* = L⁻¹k_u*
 
     mean = v*ᵀA⁻¹VΛ⁻¹y,   variance = k** − ‖v*‖² + ‖R⁻¹v*‖²,   SoR: ‖R⁻¹v*‖² alone.
 
-No jitter: an inducing point that the others determine to fourteen digits adds nothing to Q and is left away.
+No jitter: an inducing point that the others determine to fourteen digits adds nothing to Q and is dropped.
 
 Against the exact variance: the subset is above, as fewer examples explain less. SoR is below, as Q ⪯ K, new example
 included, and the Schur complement that the variance is grows with the matrix. FITC and DTC are on neither side: at an

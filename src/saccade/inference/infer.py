@@ -59,7 +59,7 @@ def infer(
 
 
 def _draft(K: Operator, solving: Solving) -> Callable[..., Solution] | None:
-    """What Laplace climbs with where it is quicker than `solving`: iterations, and nothing for leave-one-out."""
+    """The solver of all Laplace's steps but the last, where conjugate gradients are quicker; None: as the last step."""
     n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
     if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
         return None

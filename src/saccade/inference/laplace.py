@@ -27,7 +27,7 @@ def laplace(
     solve: Solve,
     weight: Array | None = None,  # (n,): how many equal copies each example stands for
     steps: int = STEPS,
-    draft: Solve | None = None,  # something quicker to climb with; the last step is always by `solve`
+    draft: Solve | None = None,  # a quicker solver for all steps but the last, which is by `solve`
 ) -> tuple[Sites, Solution]:
     """The mode of p(f | Y) for every column, and the sites there."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]

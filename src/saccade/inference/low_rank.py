@@ -160,5 +160,5 @@ def _leading(K: Operator, noise: Array, rank: int, rng: np.random.Generator, hel
         Q = np.linalg.qr(T * K.matmul((T * Q).astype(dtype)).astype(np.float64))[0]
         report("variance", 0.5 * k / (PASSES + 1))
     Q = np.asarray(np.linalg.qr(T * Q)[0] if differs else Q)
-    Q[held_out] = 0.0  # rounding aside, it was
+    Q[held_out] = 0.0  # it is 0 already but for rounding
     return Q

@@ -1,4 +1,4 @@
-"""Solution means for labels that are signs of f plus noise, by Newton's method: the step that Laplace and EP share.
+"""Posterior means for labels that are signs of f plus noise, by Newton's method: the step that Laplace and EP share.
 
 EP at rest is a convex problem for the means f as long as the variances v of the cavities are held. With β and γ the
 slope and minus curvature of log ∫Φ(y f/σ) N(f; μ, v) df in the cavity's mean μ, it has f = Kα, α = β and f = μ + vα.
@@ -41,7 +41,7 @@ class Labels:
 
     @property
     def width(self) -> Array:  # (n, m)
-        """√(v + σ²), the unit of f in which a label changes its mind."""
+        """√(v + σ²): the scale of f on which the probability of a label goes from 0 to 1."""
         return np.asarray(np.sqrt(self.variance + self.noise))
 
     def sites(self, f: Array, first: bool = False) -> tuple[Array, Array]:  # (n, m) both

@@ -82,14 +82,14 @@ class Posterior(ABC):
         self.needs_examples()
 
     def needs_examples(self) -> NoReturn:
-        """The one answer to what tables do not know."""
+        """The one error for every question that tables cannot answer."""
         raise InvalidInput(
             "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
         )
 
 
 def check_bins(tables: object, bins: object) -> PiecewiseTables:
-    """Tables that can be quantised, in so many steps."""
+    """The tables, once they and the number of steps are known to be good for quantising."""
     if not isinstance(tables, PiecewiseTables):
         raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
     if not isinstance(bins, int) or not 2 <= bins <= limits.TABLE_BINS:

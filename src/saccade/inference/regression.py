@@ -102,7 +102,7 @@ def _iterate(
     probe_work: float,
 ) -> Solution:
     m = Y.shape[1]
-    shared = 1.0 / (1.0 / noise).mean(axis=1)  # where some columns know nothing, the others count
+    shared = 1.0 / (1.0 / noise).mean(axis=1)  # a column with very large noise counts little
     alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
     M = precondition(K, shared, m, rng) if alike else None
     probes = Probes(K, noise, M, max_iter, rng, probe_work)
@@ -153,7 +153,7 @@ def precondition(
         some = np.sort(order[:probe])
         root = np.sqrt(noise[some])
         rank = choose_rank(K.block(some) / np.outer(root, root), n, 1.0, K.work, columns)
-        if 4 * rank < probe or limits.SPECTRUM_EXAMPLES[-1] ** 2 > 20 * n:  # a large probe is dear next to few examples
+        if 4 * rank < probe or limits.SPECTRUM_EXAMPLES[-1] ** 2 > 20 * n:  # dear for few examples
             break
     if rank:
         return build(K, noise, order[:rank])
@@ -173,7 +173,7 @@ def unsolved(
     Y: Array,  # (n, m)
     noise: Array,  # (n, 1) or (n, m)
 ) -> Solution:
-    """In the place of a solution where an approximation needs none."""
+    """A placeholder where the approximation of the mean needs no solution."""
     unknown = np.full_like(noise, np.nan)
     return Solution(np.zeros_like(Y), unknown, (), 1, np.zeros(Y.shape[1]), True, 0, np.nan)
 

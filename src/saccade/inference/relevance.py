@@ -7,6 +7,8 @@ from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
 from saccade.operators.tables import PiecewiseTables
 
+ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
+
 
 def spread(
     operator: Intersection,
@@ -23,8 +25,10 @@ def spread(
     if counts.size != tables.levels.size:  # tables of exact codes have a zero before each dimension's levels
         counts = np.insert(counts, operator.starts[:-1], 0.0)
     dims, total = level_dims(tables.level_starts) % features, float(weight.sum())
-    zeros, squares = total - np.bincount(dims, counts, features), np.zeros(features)
+    zeros, squares, sizes = total - np.bincount(dims, counts, features), np.zeros(features), np.zeros(features)
     for values in tables.T.T:
         mean = np.bincount(dims, counts * values, features) / total
         squares += np.bincount(dims, counts * np.square(values - mean[dims]), features) + zeros * mean**2
+        sizes += np.bincount(dims, counts * np.square(values), features)
+    squares[squares <= ROUNDING**2 * sizes] = 0.0  # a feature that is the same for all examples
     return np.asarray(np.sqrt(squares / total))

@@ -116,8 +116,8 @@ class Kernel(BaseEstimator, abc.ABC):
     ) -> tuple[Array, float]:
         """k(x, x) + k(z, z) − 2k(x, z), the squared distances in feature space (n, m), and how far rounding may be off.
 
-        The terms cancel where examples are near each other and far from the origin: both are, where the rows of X and
-        those of Z reach. A kernel that knows better says so.
+        The terms cancel where examples are near each other and far from the origin. Then k(x, x) and k(z, z) are both
+        large, so the smaller of their two maxima bounds the error. A kernel with a better way overrides this.
         """
         own = self.diag(X)
         other = own if Z is None else self.diag(Z)

@@ -23,7 +23,7 @@ class Pair(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same of the two settled kernels."""
+        """The same combination of the two settled kernels."""
         left, right = self._check()
         return type(self)(left.settled(X, weight), right.settled(X, weight))
 
@@ -36,6 +36,11 @@ class Sum(Pair):
 
     The function is the sum of two independent ones, each with its own prior. The operator gives an `HIK` for two of
     them, which is faster; this class is always dense.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        k₁ and k₂.
 
     Examples
     --------
@@ -69,7 +74,7 @@ class Sum(Pair):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """Those of both."""
+        """The derivatives of both kernels."""
         left, right = self._check()
         return prefixed("left", left.gradient(X, A, weight)) | prefixed("right", right.gradient(X, A, weight))
 
@@ -85,6 +90,11 @@ class Sum(Pair):
 
 class Product(Pair):
     """k(x, z) = k₁(x, z) · k₂(x, z), written ``left * right``: examples are similar where both kernels say so.
+
+    Parameters
+    ----------
+    left, right : Kernel
+        k₁ and k₂.
 
     Examples
     --------
@@ -120,7 +130,7 @@ class Product(Pair):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """Those of each, weighted by the values of the other."""
+        """The derivatives of each kernel, weighted by the values of the other."""
         left, right = self._check()
         of_left = left.gradient(X, A * right.settled(X, weight)(X), weight)
         of_right = right.gradient(X, A * left.settled(X, weight)(X), weight)
@@ -136,6 +146,13 @@ class Scaled(Kernel):
         κ.
     factor : float
         Positive; the standard deviation of the function grows with its square root.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saccade.kernels.dot import Linear
+    >>> (3.0 * Linear())(np.array([[2.0]]))
+    array([[12.]])
     """
 
     def __init__(self, base: Kernel, factor: float = 1.0) -> None:

@@ -95,7 +95,7 @@ class DenseGram(StreamedGram):
         return self.shape[0] ** 2
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle or a copy has: K can be made again."""
+        """For pickles and copies: without K, which can be made again."""
         return self.__dict__ | {"_K": None}
 
     def columns(self, rows: Array) -> Array:
@@ -110,7 +110,7 @@ class DenseGram(StreamedGram):
         return product.astype(V.dtype, copy=False)
 
     def written_out(self) -> Array:
-        """The matrix itself, which is forgotten here: nothing holds K beside its factor."""
+        """The matrix itself. It is not kept here: nothing holds K beside its factor."""
         K = self.kernel(self.X) if self._K is None else self._K
         self._K = None
         return K

@@ -132,7 +132,7 @@ class HIK(Kernel):
         return IntersectionGram.of_rows(self, X, levels, binning, weight, seed)
 
     def scaled(self, mean: Callable[[list[Transform]], float]) -> HIK:
-        """The same for the mean self-similarity that the training data has with a list of transforms and scale 1."""
+        """A number for every "auto"; `mean` is the mean self-similarity of the data for such transforms, scale 1."""
         steps: list[Transform] = []
         for step in self.transforms():
             before = list(steps)
@@ -252,10 +252,10 @@ class HIK(Kernel):
         self,
         x: Array,  # (L,) raw levels
         dims: Array,  # (L,)
-        upstream: Array,  # (L,): the derivative of something with respect to `apply(x, dims)` of the settled kernel
+        upstream: Array,  # (L,): the derivative of a number with respect to `apply(x, dims)` of the settled kernel
         share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
     ) -> dict[str, Array]:
-        """The derivatives of that something with respect to the logarithms of the parameters, by name."""
+        """The derivatives of that number with respect to the logarithms of the parameters, by name."""
         settled = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
         levels = settled.apply(x, dims)
         along, up = upstream @ levels, settled.check_scale() * upstream

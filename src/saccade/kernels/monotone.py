@@ -1,4 +1,4 @@
-"""A free monotone transform of each feature: what evidence or leave-one-out makes of it, in straight pieces."""
+"""A piecewise linear monotone transform of each feature, learned from evidence or leave-one-out."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Monotone(Transform):
     shared : bool
         One transform for all dimensions when the knots are left to `tune`: p parameters instead of p per dimension.
 
+    Examples
+    --------
     >>> Monotone(knots=[[1.0, 2.0]], slopes=[[3.0, 0.5]])(np.array([0.5, 2.0, 4.0]), np.array([0, 0, 0]))
     array([1.5, 3.5, 4.5])
     """

@@ -35,7 +35,7 @@ def write_kernel(settled: HIK, given: Kernel | None, depth: int = 0) -> dict[str
 
 
 def _pairs(settled: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
-    """Each with its own, unless others were given after the fit."""
+    """Each settled part with the given one; with itself where another number of parts was set after the fit."""
     return list(zip(settled, given if len(given) == len(settled) else settled, strict=True))
 
 

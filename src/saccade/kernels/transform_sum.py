@@ -30,6 +30,8 @@ class TransformSum(Transform):
     parts : list of HIK
         The kernels that are added. Part k is ``part{k}`` in `get_params` and `set_params`.
 
+    Examples
+    --------
     >>> from saccade.kernels import Power
     >>> TransformSum([HIK(scale=1.0), HIK(Power(2.0), scale=0.5)])(np.array([0.0, 1.0, 2.0]), np.zeros(3, np.int64))
     array([0. , 1.5, 4. ])

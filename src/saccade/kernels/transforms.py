@@ -43,7 +43,7 @@ class Transform(BaseEstimator, abc.ABC):
     def scaled(self, mean: Callable[[list[Transform]], float]) -> Self:
         """The same with a number for every scale that is "auto".
 
-        `mean` is the mean self-similarity of the training data when these transforms are applied in the place of this.
+        `mean` is the mean self-similarity of the training data when these transforms are applied instead of this one.
         """
         return self
 
@@ -70,7 +70,7 @@ class Transform(BaseEstimator, abc.ABC):
         x: Array,  # (k,) the values it will see
         dims: Array,  # (k,)
     ) -> Array:  # (p, 4)
-        """What can be learned, a row each: where it stands, its lower and upper bound, and a typical step."""
+        """What can be learned, one row per coordinate: its start, lower and upper bound, and a typical step."""
 
     @abc.abstractmethod
     def moved(
@@ -84,9 +84,9 @@ class Transform(BaseEstimator, abc.ABC):
         self,
         x: Array,  # (k,)
         dims: Array,  # (k,)
-        upstream: Array,  # (k,): the derivative of something with respect to g(x)
+        upstream: Array,  # (k,): the derivative of a number with respect to g(x)
     ) -> tuple[Array, Array]:  # (p,), (k,)
-        """The derivatives of that something with respect to the coordinates, and to x."""
+        """The derivatives of that number with respect to the coordinates, and to x."""
 
     def names(self) -> list[str]:  # (p,)
         """The name of every coordinate, for `Tune(fixed=...)`; several may share one."""
@@ -99,7 +99,7 @@ class Transform(BaseEstimator, abc.ABC):
         upstream: Array,  # (k,)
         share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
     ) -> dict[str, Array]:
-        """The derivatives of that something with respect to the logarithms of the parameters, by name."""
+        """The derivatives of that number with respect to the logarithms of the parameters, by name."""
         return {self.learned: self.pull(x, dims, upstream)[0]}
 
     def penalty(
@@ -113,6 +113,13 @@ class Transform(BaseEstimator, abc.ABC):
 class Power(Transform):
     """g(x) = x^η (H §4). Small η makes few occurrences of a word count nearly as much as many.
 
+    Parameters
+    ----------
+    eta : float above 0
+        η; 1 changes nothing, 0.5 is the square root.
+
+    Examples
+    --------
     >>> Power(0.5)(np.array([0.0, 4.0]), np.array([0, 0]))
     array([0., 2.])
     """
@@ -144,6 +151,13 @@ class Power(Transform):
 class Exponential(Transform):
     """g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
 
+    Parameters
+    ----------
+    eta : float
+        η of either sign.
+
+    Examples
+    --------
     >>> Exponential(1e-9)(np.array([0.0, 0.5]), np.array([0, 0])).round(6)
     array([0. , 0.5])
     """
@@ -191,10 +205,16 @@ class Exponential(Transform):
 class Weights(Transform):
     """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts, or each block of dimensions.
 
-    `w` None means ones, which `tune` may change; a weight of 0 stays 0. `blocks` are the sizes of consecutive blocks
-    of dimensions that share a weight each: Weights(blocks=[1000, 1280]) combines a kernel on words with one on deep
-    features.
+    Parameters
+    ----------
+    w : array (d,), or one weight per block, or None
+        The weights. None means ones, which `tune` may change; a weight of 0 stays 0.
+    blocks : sequence of int, or None
+        Sizes of consecutive blocks of dimensions, each with one weight: Weights(blocks=[1000, 1280]) combines a kernel
+        on words with one on deep features.
 
+    Examples
+    --------
     >>> Weights([1.0, 3.0])(np.array([2.0, 2.0]), np.array([0, 1]))
     array([2., 6.])
     >>> Weights([1.0, 3.0], blocks=[2, 1])(np.array([2.0, 2.0]), np.array([1, 2]))

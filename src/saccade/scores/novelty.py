@@ -1,4 +1,4 @@
-"""How new an example is: pure functions of the mean and the doubt about it."""
+"""How new an example is: pure functions of mean and variance."""
 
 from typing import Literal, get_args
 

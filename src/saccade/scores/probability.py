@@ -12,7 +12,7 @@ LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
 def class_means(
     mean: Array,  # (n, 1) for two classes, (n, M) for more
 ) -> Array:  # (n, M)
-    """One latent mean a class; with two classes the first has the negative of the second's."""
+    """One latent mean per class; with two classes the first has the negative of the second's."""
     return np.hstack([-mean, mean]) if mean.shape[1] == 1 else mean
 
 
@@ -68,9 +68,9 @@ def cross_entropy(
     label: Array,  # (n,) class numbers
     weight: Array | None = None,  # (n,)
 ) -> tuple[float, Array]:  # and its derivative, like mean
-    """The cross-entropy an example at the best sharpness for these means.
+    """The cross-entropy per example at the best sharpness for these means.
 
-    The sharpness is at a minimum, so the derivative with respect to the means need not care how it follows them.
+    The sharpness is at a minimum, so its change with the means adds nothing to the derivative.
     """
     sharpness = fit_sharpness(mean, label, weight)
     Mu = class_means(mean)
