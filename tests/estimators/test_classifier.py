@@ -288,7 +288,7 @@ def test_parameters_that_must_not_change_between_calls(digits: Any) -> None:
         GPClassifier().fit(X, y).set_params(levels=255).partial_fit(X, y)
     with pytest.raises(InvalidParameter, match="one kind"):
         GPClassifier(RBF(20.0)).fit(X, y).set_params(kernel=HIK()).partial_fit(X, y)
-    with pytest.raises(InvalidParameter, match="a dimension, got 2 for 5"):
+    with pytest.raises(InvalidParameter, match="per dimension, got 2 for 5"):
         HIK(Weights([1.0, 2.0]), scale=1.0)(np.ones((2, 5)))
 
 
@@ -328,7 +328,7 @@ Y4 = np.array([0, 1, 0, 1])
         ({"variance_rank": 2.5}, "got 2.5"),
         ({"kernel": "rbf"}, "HIK\\(\\), got 'rbf'"),
         ({"kernel": HIK("power")}, "a transform or a list"),
-        ({"kernel": HIK(Weights([1.0]))}, "a dimension, got 1 for 2"),
+        ({"kernel": HIK(Weights([1.0]))}, "per dimension, got 1 for 2"),
         ({"kernel": HIK(scale=0.0)}, "`scale` must be positive"),
     ],
 )
