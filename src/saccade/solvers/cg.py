@@ -24,6 +24,8 @@ from saccade.operators.backend import Backend, BackendArray
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
+Precondition = Callable[[BackendArray], BackendArray]  # R ↦ M⁻¹R
+
 SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 UNEVEN = 10.0  # times that the noise of one example may be that of another before it is divided by
@@ -49,8 +51,7 @@ def solve_cg(
     tol: float | Array = 1e-3,  # or (m,): one per column
     energy_tol: Array | None = None,  # (m,)
     max_iter: int = 1000,
-    precondition: Callable[[BackendArray], BackendArray]
-    | None = None,  # R ↦ M⁻¹R; without, M is I, or N and a little for uneven N
+    precondition: Precondition | None = None,  # without, M is I, or N and a little for uneven N
     x0: Array | None = None,  # (n, m)
     callback: Callable[[int, float], None] | None = None,  # (iteration, largest residual)
 ) -> CGResult:
@@ -111,7 +112,7 @@ class _Cycle:
         tol: Array,  # (c,)
         energy_tol: Array,  # (c,)
         dtype: Any,  # of the products
-        M: Callable[[BackendArray], BackendArray] | None,
+        M: Precondition | None,
         typical: float | None,  # k(x, x), where the noise is uneven
     ) -> None:
         self.backend, self.tol, self.dtype = backend, tol, dtype
