@@ -103,7 +103,7 @@ def main() -> None:
         "vectors": {"dimensions": X.shape[1], "non-zeros a picture": X.nnz / X.shape[0]},
         "fast": {**quick, "iterations": iterations},
         "dense": slow,
-        "ratio": {key: slow[key] / quick[key] for key in quick},
+        "ratio": {key: slow[key] / quick[key] if quick[key] else None for key in quick},
         "GPClassifier, 64 levels": {
             **whole,
             "µs to predict a picture": walk["seconds"] / len(y) * 1e6,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.datasets  # noqa: F401  (its imports of the network are not meant by the tests below)
 
 from saccade.datasets.embedded import DIGIT_SHAPE, FACE_SHAPE, digits, faces
 
