@@ -243,3 +243,14 @@ def test_the_example_of_the_guide_runs() -> None:
     names |= {"Y_all": np.ones((49, 1)), "noise_all": np.full((49, 1), 0.1)}
     exec(compile(code, "guide.md", "exec"), names)
     assert isinstance(names["gp"], GP)
+
+
+def test_rows_that_change_the_levels_of_all_are_solved_anew() -> None:
+    """The first negative value brings a dimension, and four levels per dimension are chosen again."""
+    more = rng.random((9, 5))
+    more[0, 0] = -0.5
+    targets, noise = rng.standard_normal((49, 1)), np.full((49, 1), 0.1)
+    for rows in (more, np.abs(more) * 3.0):
+        gp = GP.fit(HIK(scale=0.3).gram(X, levels=4), targets[:40], noise[:40]).extended(rows, targets, noise)
+        left = targets - gp.gram.matmul(gp.solution.alpha) - noise * gp.solution.alpha
+        assert np.abs(left).max() < 1e-9

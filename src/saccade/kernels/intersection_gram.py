@@ -16,7 +16,7 @@ from ..operators.intersection import Intersection, intersection
 from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables
 from .base import Array, Kernel, Matrix
-from .gram import TabledGram, check_kind
+from .gram import Gram, TabledGram, check_kind
 from .intersection import HIK
 from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
@@ -98,6 +98,11 @@ class IntersectionGram(TabledGram):
 
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
+
+    def extends_to(self, other: Gram) -> bool:
+        """The first negative values bring new dimensions, and chosen levels are then chosen anew for all rows."""
+        same = self.raw is None or (isinstance(other, IntersectionGram) and other.codes.shape[1] == self.codes.shape[1])
+        return same and super().extends_to(other)
 
     @property
     def given(self) -> Array | None:
