@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from saccade._core.model_file import read_header
 from saccade.estimators import model_file
 
 
@@ -13,8 +12,8 @@ def load(path: Any) -> Any:
     those transformers and the estimator: it takes pictures, as `read_pictures` gives them or a list of paths or arrays.
     `pipeline[-1]` is the estimator, which takes vectors, and `pipeline[:-1]` makes them.
     """
-    model = model_file.load(path)
-    if not read_header(path).get("pictures"):
+    model, header = model_file.load_with_header(path)
+    if not header.get("pictures"):
         return model
     from sklearn.pipeline import Pipeline
 

@@ -87,6 +87,11 @@ def save(
 
 def load(path: Any) -> Any:
     """The estimator saved at `path`. It predicts; it holds no training example, so it cannot be trained further."""
+    return load_with_header(path)[0]
+
+
+def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
+    """The estimator, and what the file says beside it."""
     from saccade.estimators.classifier import GPClassifier
     from saccade.estimators.one_class import OneClassGP
     from saccade.estimators.regressor import GPRegressor
@@ -112,7 +117,7 @@ def load(path: Any) -> Any:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path} does not describe a model ({error!r}). Save the model again.") from None
-    return model
+    return model, header
 
 
 def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
