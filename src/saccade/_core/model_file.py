@@ -70,12 +70,6 @@ def read(path: Any, judge: Judge | None = None) -> tuple[dict[str, Any], dict[st
     raise ModelFileError(f"{path} was changed after it was written. Save the model again.")
 
 
-def read_header(path: Any) -> dict[str, Any]:
-    """The header alone, without a look at the digest: enough to know which kind of file it is."""
-    with Path(path).open("rb") as file:
-        return _header(Path(path), _head(Path(path), file)[0])
-
-
 def _head(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Layout]:
     try:
         return read_head(file)
