@@ -141,6 +141,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("before", type=Path, help="the folder src of the old version")
     parser.add_argument("after", type=Path, help="the folder src of the new version")
+    parser.add_argument("--names", nargs=2, default=["before", "after"], help="of the versions, for the record")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--most", type=int, default=max(SIZES.values()), help="examples at most")
     parser.add_argument("--seconds", type=float, default=1.0, help="of rounds that a process makes at least")
@@ -153,7 +154,8 @@ def main() -> None:
     results = {case: compare(options, case) for case in options.only}
     from saccade.cli import measure
 
-    measure.write_json(options.out / "before_after.json", {"turns": options.turns, "cases": results})
+    record = {"versions": options.names, "turns": options.turns, "cases": results}
+    measure.write_json(options.out / "before_after.json", record)
 
 
 if __name__ == "__main__":
