@@ -157,7 +157,7 @@ def test_a_forked_child_starts_its_own_threads() -> None:
 
 
 @pytest.mark.parametrize("where", ["begin", "end"])
-def test_an_interrupt_at_any_line_neither_hangs_nor_leaves_work_behind(where: str) -> None:
+def test_an_interrupt_at_any_line_neither_hangs_nor_loses_work(where: str) -> None:
     """KeyboardInterrupt may arrive between any two lines of the caller: here at each of them in turn."""
     code = getattr(threads._Helper, where).__code__
     seen = np.zeros(8, int)
@@ -186,10 +186,7 @@ def test_an_interrupt_at_any_line_neither_hangs_nor_leaves_work_behind(where: st
             interrupted += 1
         finally:
             sys.settrace(None)
-        before = seen.copy()
-        time.sleep(0.005)
-        if where == "end" and line:  # before its first line nobody can wait: the next call does
-            np.testing.assert_array_equal(seen, before)
+        time.sleep(0.005)  # a helper that nobody waited for ends its work
         seen[:] = 0
         share(work, 8, 2)  # and all goes on
         np.testing.assert_array_equal(seen, np.ones(8))
