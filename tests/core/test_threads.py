@@ -186,7 +186,7 @@ def test_an_interrupt_at_any_line_neither_hangs_nor_loses_work(where: str) -> No
             interrupted += 1
         finally:
             sys.settrace(None)
-        time.sleep(0.005)  # a helper that nobody waited for ends its work
+        share(work, 8, 2)  # waits for a helper that nobody waited for
         seen[:] = 0
         share(work, 8, 2)  # and all goes on
         np.testing.assert_array_equal(seen, np.ones(8))
