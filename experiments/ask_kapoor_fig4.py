@@ -38,24 +38,29 @@ def run(
     rng: np.random.Generator,
 ) -> list[float]:
     """The rate at the start and after each question."""
-    labelled = [int(rng.choice(pool[positive[pool] == side])) for side in (True, False)]
-    candidates = np.setdiff1d(pool, labelled)
-    prior, rates = np.diagonal(K), []
-    for question in range(questions + 1):
-        known = np.array(labelled)
-        model = Detector(K[np.ix_(known, known)], np.where(positive[known], 1.0, -1.0)[:, None])
-        answer = model.mean(K[np.ix_(validation, known)])[:, 0] > 0
-        truth = positive[validation]
-        rates.append(float(((answer & truth).sum() / truth.sum() + (~answer & ~truth).sum() / (~truth).sum()) / 2))
-        if question == questions:
-            break
+    known = [int(rng.choice(pool[positive[pool] == side])) for side in (True, False)]
+    prior, truth, rates = np.diagonal(K), positive[validation], []
+    may_be_asked = np.isin(np.arange(len(K)), pool)
+    for _ in range(questions):
+        model = _learn(K, positive, known)
+        rates.append(both_sides(truth, model.mean(K[known][:, validation].T)[:, 0] > 0))
+        may_be_asked[known] = False
+        candidates = np.flatnonzero(may_be_asked)
         if active:
-            at = int(model.doubt(K[np.ix_(candidates, known)], prior[candidates])[:, 0].argmin())
+            at = model.doubt(K[known][:, candidates].T, prior[candidates])[:, 0].argmin()
         else:
-            at = int(rng.integers(len(candidates)))
-        labelled.append(int(candidates[at]))
-        candidates = np.delete(candidates, at)
-    return rates
+            at = rng.integers(len(candidates))
+        known.append(int(candidates[at]))
+    return [*rates, both_sides(truth, _learn(K, positive, known).mean(K[known][:, validation].T)[:, 0] > 0)]
+
+
+def _learn(K: Array, positive: Array, known: list[int]) -> Detector:
+    return Detector(K[np.ix_(known, known)], np.where(positive[known], 1.0, -1.0)[:, None])
+
+
+def both_sides(truth: Array, answer: Array) -> float:
+    """The mean of the shares right of the class and of the others."""
+    return float((answer[truth].mean() + (~answer[~truth]).mean()) / 2)
 
 
 def measure(K: Array, y: Array, names: list[str], runs: int) -> dict[str, Any]:
