@@ -145,6 +145,15 @@ def test_audit_questions_are_the_share_of_all(share: float, batches: list[int]) 
         assert audited == min(80, int(np.floor(share * asked + 1e-9)))
 
 
+def test_a_share_that_rounds_down_is_not_a_question_late() -> None:
+    assert audit_of(80, share=0.29).due(asked=99, batch=1, audited=28) == 1  # 0.29 · 100 is 28.999999999999996
+
+
+def test_more_confidence_makes_the_interval_wider() -> None:
+    lows = [audit_of(50, confidence=c).looked(answers(45, 50), 450).accuracy().low for c in (0.5, 0.9, 0.95, 0.999)]
+    assert (np.diff(lows) < -0.01).all()
+
+
 def test_next_rows_come_in_the_order_of_the_draw() -> None:
     audit = Audit(np.array([7, 3, 9, 1]))
     assert audit.next_rows(2, np.array([], int)).tolist() == [7, 3]
