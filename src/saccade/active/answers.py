@@ -53,9 +53,6 @@ def joined(
     kinds = {"text" if isinstance(value, str) else "numbers" for value in every}
     odd = [value for value in every if not isinstance(value, str | int | float | bool)]
     if len(kinds) > 1 or odd:
-        shown = odd[:1] or [
-            next(v for v in every if isinstance(v, str)),
-            next(v for v in every if not isinstance(v, str)),
-        ]
+        shown = odd[:1] or [next(v for v in every if isinstance(v, str) is text) for text in (True, False)]
         raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}. Nothing was changed.")
     return np.asarray(every) if every else np.zeros(0)

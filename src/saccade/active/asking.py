@@ -97,7 +97,8 @@ def query(
         from saccade.active.others import query_by
 
         options = {"candidates": candidates, "batch_size": batch_size, "return_utilities": return_utilities}
-        return query_by(strategy, X, y, clf, missing_label, **options)
+        by_other: Array | tuple[Array, Array] = query_by(strategy, X, y, clf, missing_label, **options)
+        return by_other
     check_choice("strategy", strategy, tuple(WAYS))
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
     n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
@@ -133,10 +134,10 @@ def _candidates(X: Any, candidates: Any, labelled: Array) -> tuple[Any, Array, i
             raise InvalidInput(f"All {n} examples are labelled, so there is nothing to ask. Add rows to X.")
         return X, open_, 0
     if not sp.issparse(candidates) and np.ndim(candidates) == 1:
-        open_ = _rows(candidates, "candidates", n)
-        if open_ is None or not open_.size:
+        some = _rows(candidates, "candidates", n)
+        if some is None or not some.size:
             raise InvalidInput("`candidates` is empty, so there is nothing to ask. Pass None for all without a label.")
-        return X, open_, 0
+        return X, some, 0
     more = check_pool(candidates)
     if more.shape[1] != X.shape[1]:
         raise InvalidInput(f"`candidates` has {more.shape[1]} features and X has {X.shape[1]}. They must be the same.")

@@ -1,4 +1,4 @@
-"""From the posterior of a pool to the next questions, whoever asks: `query` once, or `ActiveLearner` again and again."""
+"""From the posterior of a pool to the next questions: for `query`, which asks once, and `ActiveLearner`."""
 
 from __future__ import annotations
 

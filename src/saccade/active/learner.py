@@ -31,7 +31,7 @@ class Told:
 
     rows: tuple[int, ...]
     labels: tuple[Label, ...]
-    before: tuple[Label | Literal["unasked"], ...]  # type: ignore[valid-type]
+    before: tuple[Label | Literal["unasked"], ...]
 
 
 class ActiveLearner:
@@ -45,8 +45,8 @@ class ActiveLearner:
         What learns. Kernel and noise are settled on the pool, once.
     strategy : as for `query`
     audit : float
-        The share of questions that measure the accuracy: rows drawn at random before the first question, which the model
-        never sees until the end. 0 asks none, and then nothing is known about the accuracy.
+        The share of questions that measure the accuracy: rows drawn at random before the first question, which the
+        model never sees until the end. 0 asks none, and then nothing is known about the accuracy.
     joint : bool
         Whether the questions of a batch are chosen so that they do not repeat each other.
     costs : array (n,) or None
@@ -153,12 +153,12 @@ class ActiveLearner:
         return self._fitted({row: label for row, label in self._labels.items() if label is not None})
 
     def _fitted(self, labels: Mapping[int, Label]) -> GPClassifier:
-        if len(set(labels.values())) < 2:
-            raise InvalidInput(
-                f"A model needs labels of two classes, and there are {len(set(labels.values()))} so far. Ask and tell on."
-            )
+        found = len(set(labels.values()))
+        if found < 2:
+            raise InvalidInput(f"A model needs labels of two classes, and there are {found} so far. Ask and tell on.")
         rows = np.fromiter(labels, np.int64)
-        return clone(self._given).set_params(kernel=self._field.gram.kernel).fit(self._X[rows], joined(labels.values()))
+        model: GPClassifier = clone(self._given).set_params(kernel=self._field.gram.kernel)
+        return model.fit(self._X[rows], joined(labels.values()))
 
     # ---- asking
 

@@ -41,7 +41,7 @@ class Way:
 
 
 def _apart(score: Callable[[Outlook], Array]) -> Callable[[Outlook], Array]:
-    """A score without a variance in it, times the share of the variance that is left: a batch does not repeat itself."""
+    """A score without a variance in it times the share of it that is left: a batch does not repeat itself."""
     return lambda o: score(o) * (o.left if o.among is not None else 1.0)
 
 

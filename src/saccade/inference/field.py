@@ -120,8 +120,8 @@ class Field:
         places: Array,  # (b,): which of the observed rows, by their place among these
     ) -> Field:
         """Without some of the observed rows."""
-        l, kept = self.rows.size, np.setdiff1d(np.arange(self.rows.size), places)
-        unit = np.zeros((l, places.size))
+        kept = np.setdiff1d(np.arange(self.rows.size), places)
+        unit = np.zeros((self.rows.size, places.size))
         unit[places, np.arange(places.size)] = 1.0
         A = self.factor.solve(unit)
         D = factorise(A[places], np.zeros(places.size))
@@ -145,12 +145,12 @@ class Field:
 
     def _variance(self) -> Array:  # (n,)
         """From the start: exact, or from directions W with ‖Wᵀk*‖² ≤ k*ᵀK̃⁻¹k* where there are too many rows."""
-        n, l = self.gram.shape[0], self.rows.size
-        if l * n <= limits.FIELD_NUMBERS:
-            W = solve_triangular(self.factor.L, np.eye(l), lower=True).T
+        n, count = self.gram.shape[0], self.rows.size
+        if count * n <= limits.FIELD_NUMBERS:
+            W = solve_triangular(self.factor.L, np.eye(count), lower=True).T
         else:
             K = Dense(self.gram.between(self.rows, self.rows))
-            W = low_rank(K, np.full((l, 1), self.noise), limits.FIELD_DIRECTIONS, np.random.default_rng(0)).W
+            W = low_rank(K, np.full((count, 1), self.noise), limits.FIELD_DIRECTIONS, np.random.default_rng(0)).W
         explained = np.zeros(n)
         for first in range(0, W.shape[1], limits.UNIT_COLUMNS):
             some = self._from_observed(np.ascontiguousarray(W[:, first : first + limits.UNIT_COLUMNS]))

@@ -1,7 +1,7 @@
 """How much a label is worth, before it is known: pure functions of mean, variance and covariance. Higher asks first.
 
-μ (n, m) is the latent mean of each class, σ² (n,) its variance, c (n, t) the posterior covariance between candidates and
-targets, the rows whose answers matter. Every score is positive, so that a score per cost makes sense.
+μ (n, m) is the latent mean of each class, σ² (n,) its variance, c (n, t) the posterior covariance between candidates
+and targets, the rows whose answers matter. Every score is positive, so that a score per cost makes sense.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def lead(
     (array([0.5 , 0.25]), array([0.4]))
     """
     if mean.shape[1] < 2:
-        return np.abs(mean).sum(axis=1)
+        return np.asarray(np.abs(mean).sum(axis=1))
     two = np.partition(mean, -2, axis=1)[:, -2:]
     return np.asarray((two[:, 1] - two[:, 0]) / 2)
 
@@ -58,7 +58,7 @@ def entropy(
     >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
     array([0.6931, 0.    ])
     """
-    return np.asarray(-(probability * np.log(np.maximum(probability, TINY))).sum(axis=1))
+    return np.asarray((probability * -np.log(np.maximum(probability, TINY))).sum(axis=1))
 
 
 def least_margin(
