@@ -22,7 +22,8 @@ from one_class_methods import auc
 
 CATEGORIES, START = 10, 5
 MOST_TRAIN, MOST_TEST = 100, 50
-QUESTIONS = 50
+QUESTIONS = 30
+OPTIMISED_STARTS = 1  # starts of each task with OA, which searches for a fifth of a second before every question
 COLOURS = {"exact": "#0b6e4f", "FA": "#d97706", "OA": "#9d174d", "FITC": "#1f77b4", "random": "#666666"}
 CRITERIA = ("mean", "variance")
 
@@ -65,7 +66,7 @@ def run(K: Array, K_test: Array, targets: Array, normal: Array, start: Array, wa
         alpha = learn(inner, "exact").weights(y)
         found.append(float(auc(normal, K_test[:, labelled] @ alpha)[0]))
         left = np.setdiff1d(np.arange(len(K)), labelled)
-        if question < QUESTIONS and len(left):
+        if question < QUESTIONS:
             labelled.append(int(left[ask(inner, K[np.ix_(labelled, left)], y, *way, rng)]))
     return found
 
@@ -84,7 +85,7 @@ def measure(X: Any, y: Array, tasks: int, starts: int) -> dict[str, list[list[fl
         for number in range(starts):
             rng = np.random.default_rng([seed, number])
             start = np.concatenate([rng.choice(np.flatnonzero(y[pool] == c), START, replace=False) for c in categories])
-            for way in ways:
+            for way in ways if number < OPTIMISED_STARTS else [way for way in ways if way[0] != "OA"]:
                 found[name(way)].append(run((K + K.T) / 2, K_test, targets, y[test] == categories[0], start, way))
         print(
             f"task {seed + 1} of {tasks}", {k: round(float(np.mean(v, 0)[-1]), 4) for k, v in found.items()}, flush=True
@@ -119,7 +120,7 @@ def main() -> None:
         data = caltech(options)
         found = measure(data.X, data.y, options.tasks, options.starts)
     runs = options.tasks * options.starts
-    by_task = {k: np.array(v).reshape(options.tasks, options.starts, -1).mean(axis=1) for k, v in found.items()}
+    by_task = {k: np.array(v).reshape(options.tasks, -1, QUESTIONS + 1).mean(axis=1) for k, v in found.items()}
     record = {
         "figure": "A Fig. 3",
         "data": "Caltech-101, 1,000 words",

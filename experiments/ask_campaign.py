@@ -5,6 +5,7 @@ model from kernel values that were computed once (tests/experiments/test_asking.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,21 @@ class DenseGP:
         K: Array,  # (n, n), scale 1
         y: Array,  # (n,)
     ) -> None:
-        from saccade.scores.probability import fit_sharpness
-
-        self.classes, label = np.unique(y, return_inverse=True)
+        self.classes, self.label = np.unique(y, return_inverse=True)
         self.scale = 1.0 / float(np.mean(np.diagonal(K)))
         if len(self.classes) == 1:
             return
-        Y = np.where(label[:, None] == np.arange(len(self.classes)), 1.0, -1.0)
+        Y = np.where(self.label[:, None] == np.arange(len(self.classes)), 1.0, -1.0)
         Y = Y[:, 1:] if len(self.classes) == 2 else Y
         inverse = np.linalg.inv(self.scale * K + NOISE * np.eye(len(y)))
         self.alpha = inverse @ Y
-        left_out = Y - self.alpha / np.diagonal(inverse)[:, None]
-        self.sharpness = fit_sharpness(left_out, label)
+        self.left_out = Y - self.alpha / np.diagonal(inverse)[:, None]
+
+    @cached_property
+    def sharpness(self) -> float:
+        from saccade.scores.probability import fit_sharpness
+
+        return fit_sharpness(self.left_out, self.label)
 
     def probabilities(
         self,
@@ -47,7 +51,11 @@ class DenseGP:
         return probabilities(self.scale * k_star @ self.alpha, self.sharpness)
 
     def predict(self, k_star: Array) -> Array:
-        return np.asarray(self.classes[self.probabilities(k_star).argmax(axis=1)])
+        from saccade.scores.probability import class_means
+
+        if len(self.classes) == 1:
+            return np.full(len(k_star), self.classes[0])
+        return np.asarray(self.classes[class_means(k_star @ self.alpha).argmax(axis=1)])
 
 
 def learned(task: Task, labelled: Array) -> DenseGP:

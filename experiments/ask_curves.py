@@ -16,18 +16,22 @@ from ask_campaign import Asker, Judge, campaign, curve, judge, judge_logistic
 from ask_tasks import SPECS, Source, Task
 from common import Array
 
-BUDGET = 300
-BUDGETS = {"random": 600, "margin": 450}  # these are cheap, and their slow end is what others are compared with
+from saccade.active import ActiveLearner
+from saccade.active.strategies import Strategy
+
+LONGER = {"random": 2.0, "margin": 1.5}  # times the budget: these are cheap, and others are compared with their end
 
 
-def ours(strategy: str, joint: bool = True) -> Asker:
-    """A strategy of saccade.active with the classifier as it comes."""
+def ours(strategy: Strategy, joint: bool = True) -> Asker:
+    """A strategy of saccade.active: a learner without audit, told the answers to its last questions."""
+    kept: list[ActiveLearner] = []
 
     def ask(task: Task, labelled: Array, batch: int, seed: int) -> Array:
-        from saccade.active import query
-
-        y = rivals.answers(task, labelled)
-        return np.asarray(query(task.X, y, strategy=strategy, batch_size=batch, joint=joint, random_state=seed))
+        if not len(labelled):
+            kept[:] = [ActiveLearner(task.X, strategy=strategy, audit=0.0, joint=joint, random_state=seed)]
+        else:
+            kept[0].tell(labelled[-batch:], task.y[labelled[-batch:]])
+        return kept[0].ask(batch)
 
     return ask
 
@@ -35,6 +39,8 @@ def ours(strategy: str, joint: bool = True) -> Asker:
 ASKERS: dict[str, Asker] = {
     "auto": ours("auto"),
     "auto, top-k": ours("auto", joint=False),
+    "least margin": ours("least-margin"),
+    "least margin, top-k": ours("least-margin", joint=False),
     "random": rivals.random,
     "margin": rivals.margin,
     "BADGE": rivals.badge,
@@ -68,7 +74,7 @@ class Curves:
 
     def rates(self, name: str, strategy: str, runs: int, batch: int, budget: int | None = None) -> Array:
         """(runs, rounds): after each batch, for the seeds from 0 on."""
-        budget = budget or BUDGETS.get(strategy.removesuffix(", logistic"), BUDGET)
+        budget = budget or int(LONGER.get(strategy.removesuffix(", logistic"), 1.0) * SPECS[name].budget)
 
         def measured(seed: int) -> tuple[list[int], list[float]]:
             task = self.task(name, seed)

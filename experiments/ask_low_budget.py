@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from ask_campaign import labels_to
-from ask_curves import BUDGET, Curves
+from ask_curves import Curves
 from ask_tasks import SPECS
 from common import Array, arguments, plots, save_figure, show_progress, write
 
@@ -99,9 +99,9 @@ def averages(tasks: dict[str, Any]) -> dict[str, Any]:
 def draw(record: dict[str, Any], out: Path) -> None:
     figure, grid = plots().subplots(2, 2, figsize=(11, 8), constrained_layout=True, squeeze=False)
     for axes, (name, task) in zip(grid.flat, record["tasks"].items(), strict=False):
-        full = task["rate with all labels"]
+        full, budget = task["rate with all labels"], SPECS[name].budget
         for strategy in reversed(STRATEGIES):
-            rates = np.array(task["mean rates"][strategy])[: BUDGET // BATCH]
+            rates = np.array(task["mean rates"][strategy])[: budget // BATCH]
             error = np.array(task["standard errors"][strategy])[: len(rates)]
             labels = BATCH * np.arange(1, len(rates) + 1)
             width = 2.6 if strategy == "auto" else 1.3
@@ -112,11 +112,11 @@ def draw(record: dict[str, Any], out: Path) -> None:
         for share in SHARES:
             axes.axhline(100 * share * full, color="#999999", linewidth=0.8, linestyle=":")
             axes.text(
-                BUDGET, 100 * share * full, f"{100 * share:.0f} % of all labels'", ha="right", va="bottom", fontsize=8
+                budget, 100 * share * full, f"{100 * share:.0f} % of all labels'", ha="right", va="bottom", fontsize=8
             )
         lowest = min(task["mean rates"]["auto"][0], task["mean rates"]["margin"][1])
         axes.set(title=name, xlabel="labels", ylabel="correct on test pictures, %", ylim=(95 * lowest, 101 * full))
-        axes.set_xlim(0, BUDGET * 1.01)
+        axes.set_xlim(0, 1.01 * budget)
     handles, names = grid.flat[0].get_legend_handles_labels()
     grid.flat[0].legend(handles[::-1], names[::-1], frameon=False, loc="lower right", fontsize=9)
     save_figure(figure, out, "ask_low_budget")

@@ -25,6 +25,7 @@ class Spec(NamedTuple):
     pool: float = POOL  # rows; below 1: that share of what there is
     test: int = TEST  # at most
     batch: int = 25
+    budget: int = 300  # labels
     by_class: bool = False  # judged by the mean rate of the classes, not by the share of all rows
 
 
@@ -46,12 +47,12 @@ SPECS = {
     "Fashion-MNIST": Spec("fashion-mnist"),
     "CIFAR-10": Spec("cifar-10"),
     "Caltech-101, all": Spec("caltech-101", pool=2000, test=2000),
-    "digits": Spec("digits", pool=600),
+    "digits": Spec("digits", pool=600, budget=200),
     "Fashion-MNIST, pixels": Spec("fashion-mnist-pixels"),
-    "wine": Spec("wine", pool=0.66, batch=5),
-    "breast cancer": Spec("breast-cancer", pool=0.66, batch=10),
-    "CIFAR-10, cat or dog": Spec("cifar-10", binary="cat/dog", pool=600, test=400, batch=10),
-    "15-Scenes, one of 15 (unbalanced)": Spec("15-scenes", binary="*", batch=10, by_class=True),
+    "wine": Spec("wine", pool=0.66, batch=5, budget=40),
+    "breast cancer": Spec("breast-cancer", pool=0.66, batch=10, budget=100),
+    "CIFAR-10, cat or dog": Spec("cifar-10", binary="cat/dog", pool=600, test=400, batch=10, budget=200),
+    "15-Scenes, one of 15 (unbalanced)": Spec("15-scenes", binary="*", batch=10, budget=200, by_class=True),
 }
 
 
