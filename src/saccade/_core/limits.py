@@ -53,6 +53,10 @@ OBSERVED_ONE_BY_ONE = 256
 FIELD_NUMBERS = 200_000_000
 # ... and directions of the upper bound beyond.
 FIELD_DIRECTIONS = 256
+# Groups of targets whose covariances are added up with random signs, at least and at most ...
+SKETCH_GROUPS = (32, 512)
+# ... and pool rows times groups: 102 MB.
+SKETCH_NUMBERS = 12_800_000
 # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_CANDIDATES = 2048
 # Candidates whose covariance with every target is held, drawn at random from more: 64 MB.

@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade.active.batch import greedy
 from saccade.active.outlook import Among, Outlook
 from saccade.active.strategies import WAYS, Way
-from saccade.inference.field import Field
+from saccade.inference.field import Field, sketch
 from saccade.scores.probability import fit_sharpness, probabilities
 
 
@@ -108,7 +108,7 @@ def _outlook(
         variance=beliefs.variance(rows),
         mean=beliefs.mean(rows),
         calibrated=lambda: beliefs.probability(rows),
-        sums=_sums(field, wanted.targets)[rows],
+        sketch=_sketch(field, wanted.targets)[rows],
         given=rng.random(rows.size) if beliefs.scores is None else beliefs.scores(rows),
     )
     if way.needs_covariance:
@@ -120,9 +120,5 @@ def _outlook(
     return outlook
 
 
-def _sums(field: Field, targets: Array | None) -> Array:  # (n,)
-    if targets is None:
-        return field.sums
-    weight = np.zeros((field.variance.size, 1))
-    weight[targets] = 1.0
-    return field.weighed_covariance(weight)[:, 0]
+def _sketch(field: Field, targets: Array | None) -> Array:  # (n, 1 + r)
+    return field.sketch if targets is None else field.weighed_covariance(sketch(field.prior.size, targets))

@@ -26,7 +26,7 @@ class Outlook:
     variance: Array  # (s,): σ²
     mean: Array  # (s, m)
     calibrated: Callable[[], Array]  # (s, m): the class probabilities
-    sums: Array  # (s,): Σ c over all targets
+    sketch: Array  # (s, 1 + r): sums of c over all targets, see `saccade.inference.field.sketch`
     given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
     covariance: Array | None = None  # (s, t): with some of the targets
     target_variance: Array | None = None  # (t,)
@@ -44,12 +44,22 @@ class Outlook:
             return
         h = self.among.condition(j)
         root = np.sqrt(max(self.variance[j], 0.0) + self.noise)
-        self.sums = self.sums - h * (self.sums[j] / root)
+        self.sketch = self.sketch - np.outer(h, self.sketch[j] / root)
         self.variance = np.maximum(self.variance - h * h, 0.0)
         if self.covariance is not None and self.target_variance is not None:
             shared = self.covariance[j] / root
             self.covariance = self.covariance - np.outer(h, shared)
             self.target_variance = np.maximum(self.target_variance - shared * shared, 0.0)
+
+    @property
+    def sums(self) -> Array:  # (s,)
+        """Σ c over all targets."""
+        return np.asarray(self.sketch[:, 0])
+
+    @property
+    def squares(self) -> Array:  # (s,)
+        """Σ c² over all targets; estimated where there are more than `limits.SKETCH_GROUPS`."""
+        return np.asarray(np.einsum("ij,ij->i", self.sketch[:, 1:], self.sketch[:, 1:]))
 
     @property
     def left(self) -> Array:  # (s,)

@@ -3,7 +3,7 @@
 With L the observed rows, K̃ = K_LL + σ²I and c(x, z) = k(x, z) − k(x, L) K̃⁻¹ k(L, z), the posterior covariance:
 
     observing rows R     S = c(R, R) + σ²I,  a = S⁻¹(y_R − mean_R)
-                         mean += c(·, R) a,  variance −= diag(c(·, R) S⁻¹ c(R, ·)),  sums of c alike
+                         mean += c(·, R) a,  variance −= diag(c(·, R) S⁻¹ c(R, ·)),  c Z alike
     forgetting rows R    A = K̃⁻¹E_R,  D = A_R
                          mean −= k(·, L) A D⁻¹ α_R,  variance += diag(k(·, L) A D⁻¹ Aᵀ k(L, ·))
 
@@ -49,15 +49,14 @@ class Field:
     inverse_diagonal: Array  # (l,): of K̃⁻¹
     mean: Array  # (n, m)
     variance: Array  # (n,): exact, or an upper bound where many rows were observed at once
-    sums: Array  # (n,): Σ_z c(x, z) over the whole pool
+    sketch: Array  # (n, 1 + r): c Z, see `sketch`
     prior: Array  # (n,): k(x, x)
-    row_sums: Array  # (n,): Σ_z k(x, z)
 
     @classmethod
     def unobserved(cls, gram: Gram, noise: float) -> Field:
         nothing, rows, mean = np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros((gram.shape[0], 0))
-        prior, sums = gram.diag(), gram.matmul(np.ones((gram.shape[0], 1)))[:, 0]
-        return cls(gram, noise, rows, nothing, Factor(nothing), nothing, np.zeros(0), mean, prior, sums, prior, sums)
+        prior, sketched = gram.diag(), gram.matmul(sketch(gram.shape[0]))
+        return cls(gram, noise, rows, nothing, Factor(nothing), nothing, np.zeros(0), mean, prior, sketched, prior)
 
     def __repr__(self) -> str:
         return f"Field({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
@@ -92,7 +91,7 @@ class Field:
             inverse_diagonal=np.append(self.inverse_diagonal + _squares(S, V), Factor(S).inverse_diagonal()),
             mean=old.mean + c @ gain,
             variance=np.maximum(self.variance - _squares(S, c), 0.0),
-            sums=self.sums - c @ Factor(S).solve(self.sums[rows, None])[:, 0],
+            sketch=self.sketch - c @ Factor(S).solve(self.sketch[rows]),
         )
 
     def _with_many(self, rows: Array, targets: Array) -> Field:
@@ -100,8 +99,7 @@ class Field:
         every = np.append(self.rows, rows)
         factor = factorise(self.gram.between(every, every), np.full(every.size, self.noise), overwrite=True)
         new = replace(self, rows=every, factor=factor, inverse_diagonal=factor.inverse_diagonal())
-        explained = new._from_observed(factor.solve(self.row_sums[every, None]))[:, 0]
-        new = replace(new, variance=new._variance(), sums=self.row_sums - explained)
+        new = replace(new, variance=new._variance(), sketch=new.weighed_covariance(sketch(self.prior.size)))
         return new.retargeted(targets, anew=True)
 
     def retargeted(
@@ -140,7 +138,7 @@ class Field:
             inverse_diagonal=(self.inverse_diagonal - _squares(D.L, A))[kept],
             mean=self.mean - P @ gain,
             variance=np.minimum(self.variance + _squares(D.L, P), self.prior),
-            sums=self.sums + P @ D.solve(P.sum(axis=0)),
+            sketch=self.sketch + P @ D.solve(P.T @ sketch(self.prior.size)),
         )
 
     def _variance(self) -> Array:  # (n,)
@@ -190,6 +188,28 @@ class Field:
         """Σ_z c(x, z) w_z for every row x, over the whole pool: two products with K and one solve."""
         sums = self.gram.matmul(weight)
         return sums - self._from_observed(self.factor.solve(sums[self.rows]))
+
+
+def sketch(
+    n: int,
+    targets: Array | None = None,  # (t,) row numbers; None for all
+    most: int | None = None,
+) -> Array:  # (n, 1 + r)
+    """Z, by which c Z tells sums over targets: its first column is Σ_z c(x, z), the squares of the others Σ_z c(x, z)².
+
+    The targets are dealt into r groups, and each group has a column of random signs: a square has the right mean,
+    because signs of different targets are independent. With as many groups as targets it is exact. 128 groups chose
+    questions as good as exact squares did (docs/decisions/021).
+    """
+    targets = np.arange(n) if targets is None else targets
+    groups = min(
+        targets.size, int(np.clip(limits.SKETCH_NUMBERS // n, *limits.SKETCH_GROUPS)) if most is None else most
+    )
+    rng = np.random.default_rng(targets.size)
+    Z = np.zeros((n, 1 + groups))
+    Z[targets, 0] = 1.0
+    Z[rng.permutation(targets), 1 + np.arange(targets.size) % groups] = rng.choice([-1.0, 1.0], targets.size)
+    return Z
 
 
 def _squares(
