@@ -40,6 +40,16 @@ class Operator(ABC):
     ) -> Array:  # (n, m), of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
+    def spread(
+        self,
+        rows: Array,  # (b,) example numbers, each once
+        V: Array,  # (b, m)
+    ) -> Array:  # (n, m)
+        """K[:, rows] V: what values at some examples add up to at all of them."""
+        every = np.zeros((self.shape[0], V.shape[1]), V.dtype)
+        every[rows] = V
+        return self.matmul(every)
+
     def columns(
         self,
         rows: Array,  # (b,) example numbers
@@ -93,6 +103,10 @@ class Dense(Operator):
 
     def matmul(self, V: Array) -> Array:
         product: Array = self.K @ V
+        return product.astype(V.dtype, copy=False)
+
+    def spread(self, rows: Array, V: Array) -> Array:
+        product: Array = self.K[:, rows] @ V
         return product.astype(V.dtype, copy=False)
 
     def columns(self, rows: Array) -> Array:

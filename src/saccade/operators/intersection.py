@@ -215,6 +215,17 @@ class BinnedIntersection(Intersection):
             out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
         return out
 
+    def spread(self, rows: Array, V: Array) -> Array:
+        """Dense codes of the given rows are read alone, and all codes once."""
+        if self.codes.rows is not None:
+            return super().spread(rows, V)
+        order = np.argsort(rows, kind="stable")
+        out = np.empty((self.shape[0], V.shape[1]), V.dtype)
+        for some, block, lanes in lane_blocks(V[order]):
+            table = self._table(self._histogram_of(rows[order], block, lanes), lanes)
+            out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
+        return out
+
     def tables(self, V: Array) -> PiecewiseTables:
         T = np.empty((self.levels.size, V.shape[1]))
         for some, block, lanes in lane_blocks(V):
@@ -247,6 +258,17 @@ class BinnedIntersection(Intersection):
             parts,
         )
         return H.reshape(parts * copies, self.levels.size, len(lanes))
+
+    def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Array:  # (1, L, lanes)
+        """The same for some rows, ascending, of dense codes; V is that of these rows alone."""
+        from saccade.operators import loops
+
+        c = self.codes
+        H: Array = np.zeros((1, self.levels.size, len(lanes)), V.dtype)
+        cuts = np.searchsorted(rows, c.bases)
+        fixed = c.starts, c.codes, c.bases, c.level_starts, cuts, rows
+        share_calls(ranged(loops.histogram_of, fixed, (V, H[0], lanes)), c.shape[1], thread_count())
+        return H
 
     def _table(self, H: Array, lanes: tuple[int, ...]) -> Array:  # (L, lanes)
         """The table of histograms, which are changed."""
