@@ -24,7 +24,7 @@ class Round(NamedTuple):
     asked: int
     audited: int
     right: int  # of the audited
-    own: tuple[int, int]  # right guesses leave-one-out, own labels, before the answer; how many there were
+    own: tuple[int, int]  # right guesses at the rows it was trained on, each left out once; how many there are
     truth: float
     look: tuple[float, float] | None  # interval, if there was a look in this round
     all_labels: float  # true accuracy if it were trained on the audited rows too, where a target is first reached
@@ -35,11 +35,13 @@ class Posterior:
 
     def __init__(self, K: Array, Y: Array) -> None:
         self.K, self.Y, self.mean = K, Y, np.zeros_like(Y)
-        self.V, self.variance, self.rows = np.empty((0, len(K)), K.dtype), K.diagonal().copy(), np.zeros(0, np.int64)
+        self.variance, self.rows = K.diagonal().copy(), np.zeros(0, np.int64)
+        self.space = np.empty((min(MOST, len(K)), len(K)), K.dtype)  # V is its beginning
 
     def told(self, rows: Array) -> tuple[Array, Array]:
         """The means after these labels as well, and the new rows of V."""
-        W = self.K[rows] - self.V[:, rows].T @ self.V
+        V = self.space[: len(self.rows)]
+        W = self.K[rows] - V[:, rows].T @ V
         L = np.linalg.cholesky(W[:, rows] + NOISE * np.eye(len(rows), dtype=W.dtype))
         W = solve_triangular(L, W, lower=True)
         z = solve_triangular(L, self.Y[rows] - self.mean[rows], lower=True)
@@ -47,7 +49,8 @@ class Posterior:
 
     def tell(self, rows: Array) -> None:
         self.mean, W = self.told(rows)
-        self.V, self.rows = np.concatenate([self.V, W]), np.concatenate([self.rows, rows])
+        self.space[len(self.rows) : len(self.rows) + len(rows)] = W
+        self.rows = np.concatenate([self.rows, rows])
         self.variance = self.variance - np.square(W).sum(axis=0)
 
     def left_out(self) -> Array:
@@ -74,7 +77,7 @@ def campaign(K: Array, y: Array, pool: int, way: str, rng: np.random.Generator) 
             free[new] = False
         else:
             new = audit.next_rows(due, audited)
-        two = np.sort(posterior.mean[:pool], axis=1)[:, -2:]
+        two = np.partition(posterior.mean[:pool], -2, axis=1)[:, -2:]
         doubt = np.where(free, two[:, 0] - two[:, 1], -np.inf) + 1e-6 * rng.random(pool)
         chosen = np.argsort(-doubt)[: batch - len(new)]
         free[chosen] = False
@@ -114,7 +117,7 @@ def collections(cache: Path | None) -> dict[str, Callable[[], tuple[Array, Array
         (train, y), (test, z) = scenes15("train"), scenes15("test")
         X = DeepFeatures(cache=cache).fit_transform(all_pictures([*train, *test], cache))
         X = np.asarray(X.toarray() if hasattr(X, "toarray") else X)
-        return X / X.sum(axis=1, keepdims=True), np.unique([*y, *z], return_inverse=True)[1], 2000
+        return X / X.sum(axis=1, keepdims=True), np.unique([*y, *z], return_inverse=True)[1], 1500
 
     def made_up() -> tuple[Array, Array, int]:
         rng = np.random.default_rng(12)
