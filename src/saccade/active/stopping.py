@@ -17,12 +17,12 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
   stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
 What it asks of you. Do not show the model's guess before the answer. Do not show audit rows to the strategy, not even
-without labels, and a class that only the audit has met stays unknown to the model. Do not change the model, the strategy
-or the number of audit questions because of an audit. A row that nobody can label is left out: the accuracy is then that
-of rows that can be labelled. Rows of the pool must be independent: with ten pictures of each object in it, the accuracy
-is for further pictures of these objects, not for other objects. Rows that the model left unlabelled are mostly easier
-than new ones, because it took the difficult ones; the interval is about new ones. After the stop the model may learn
-the audited rows as well; the interval remains that of the model without them.
+without labels; a class that only the audit has met stays unknown to the model. Do not change the model, the strategy or
+the number of audit questions because of an audit. A row that nobody can label is left out: the accuracy is then that of
+rows that can be labelled. Rows of the pool must be independent: with ten pictures of each object in it, the accuracy is
+for further pictures of these objects, not for other objects. Rows that the model left unlabelled are mostly easier than
+new ones, because it took the difficult ones; the interval is about new ones. After the stop the model may learn the
+audited rows as well; the interval remains that of the model without them.
 """
 
 from collections.abc import Mapping
