@@ -70,6 +70,10 @@ SMALLEST = {
         {"ask_low_budget.BATCH": 10, "ask_low_budget.DRAWS": 20},
     ),
     "experiments/ask_versus_random.py": Small("--cache {cache} --out {out} --runs 2 --tasks wine"),
+    "experiments/ask_stop.py": Small(
+        "--cache {cache} --out {out} --campaigns 2",
+        {"ask_stop_campaign.MADE_UP": 200, "ask_stop_campaign.MOST": 120, "ask_stop.LONGEST": 50},
+    ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
