@@ -8,6 +8,7 @@ import pytest
 
 from saccade import GPClassifier
 from saccade._core.arrays import Array
+from saccade.active import query
 from saccade.kernels import HIK
 from tests.experiments.test_scripts import FOLDERS, ROOT
 from tests.tolerances import assert_close
@@ -67,3 +68,19 @@ def test_halves_share_no_row_and_have_all_classes(modules: Any) -> None:
     development, report = half(y, "development"), half(y, "report")
     assert sorted([*development, *report]) == list(range(len(y)))
     assert set(y[development]) == set(y[report]) == {0, 1, 2}
+
+
+def test_questions_of_kapoor_are_those_of_the_library(modules: Any) -> None:
+    """One for a class against the rest (Fig. 4), and one for each of several classes (Fig. 6)."""
+    kapoor, fig6 = modules("ask_kapoor"), modules("ask_kapoor_fig6")
+    X, y = histograms(80, 3)
+    K = HIK(scale=1.0)(X)
+    K /= np.diagonal(K).mean()
+    known, left = np.arange(15), np.arange(15, 80)
+    model = GPClassifier(noise=kapoor.NOISE)
+    positive = np.where(y == 1, 1.0, -1.0)
+    detector = kapoor.Detector(K[:15, :15], positive[:15, None])
+    asked = query(X, np.where(np.arange(80) < 15, positive, np.nan), model, strategy="uncertainty")
+    assert left[detector.doubt(K[15:, :15], np.diagonal(K)[15:])[:, 0].argmin()] == asked[0]
+    round_ = query(X, np.where(np.arange(80) < 15, y, np.nan), model, strategy="one-a-class", batch_size=3, joint=False)
+    assert fig6.one_a_class(K, y, known, 3, np.random.default_rng(0)) == round_.tolist()
