@@ -80,7 +80,10 @@ def test_questions_of_kapoor_are_those_of_the_library(modules: Any) -> None:
     model = GPClassifier(noise=kapoor.NOISE)
     positive = np.where(y == 1, 1.0, -1.0)
     detector = kapoor.Detector(K[:15, :15], positive[:15, None])
-    asked = query(X, np.where(np.arange(80) < 15, positive, np.nan), model, strategy="uncertainty")
-    assert left[detector.doubt(K[15:, :15], np.diagonal(K)[15:])[:, 0].argmin()] == asked[0]
+    doubt = detector.doubt(K[15:, :15], np.diagonal(K)[15:])[:, 0]
+    labels = np.where(np.arange(80) < 15, positive, np.nan)
+    asked, worth = query(X, labels, model, strategy="uncertainty", return_utilities=True)
+    assert asked == left[doubt.argmin()]
+    assert_close(1.0 / (1.0 + doubt), worth[0, 15:], np.float32)  # the noise is small, and K nearly singular
     round_ = query(X, np.where(np.arange(80) < 15, y, np.nan), model, strategy="one-a-class", batch_size=3, joint=False)
     assert fig6.one_a_class(K, y, known, 3, np.random.default_rng(0)) == round_.tolist()
