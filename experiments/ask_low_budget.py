@@ -1,12 +1,12 @@
 """Labels until 90 % and 95 % of what all labels give, by strategy: `auto` against random, margin and scikit-activeml's.
 
-    python experiments/ask_low_budget.py --data FOLDER --cache FOLDER [--runs 50] [--their-runs 20]
+    python experiments/ask_low_budget.py --data FOLDER --cache FOLDER [--runs 50] [--slow-runs 50] [--logistic-runs 20]
 
 Four collections (ask_data.py says where they are looked for), batches of 25, from no label on. In every run all
 strategies see the same pool and are judged on the same test part. The first batch of strategies that need a model is
 the same random one; `auto`, TypiClust and CoreSet choose theirs. The classifier is GPClassifier for all; "logistic" is
 logistic regression in its place, both for choosing and for judging, with the same goals: shares of what GPClassifier
-reaches with all labels.
+reaches with all labels. Where a strategy has fewer runs, `auto` is compared with it on these.
 
 Labels to a goal are read off the mean curve, between two rounds by a straight line; the intervals are from a bootstrap
 over the runs, pairs kept together.
@@ -23,6 +23,7 @@ from common import Array, arguments, plots, save_figure, show_progress, write
 
 TASKS = ("Caltech-101, 25 classes", "15-Scenes", "Fashion-MNIST", "CIFAR-10")
 STRATEGIES = ("auto", "random", "margin", "BADGE", "TypiClust", "CoreSet", "DropQuery")
+SLOW = ("TypiClust", "DropQuery")  # several seconds per run
 THEIRS = ("random", "BADGE", "TypiClust", "CoreSet", "DropQuery")
 SHARES = (0.9, 0.95)
 TARGETS = {"random": 0.55, "margin": 0.7}  # for `auto` at 95 %, on average over the collections
@@ -55,32 +56,34 @@ def ratio(ours: Array, other: Array, full: Array, share: float) -> dict[str, Any
     return {"ratio": value, "interval": [float(np.quantile(found, q, method="nearest")) for q in (0.025, 0.975)]}
 
 
-def measure(curves: Curves, name: str, runs: int, their_runs: int) -> dict[str, Any]:
+def measure(curves: Curves, name: str, runs: int, slow_runs: int, logistic_runs: int) -> dict[str, Any]:
     full = np.array(curves.full(name, runs))
-    rates = {strategy: curves.rates(name, strategy, runs, BATCH) for strategy in STRATEGIES}
-    logistic = {s: curves.rates(name, f"{s}, logistic", their_runs, BATCH) for s in THEIRS}
+    many = {s: slow_runs if s in SLOW else runs for s in STRATEGIES}
+    many |= {f"{s}, logistic": logistic_runs for s in THEIRS if logistic_runs}
+    rates = {strategy: curves.rates(name, strategy, count, BATCH) for strategy, count in many.items()}
     task = curves.task(name, 0)
-    labels = {s: {str(q): finite(needed(r, full, q)) for q in SHARES} for s, r in rates.items()}
-    theirs = {
-        f"{s}, logistic": {str(q): finite(needed(r, full[:their_runs], q)) for q in SHARES} for s, r in logistic.items()
-    }
     return {
         "pool": len(task.y),
         "test": len(task.y_test),
         "classes": len(np.unique(task.y)),
         "rate with all labels": float(full.mean()),
-        "labels to a share of it": labels | theirs,
+        "runs": many,
+        "labels to a share of it": {
+            s: {str(q): finite(needed(r, full[: len(r)], q)) for q in SHARES} for s, r in rates.items()
+        },
         "auto's labels over": {
-            other: {str(q): ratio(rates["auto"], rates[other], full, q) for q in SHARES}
-            for other in STRATEGIES
+            other: {str(q): ratio(rates["auto"][: len(r)], r, full[: len(r)], q) for q in SHARES}
+            for other, r in rates.items()
             if other != "auto"
         },
-        "mean rates": {s: np.round(r.mean(axis=0), 4).tolist() for s, r in rates.items()}
-        | {f"{s}, logistic": np.round(r.mean(axis=0), 4).tolist() for s, r in logistic.items()},
-        "standard errors": {
-            s: np.round(r.std(axis=0, ddof=min(1, runs - 1)) / np.sqrt(runs), 4).tolist() for s, r in rates.items()
-        },
+        "mean rates": {s: np.round(r.mean(axis=0), 4).tolist() for s, r in rates.items()},
+        "standard errors": {s: np.round(error(r), 4).tolist() for s, r in rates.items()},
     }
+
+
+def error(rates: Array) -> Array:
+    """Of the mean over the runs."""
+    return np.asarray(rates.std(axis=0, ddof=min(1, len(rates) - 1)) / np.sqrt(len(rates)))
 
 
 def finite(value: float) -> float | None:
@@ -102,12 +105,12 @@ def draw(record: dict[str, Any], out: Path) -> None:
         full, budget = task["rate with all labels"], SPECS[name].budget
         for strategy in reversed(STRATEGIES):
             rates = np.array(task["mean rates"][strategy])[: budget // BATCH]
-            error = np.array(task["standard errors"][strategy])[: len(rates)]
+            spread = np.array(task["standard errors"][strategy])[: len(rates)]
             labels = BATCH * np.arange(1, len(rates) + 1)
             width = 2.6 if strategy == "auto" else 1.3
             axes.plot(labels, 100 * rates, color=COLOURS[strategy], label=strategy, linewidth=width)
             axes.fill_between(
-                labels, 100 * (rates - error), 100 * (rates + error), color=COLOURS[strategy], alpha=0.15, linewidth=0
+                labels, 100 * (rates - spread), 100 * (rates + spread), color=COLOURS[strategy], alpha=0.15, linewidth=0
             )
         for share in SHARES:
             axes.axhline(100 * share * full, color="#999999", linewidth=0.8, linestyle=":")
@@ -126,15 +129,17 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
     parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--their-runs", type=int, default=20, help="runs with logistic regression")
+    parser.add_argument("--slow-runs", type=int, default=50, help=f"runs of {SLOW}, the first of all")
+    parser.add_argument("--logistic-runs", type=int, default=20, help="runs with logistic regression; 0: none")
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), help=f"some of {list(SPECS)}")
     options = parser.parse_args()
     curves = Curves(options.data, options.cache)
-    record: dict[str, Any] = {"runs": options.runs, "runs, logistic": min(options.runs, options.their_runs)}
+    slow, logistic = (min(options.runs, some) for some in (options.slow_runs, options.logistic_runs))
+    record: dict[str, Any] = {"runs": options.runs, "runs of slow ones": slow, "runs, logistic": logistic}
     record |= {"seeds": f"0 to {options.runs - 1}", "batch": BATCH, "targets at 95 %": TARGETS, "tasks": {}}
     with show_progress():
         for name in options.tasks:
-            record["tasks"][name] = found = measure(curves, name, options.runs, record["runs, logistic"])
+            record["tasks"][name] = found = measure(curves, name, options.runs, slow, logistic)
             print(name, found["labels to a share of it"], flush=True)
             record["mean over tasks of auto's labels over, 95 %"] = averages(record["tasks"])
             write(options.out, "ask_low_budget", record, quiet=True)

@@ -66,7 +66,7 @@ SMALLEST = {
         {"ask_kapoor_fig6.CLASSES": ["airplanes", "Faces", "Leopards"], "ask_kapoor_fig6.LABELS": 9},
     ),
     "experiments/ask_low_budget.py": Small(
-        "--cache {cache} --out {out} --runs 2 --their-runs 1 --tasks wine",
+        "--cache {cache} --out {out} --runs 2 --slow-runs 1 --logistic-runs 1 --tasks wine",
         {"ask_low_budget.BATCH": 10, "ask_low_budget.DRAWS": 20},
     ),
     "experiments/ask_versus_random.py": Small("--cache {cache} --out {out} --runs 2 --tasks wine"),
