@@ -50,6 +50,8 @@ def joined(
 ) -> Array:  # (l,)
     """Labels as one array: an error where some are text and others numbers."""
     every = list(labels)
+    if any(issubclass(kind, np.generic) for kind in set(map(type, every))):
+        every = [value.item() if isinstance(value, np.generic) else value for value in every]
     kinds = set(map(type, every))
     text = [kind for kind in kinds if issubclass(kind, str)]
     odd = [kind for kind in kinds if not issubclass(kind, str | int | float)]
