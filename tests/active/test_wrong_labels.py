@@ -142,5 +142,5 @@ def test_an_approximate_mean_that_knows_some_examples_only_is_refused(monkeypatc
     X, y, _ = wrongly_labelled(60, 3)
     model = GPClassifier(approximation="fitc").fit(X, y)
     assert np.isnan(model.leave_one_out_proba_).any(axis=1).sum() >= 40
-    with pytest.raises(InvalidInput, match='of 60 examples have no leave-one-out.*approximation="fitc"'):
+    with pytest.raises(InvalidInput, match=r'of 60 examples have no leave-one-out.*approximation="fitc"'):
         label_issues(model)

@@ -45,6 +45,11 @@ SMALLEST = {
         | {"approximations_table2.SIZES": (5, 10), "approximations_data.TRAIN": 6, "approximations_table2.TRAIN": 6},
         ("results/approximations_table2.json", "figures/approximations_table2.png", "figures/approximations_fig1.png"),
     ),
+    "experiments/ask_wrong_labels.py": Small(
+        f"{TINY} --runs 2 --only digits 'Fashion-MNIST, pixels' 'Caltech-101, deep'",
+        {"ask_wrong_labels.SIZE": 100, "ask_wrong_labels.TEST": 50, "ask_wrong_labels.FOLDS": 2}
+        | {"ask_wrong_labels.A_CLASS": 12, "ask_wrong_labels.CLASSES": 3},
+    ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
@@ -100,6 +105,9 @@ SMALLEST |= {
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
     "benchmarks/kernel_block.py": Small(
         "--out {out}", {"kernel_block.CASES": {"digits": (20, 20, 64, 33)}, "kernel_block.ROWS": 4}
+    ),
+    "benchmarks/label_issues.py": Small(
+        "{data}/fashion-mnist --out {out}", {"label_issues.SIZES": (100, 200), "label_issues.EXACT": 100}
     ),
     "benchmarks/layouts.py": Small("--out {out}", {"layouts.SIZES": (300,)}),
     "benchmarks/novelty.py": Small(
