@@ -5,9 +5,9 @@ benchmarks/results/label_issues.json.
 
 Features are raw pixels. Ours takes no time but that of `label_issues` once the classifier is fitted; the fit is in a
 column of its own. cleanlab needs probabilities from cross-validation, here five logistic regressions (pixels from 0 to
-1, C = 0.1: the best of six settings at 1,000 examples). Wrong labels are drawn uniformly among the other classes. Beyond
-2,048 examples ours come from estimates of the leave-one-out decisions; up to EXACT examples, a row shows what exact
-ones (Cholesky) find.
+1, C = 0.1: the best of six settings at 1,000 examples). Wrong labels are drawn uniformly among the other classes.
+Beyond 2,048 examples ours come from estimates of the leave-one-out decisions; up to EXACT examples, a row shows what
+exact ones (Cholesky) find.
 """
 
 import time

@@ -94,6 +94,17 @@ def test_equal_examples_with_different_labels_are_equally_suspicious() -> None:
     assert found.index.tolist() == list(range(8))
 
 
+def test_of_equally_probable_labels_the_first_is_proposed() -> None:
+    """Examples between two classes: rounding does not decide which of them is proposed."""
+    for seed in range(5):
+        part = np.random.default_rng(seed).random((6, 7))
+        zero, one = np.hstack([part, np.zeros_like(part)]), np.hstack([np.zeros_like(part), part])
+        X, y = np.vstack([zero, one, 0.5 * (zero + one)]), np.repeat([0, 1, 2], 6)
+        X[12] = (zero.sum(axis=0) + one.sum(axis=0)) / 6.0
+        found = label_issues(GPClassifier().fit(X, y), everything=True)
+        assert (found.proposed[found.given == 2] == 0).all()
+
+
 def test_labels_are_those_of_the_user() -> None:
     X, y, _ = wrongly_labelled(120, 6, 3)
     names = np.array(["zero", "one", "two"])

@@ -14,7 +14,7 @@ from saccade.estimators.classifier import GPClassifier
 from saccade.inference.gp import GP
 from saccade.scores.probability import class_means
 
-DIGITS = 9  # decimals of a score that count: further ones are rounding, and differ between processors
+DIGITS = 9  # decimals of a decision that count: further ones are rounding, and differ between processors
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,13 @@ def label_issues(
     rows = np.arange(label.size)
     others = decision.copy()
     others[rows, label] = -np.inf
-    proposed = others.argmax(axis=1)
-    score = model.sharpness_ * (decision[rows, label] - others[rows, proposed])
-    ranked = LabelIssues(
-        rows, model.classes_[label], model.classes_[proposed], model.leave_one_out_proba_[rows, label], score
-    )._at(np.argsort(np.round(score, DIGITS), kind="stable"))
-    return ranked if everything else ranked._at(np.round(ranked.score, DIGITS) < 0.0)
+    proposed = np.round(others, DIGITS).argmax(axis=1)
+    margin = decision[rows, label] - others[rows, proposed]
+    given, chance = model.classes_[label], model.leave_one_out_proba_[rows, label]
+    ranked = LabelIssues(rows, given, model.classes_[proposed], chance, model.sharpness_ * margin)
+    counts = np.round(margin, DIGITS)
+    order = np.argsort(counts, kind="stable")
+    return ranked._at(order if everything else order[counts[order] < 0.0])
 
 
 def _judged(model: GPClassifier) -> tuple[Array, Array]:  # (n,) class numbers, (n, M)
