@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -155,3 +156,11 @@ def test_an_approximate_mean_that_knows_some_examples_only_is_refused(monkeypatc
     assert np.isnan(model.leave_one_out_proba_).any(axis=1).sum() >= 40
     with pytest.raises(InvalidInput, match=r'of 60 examples have no leave-one-out.*approximation="fitc"'):
         label_issues(model)
+
+
+def test_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    (code,) = re.findall(r"## Wrong labels\n```python\n(.*?)```", guide, re.S)
+    X, y, true = wrongly_labelled(150, 1, 4)
+    exec(compile(code, "guide.md", "exec"), {"X": X, "y": y})
+    assert capsys.readouterr().out.startswith(f"example 0 is labelled {y[0]}; the others say {true[0]}\n")
