@@ -27,10 +27,10 @@ from saccade._core.arrays import Array
 from saccade.active import LabelIssues, label_issues
 from saccade.cli import measure
 
-SIZES = (1000, 10_000, 60_000)
-EXACT = 10_000  # the most examples that a factor is made for
+SIZES = (1000, 4000, 10_000, 60_000)
+EXACT = 4000  # the most examples that a factor is made for
 WRONG, NOISE = 0.1, 1.0
-FOLDS, C, STEPS = 5, 0.1, 1000
+FOLDS, C, STEPS = 5, 0.1, 200
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
