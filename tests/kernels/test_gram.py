@@ -63,6 +63,9 @@ def test_products_and_parts(make: Callable[[Any], Gram], X: Array) -> None:
         some = np.array([n - 1, 0, n // 2])[: max(1, n - 1)]
         assert_close(gram.columns(some), K[:, some])
         assert_close(gram.block(some), K[np.ix_(some, some)])
+        assert_close(gram.between(some, some[::-1]), K[np.ix_(some, some[::-1])])
+        assert_close(gram.spread(some, V[: some.size]), K[:, some] @ V[: some.size])
+        assert gram.spread(some, V[: some.size].astype(np.float32)).dtype == np.float32
         sums, smallest = gram.row_sums()
         assert_close(sums, K.sum(axis=1))
         assert_close(smallest, min(K.min(), 0.0))

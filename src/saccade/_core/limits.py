@@ -39,6 +39,39 @@ WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.
 SMO_STEPS_AT_ONCE = 20_000
 
+# ---- Asking
+
+# Pool rows whose kernel matrix is held: 134 MB. Beyond, the pool is known by products.
+POOL_DENSE_UP_TO = 4096
+# Numbers above zero in a pool whose codes are exact: they take 12 bytes each. Beyond, 255 levels take one to three.
+POOL_EXACT_NUMBERS = 20_000_000
+# Pool rows up to which the matrix of a kernel without fast products is held: 0.8 GB.
+POOL_HELD_UP_TO = 10_000
+# Rows observed one after the other in closed form: more at once are quicker from the start.
+OBSERVED_ONE_BY_ONE = 256
+# Pool rows times labels up to which the variance of a pool is exact when it is made from the start ...
+FIELD_NUMBERS = 200_000_000
+# ... and directions of the upper bound beyond.
+FIELD_DIRECTIONS = 256
+# Groups of targets whose covariances are added up with random signs, at least and at most ...
+SKETCH_GROUPS = (32, 512)
+# ... and pool rows times groups: 51 MB of float32 ...
+SKETCH_NUMBERS = 12_800_000
+# ... which are float64 up to so many: 16 MB.
+SKETCH_FLOAT64_NUMBERS = 2_000_000
+# Observed rows that are noted beside a sketch before it is written anew.
+SKETCH_STEPS = 64
+# Rows that a Cholesky factor grows by before it is copied.
+FACTOR_BORDER = 256
+# Labels that the sharpness of the probabilities behind a question is found from: a few milliseconds.
+SHARPNESS_EXAMPLES = 1024
+# Candidates among which a batch is chosen jointly: each has a covariance with every label.
+BATCH_CANDIDATES = 2048
+# Candidates whose covariance with every target is held, drawn at random from more: 64 MB.
+COVARIANCE_CANDIDATES = 16_384
+# Pool rows whose doubt a question is to lower, where each has a covariance with every candidate.
+TARGETS = 512
+
 # ---- Examples that stand for all
 
 # Training examples that new ones are compared with: enough to know a false-alarm rate of 5 % to half a percent. Each

@@ -61,6 +61,14 @@ class StreamedGram(Gram):
             out[rows] = block @ V
         return out
 
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        here = self.X if at is None else self.X[at]
+        out = np.empty((here.shape[0], V.shape[1]), V.dtype)
+        if out.size and rows.size:
+            for some in gen_batches(here.shape[0], max(1, self._at_once // rows.size)):
+                out[some] = self.kernel(here[some], self.X[rows]) @ V
+        return out
+
     def row_sums(self) -> tuple[Array, float]:
         sums, smallest = np.empty(self.shape[0]), 0.0
         for rows, block in self._blocks():
@@ -102,12 +110,22 @@ class DenseGram(StreamedGram):
         K = self._K
         return super().columns(rows) if K is None else np.asarray(K[:, rows])
 
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        product: Array = (self._held()[:, rows] if at is None else self._held()[np.ix_(at, rows)]) @ V
+        return product.astype(V.dtype, copy=False)
+
+    def between(self, a: Array, b: Array) -> Array:
+        return np.asarray(self._held()[np.ix_(a, b)])
+
     def matmul(self, V: Array) -> Array:
+        product: Array = self._held() @ V
+        return product.astype(V.dtype, copy=False)
+
+    def _held(self) -> Array:
         K = self._K  # another thread may take it away
         if K is None:
             K = self._K = self.kernel(self.X)
-        product: Array = K @ V
-        return product.astype(V.dtype, copy=False)
+        return K
 
     def written_out(self) -> Array:
         """The matrix itself. It is not kept here: nothing holds K beside its factor."""

@@ -88,6 +88,17 @@ class Gram(Operator):
     def columns(self, rows: Array) -> Array:
         return self.kernel(self.rows(), self.rows(rows))
 
+    def between(
+        self,
+        a: Array,  # (p,) row numbers, each once
+        b: Array,  # (q,)
+    ) -> Array:  # (p, q)
+        """K[a, b], from the rows alone."""
+        first, second = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
+        K = np.empty((a.size, b.size))
+        K[np.ix_(first, second)] = self.kernel(self.rows(a[first]), self.rows(b[second]))
+        return K
+
     def block(self, rows: Array) -> Array:
         order = np.argsort(rows, kind="stable")
         K = self.kernel(self.rows(rows[order]))

@@ -40,6 +40,18 @@ class Operator(ABC):
     ) -> Array:  # (n, m), of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
+    def spread(
+        self,
+        rows: Array,  # (b,) example numbers, each once
+        V: Array,  # (b, m)
+        at: Array | None = None,  # (p,) example numbers; None for all
+    ) -> Array:  # (n, m), or (p, m)
+        """K[at, rows] V: what values at some examples add up to at others."""
+        every = np.zeros((self.shape[0], V.shape[1]), V.dtype)
+        every[rows] = V
+        found = self.matmul(every)
+        return found if at is None else np.asarray(found[at])
+
     def columns(
         self,
         rows: Array,  # (b,) example numbers
@@ -93,6 +105,10 @@ class Dense(Operator):
 
     def matmul(self, V: Array) -> Array:
         product: Array = self.K @ V
+        return product.astype(V.dtype, copy=False)
+
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        product: Array = (self.K[:, rows] if at is None else self.K[np.ix_(at, rows)]) @ V
         return product.astype(V.dtype, copy=False)
 
     def columns(self, rows: Array) -> Array:

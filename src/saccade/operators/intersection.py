@@ -215,6 +215,18 @@ class BinnedIntersection(Intersection):
             out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
         return out
 
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        """Dense codes of the given rows are read alone."""
+        if self.codes.rows is not None:
+            return super().spread(rows, V, at)
+        order = np.argsort(rows, kind="stable")
+        out = np.empty((self.shape[0] if at is None else at.size, V.shape[1]), V.dtype)
+        for some, block, lanes in lane_blocks(V[order]):
+            table = self._table(self._histogram_of(rows[order], block, lanes), lanes)
+            found = self._look_up(table, lanes) if at is None else self._look_up_at(at, table, lanes)
+            out[:, some] = found[:, : V.shape[1] - some.start]
+        return out
+
     def tables(self, V: Array) -> PiecewiseTables:
         T = np.empty((self.levels.size, V.shape[1]))
         for some, block, lanes in lane_blocks(V):
@@ -248,6 +260,17 @@ class BinnedIntersection(Intersection):
         )
         return H.reshape(parts * copies, self.levels.size, len(lanes))
 
+    def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Array:  # (1, L, lanes)
+        """The same for some rows, ascending, of dense codes; V is that of these rows alone."""
+        from saccade.operators import loops
+
+        c = self.codes
+        H: Array = np.zeros((1, self.levels.size, len(lanes)), V.dtype)
+        cuts = np.searchsorted(rows, c.bases)
+        fixed = c.starts, c.codes, c.bases, c.level_starts, cuts, rows
+        share_calls(ranged(loops.histogram_of, fixed, (V, H[0], lanes)), c.shape[1], thread_count())
+        return H
+
     def _table(self, H: Array, lanes: tuple[int, ...]) -> Array:  # (L, lanes)
         """The table of histograms, which are changed."""
         from saccade.operators import loops
@@ -262,6 +285,19 @@ class BinnedIntersection(Intersection):
         out = np.zeros((self.shape[0], len(lanes)), T.dtype)
         calls = ranged(loops.look_up, self._layout, (T, out, lanes))
         share_calls(calls, self.codes.bases.size - 1, thread_count())
+        return out
+
+    def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Array:  # (p, lanes)
+        """The same at some rows of dense codes."""
+        from saccade.operators import loops
+
+        c, order = self.codes, np.argsort(rows, kind="stable")
+        found, chosen = np.zeros((rows.size, len(lanes)), T.dtype), rows[order]
+        block = np.searchsorted(c.bases, chosen, side="right") - 1
+        fixed = c.starts, c.codes, c.bases, c.level_starts, block, chosen
+        share_calls(ranged(loops.look_up_at, fixed, (T, found, lanes)), rows.size, thread_count())
+        out = np.empty_like(found)
+        out[order] = found
         return out
 
     @property

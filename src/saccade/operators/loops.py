@@ -118,6 +118,23 @@ def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, la
 
 
 @compiled()
+def histogram_of(starts, codes, bases, level_starts, cuts, chosen, first, last, V, H, lanes):
+    """H_d[b] += sum of V over those of the chosen rows that have code b, dimensions first..last of dense codes.
+
+    Rows are in ascending order; those of a block are chosen[cuts[block]] .. chosen[cuts[block + 1]].
+    """
+    one = V.dtype.type(1)
+    dims = level_starts.size - 1
+    for block in range(bases.size - 1):
+        a, b, base = cuts[block], cuts[block + 1], bases[block]
+        for d in range(first, last):
+            o, start = level_starts[d], starts[block * dims + d] - base
+            for k in range(a, b):
+                at = o + codes[start + chosen[k]]
+                fma_row(H, at, H, at, one, V, k, lanes)
+
+
+@compiled()
 def cumulate(level_starts, steps, first, last, H, lanes):
     """Turn histograms into tables, in place: H[0] becomes T of the summed H (one H per thread), dimensions first..last.
 
@@ -152,6 +169,18 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
             for k in range(U(column.size)):
                 i = base + (SIGNED(k) if rows is None else owners[k])
                 fma_row(out, i, out, i, one, T, o + column[k], lanes)
+
+
+@compiled()
+def look_up_at(starts, codes, bases, level_starts, blocks, chosen, first, last, T, out, lanes):
+    """out_k += sum_d T_d[c_id] for the chosen rows i with numbers first..last, of dense codes; blocks are theirs."""
+    one = T.dtype.type(1)
+    dims = level_starts.size - 1
+    for d in range(dims):
+        o = level_starts[d]
+        for k in range(first, last):
+            at = starts[blocks[k] * dims + d] + chosen[k] - bases[blocks[k]]
+            fma_row(out, k, out, k, one, T, o + codes[at], lanes)
 
 
 @compiled()

@@ -1,0 +1,58 @@
+"""Labels that a person tells, checked before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+
+
+def check_answers(
+    rows: Any,
+    labels: Any,
+    n: int,
+    known: Mapping[int, Any],
+) -> dict[int, Any]:
+    """Label by row; None, NaN and an empty text are None. An error where they cannot be right, also beside `known`."""
+    numbers = np.atleast_1d(np.asarray(rows))
+    values = _values(labels)
+    if numbers.ndim != 1 or numbers.size != len(values):
+        raise InvalidInput(f"`rows` and `labels` must be as many, got {numbers.size} rows and {len(values)} labels.")
+    if numbers.size and numbers.dtype.kind not in "iu":
+        raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r}.")
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
+        bad = numbers[(numbers < 0) | (numbers >= n)][0]
+        raise InvalidInput(f"`rows` has row {bad}, and the pool has rows 0 to {n - 1}. Nothing was changed.")
+    found: dict[int, Any] = {}
+    for row, value in zip(numbers.tolist(), values, strict=True):
+        if row in found and found[row] != value:
+            raise InvalidInput(
+                f"Row {row} has two labels in one call, {found[row]!r} and {value!r}. Nothing was changed; tell one."
+            )
+        found[row] = value
+    joined([*(label for label in known.values() if label is not None), *(v for v in values if v is not None)])
+    return found
+
+
+def _values(labels: Any) -> list[Any]:
+    every = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    every = [every] if isinstance(every, str | bytes) or not isinstance(every, Iterable) else list(every)
+    plain = [value.item() if isinstance(value, np.generic) else value for value in every]
+    return [None if value is None or value != value or value == "" else value for value in plain]
+
+
+def joined(
+    labels: Iterable[Any],
+) -> Array:  # (l,)
+    """Labels as one array: an error where some are text and others numbers."""
+    every = list(labels)
+    kinds = {"text" if isinstance(value, str) else "numbers" for value in every}
+    odd = [value for value in every if not isinstance(value, str | int | float | bool)]
+    if len(kinds) > 1 or odd:
+        shown = odd[:1] or [next(v for v in every if isinstance(v, str) is text) for text in (True, False)]
+        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
+    return np.asarray(every) if every else np.zeros(0)

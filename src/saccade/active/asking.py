@@ -1,0 +1,180 @@
+"""`query`: which examples to label next, in the shape of scikit-activeml's query strategies."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, check_positive
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.random_state import seed_of
+from saccade.active.choosing import Wanted, choose
+from saccade.active.models import beliefs_of, field_of, kernel_and_noise
+from saccade.active.pool import check_pool, known_labels
+from saccade.active.strategies import WAYS, Strategy
+from saccade.estimators.classifier import GPClassifier
+from saccade.estimators.one_class import OneClassGP
+
+
+def query(
+    X: Any,
+    y: Any,
+    clf: Any = None,
+    candidates: Any = None,
+    strategy: Strategy | Any = "auto",
+    batch_size: int = 1,
+    return_utilities: bool = False,
+    *,
+    joint: bool = True,
+    missing_label: Any = None,
+    costs: Any = None,
+    budget: float | None = None,
+    targets: Any = None,
+    fit_clf: bool = True,
+    random_state: Any = None,
+) -> Array | tuple[Array, Array]:
+    """The rows of X whose labels are worth most.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (n, d)
+        All examples, labelled or not.
+    y : array (n,)
+        Labels; NaN, None or `missing_label` where there is none yet. All may be missing.
+    clf : GPClassifier, OneClassGP or another classifier; default GPClassifier()
+        Its kernel and noise make the posterior, and its probabilities are those of its fit. Another classifier gives
+        its probabilities alone, and strategies that need a mean refuse it. It is never changed.
+    candidates : None, array of int, or array (c, d)
+        The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
+    strategy : str, or a query strategy of scikit-activeml
+        "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
+        "random"            uniformly at random
+        "margin"            |μ|, the distance to the border between the two likeliest classes (K)
+        "variance"          σ² (K, A)
+        "uncertainty"       |μ|/√(σ² + σ_n²) (K)
+        "one-a-class"       the same for each class against the rest, in turns (K's rounds of several classes)
+        "entropy", "least-margin"   of the calibrated probabilities
+        "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
+        "variance-reduction"  by how much a label lowers the variances of all targets together
+        "information-gain"  what a label tells about the labels of the targets, in nats
+        "output-change"     the expected change of all outputs at the targets
+        "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
+        A strategy that needs two classes asks for typical examples until there are two.
+    batch_size : int
+        How many. With `joint`, the batch is chosen one by one, variance and covariance conditioned on what is in it
+        already; without, the best ones as if each were asked alone.
+    costs, budget : array (n,) positive, and float
+        The cost of labelling each row; the score per cost counts, and the costs of a batch stay within the budget.
+    targets : array of int or None
+        Rows of X whose answers matter; None for all.
+    fit_clf : bool
+        False takes kernel and noise of a fitted `clf` as they are, and does not settle them on X.
+    random_state : int, RandomState or None
+        For "random", and for the sample of targets that "information-gain" and "output-change" look at.
+
+    Returns
+    -------
+    indices : array (b,)
+        In the order of choice. Fewer than `batch_size` where there are no more candidates, or no budget.
+    utilities : array (b, n), with `return_utilities`
+        The scores by which each was chosen; NaN for rows that were no candidates then.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> known = np.full(len(y), np.nan)
+    >>> first = query(X, known, batch_size=20)
+    >>> known[first] = y[first]
+    >>> len(np.unique(y[first])) > 5, query(X, known, batch_size=3).shape
+    (True, (3,))
+    """
+    if not isinstance(strategy, str):
+        from saccade.active.others import query_by
+
+        options = {"candidates": candidates, "batch_size": batch_size, "return_utilities": return_utilities}
+        by_other: Array | tuple[Array, Array] = query_by(strategy, X, y, clf, missing_label, **options)
+        return by_other
+    check_choice("strategy", strategy, tuple(WAYS))
+    size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
+    n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
+    X, open_, first = _candidates(X, candidates, rows)
+    if size > open_.size:
+        warnings.warn(f"`batch_size` is {size} and there are {open_.size} candidates: all are asked.", stacklevel=2)
+    clf = GPClassifier() if clf is None else clf
+    if WAYS[strategy].one_class != isinstance(clf, OneClassGP) and strategy not in ("random", "variance", "typical"):
+        raise InvalidParameter(
+            f'strategy="{strategy}" and {type(clf).__name__} do not go together: "novel" and "doubtful" are for '
+            "OneClassGP, the others for classifiers."
+        )
+    model = kernel_and_noise(clf, X, rows, labels, fit_clf)
+    field = field_of(model, X, rows, labels)
+    beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
+    cost = _costs(costs, n, X.shape[0] - n, first)
+    wanted = Wanted(size, joint, cost, _budget(budget, costs), _rows(targets, "targets", n), seed_of(random_state))
+    found, used, scored = choose(field, beliefs, open_, strategy, wanted)
+    if not return_utilities:
+        return found - first
+    utilities = np.full((found.size, X.shape[0]), np.nan)
+    for line, score in zip(utilities, used, strict=True):
+        line[scored] = np.where(np.isfinite(score), score, np.nan)
+    return found - first, utilities[:, first:]
+
+
+def _candidates(X: Any, candidates: Any, labelled: Array) -> tuple[Any, Array, int]:
+    """The pool, the rows of it that may be asked for, and the row that the answer counts from."""
+    n = X.shape[0]
+    if candidates is None:
+        open_ = np.setdiff1d(np.arange(n), labelled)
+        if not open_.size:
+            raise InvalidInput(f"All {n} examples are labelled, so there is nothing to ask. Add rows to X.")
+        return X, open_, 0
+    if not sp.issparse(candidates) and np.ndim(candidates) == 1:
+        some = _rows(candidates, "candidates", n)
+        if some is None or not some.size:
+            raise InvalidInput("`candidates` is empty, so there is nothing to ask. Pass None for all without a label.")
+        return X, some, 0
+    more = check_pool(candidates)
+    if more.shape[1] != X.shape[1]:
+        raise InvalidInput(f"`candidates` has {more.shape[1]} features and X has {X.shape[1]}. They must be the same.")
+    stack = sp.vstack([X, more], format="csr") if sp.issparse(X) or sp.issparse(more) else np.vstack([X, more])
+    return stack, np.arange(n, n + more.shape[0]), n
+
+
+def _rows(numbers: Any, name: str, n: int) -> Array | None:
+    """Row numbers, ascending and each once."""
+    if numbers is None:
+        return None
+    found = np.asarray(numbers)
+    if found.dtype == bool and found.shape == (n,):
+        return np.flatnonzero(found)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InvalidInput(f"`{name}` must be row numbers, got {numbers!r}.")
+    if found.size and not (found.min() >= 0 and found.max() < n):
+        bad = found[(found < 0) | (found >= n)][0]
+        raise InvalidInput(f"`{name}` has row {bad}, and X has rows 0 to {n - 1}.")
+    return np.unique(found).astype(np.int64)
+
+
+def _costs(costs: Any, n: int, added: int, first: int) -> Array | None:
+    """One for each row of the pool; with candidates of their own, one for each of these."""
+    if costs is None:
+        return None
+    found = np.asarray(costs, np.float64)
+    wanted = added if first else n
+    if found.shape != (wanted,) or not (found > 0).all() or not np.isfinite(found).all():
+        raise InvalidInput(f"`costs` must be {wanted} positive numbers, one for each row, got {costs!r}.")
+    return np.append(np.ones(n), found) if first else found
+
+
+def _budget(budget: float | None, costs: Any) -> float:
+    if budget is None:
+        return float("inf")
+    if costs is None:
+        raise InvalidParameter("`budget` needs `costs`: what each label costs. For a number of labels, use batch_size.")
+    return check_positive("budget", budget, "None means no limit.")

@@ -1,0 +1,48 @@
+"""The best batch by greedy choice: score, take the best, condition on it, score again; or simply the first k."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.active.outlook import Outlook
+
+TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
+
+
+def first_best(
+    scores: Array,  # (s,); −inf where it may not be taken
+) -> int:
+    """The place of the largest score; of several that are equal but for rounding, the first."""
+    top = scores.max()
+    return int(np.flatnonzero(scores >= top - TIE * abs(top))[0])
+
+
+def greedy(
+    outlook: Outlook,
+    score: Callable[[Outlook], Array],
+    size: int,
+    cost: Array | None = None,  # (s,)
+    budget: float = np.inf,
+) -> tuple[list[int], list[Array]]:
+    """Places of the chosen candidates, at most `size`, and the scores (s,) that each was chosen by.
+
+    With costs it is the score per cost that counts, and what the budget can no longer pay is passed over.
+    """
+    places, used, spent = list[int](), list[Array](), 0.0
+    while len(places) < size:
+        found = np.asarray(score(outlook), np.float64)
+        found = found.copy() if cost is None else found / cost
+        found[places] = -np.inf
+        used.append(found)
+        open_ = found if cost is None else np.where(spent + cost <= budget * (1 + TIE), found, -np.inf)
+        if not np.isfinite(open_.max(initial=-np.inf)):
+            used.pop()
+            break
+        best = first_best(open_)
+        places.append(best)
+        spent += 0.0 if cost is None else float(cost[best])
+        outlook.choose(best)
+    return places, used

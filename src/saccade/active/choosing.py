@@ -1,0 +1,124 @@
+"""From the posterior of a pool to the next questions: for `query`, which asks once, and `ActiveLearner`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.active.batch import greedy
+from saccade.active.outlook import Among, Outlook
+from saccade.active.strategies import WAYS, Way
+from saccade.inference.field import Field
+from saccade.inference.sketch import Sketch
+from saccade.scores.probability import fit_sharpness, probabilities
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What the model makes of the classes, for any rows of the pool."""
+
+    classes: int
+    mean: Callable[[Array], Array]  # rows -> (s, m)
+    probability: Callable[[Array], Array]  # rows -> (s, m), calibrated
+    variance: Callable[[Array], Array]  # rows -> (s,)
+    scores: Callable[[Array], Array] | None = None  # rows -> (s,): of a one-class model, positive and higher asks first
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked for, beside the strategy."""
+
+    size: int
+    joint: bool = True
+    cost: Array | None = None  # (n,): of each row of the pool
+    budget: float = np.inf
+    targets: Array | None = None  # row numbers; None for the whole pool
+    seed: int = 0
+
+
+def beliefs_of_field(
+    field: Field,
+    labels: Array,  # (l,): class numbers of the observed rows
+) -> Beliefs:
+    """Those of label regression, calibrated by leave-one-out as `GPClassifier` is."""
+    m = field.mean.shape[1]
+    some = slice(None, None, -(-labels.size // limits.SHARPNESS_EXAMPLES) or 1)
+    sharpness = fit_sharpness(field.leave_one_out()[some], labels[some]) if m >= 2 else 1.0
+    return Beliefs(
+        m,
+        lambda rows: field.mean[rows],
+        lambda rows: probabilities(field.mean[rows], sharpness) if m >= 2 else np.ones((rows.size, 1)),
+        lambda rows: field.variance[rows],
+    )
+
+
+def choose(
+    field: Field,
+    beliefs: Beliefs,
+    candidates: Array,  # (s,) rows of the pool, ascending
+    strategy: str,
+    wanted: Wanted,
+) -> tuple[Array, list[Array], Array]:  # rows; scores by which each was chosen, and the rows these are for
+    """The next questions by one strategy.
+
+    A batch is chosen jointly among the candidates that score best alone, `limits.BATCH_CANDIDATES` of them or four
+    times the batch: a candidate further down would have to overtake all these.
+    """
+    way = WAYS[strategy]
+    if way.needs_classes and beliefs.classes < 2:
+        way = WAYS["typical"]
+    rng = np.random.default_rng(wanted.seed)
+    if way.needs_covariance and candidates.size > limits.COVARIANCE_CANDIDATES:
+        candidates = np.sort(rng.choice(candidates, limits.COVARIANCE_CANDIDATES, replace=False))
+    totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
+    outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
+    cost = None if wanted.cost is None else wanted.cost[candidates]
+    size = min(wanted.size, candidates.size)
+    if not wanted.joint or size == 1 or strategy == "random":
+        return _first(outlook, way, size, cost, wanted.budget)
+    alone = way.score(outlook) if cost is None else way.score(outlook) / cost
+    most = max(limits.BATCH_CANDIDATES, 4 * size)
+    if candidates.size > most:
+        kept = np.sort(np.argpartition(-alone, most)[:most])
+        outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
+        cost = None if cost is None else cost[kept]
+    outlook.among = Among(field, outlook.rows, totals.rows(outlook.rows))
+    places, used = greedy(outlook, way.score, size, cost, wanted.budget)
+    return outlook.rows[places], used, outlook.rows
+
+
+def _first(
+    outlook: Outlook, way: Way, size: int, cost: Array | None, budget: float
+) -> tuple[Array, list[Array], Array]:
+    """The best candidates one by one, each scored as if it were asked alone."""
+    alone = way.score(outlook)
+    turns = way is WAYS["one-a-class"]  # every class has scores of its own
+    places, used = greedy(replace(outlook), way.score if turns else lambda _: alone, size, cost, budget)
+    return outlook.rows[places], used, outlook.rows
+
+
+def _outlook(
+    field: Field, beliefs: Beliefs, rows: Array, way: Way, wanted: Wanted, totals: Sketch, rng: np.random.Generator
+) -> Outlook:
+    outlook = Outlook(
+        rows=rows,
+        noise=field.noise,
+        prior=field.prior[rows],
+        variance=beliefs.variance(rows),
+        mean=beliefs.mean(rows),
+        calibrated=lambda: beliefs.probability(rows),
+        sums=totals.sums[rows],
+        squares=totals.squares[rows],
+        given=rng.random(rows.size) if beliefs.scores is None else beliefs.scores(rows),
+    )
+    if way.needs_covariance:
+        targets = np.arange(field.variance.size) if wanted.targets is None else wanted.targets
+        if targets.size > limits.TARGETS:
+            targets = np.sort(rng.choice(targets, limits.TARGETS, replace=False))
+        outlook.covariance = field.covariance(rows, targets)
+        outlook.target_variance = field.variance[targets]
+    return outlook

@@ -1,0 +1,293 @@
+"""`ActiveLearner`: a pool, the labels so far, and a model that knows which question is worth most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, check_flag, check_share
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.random_state import seed_of
+from saccade.active.answers import check_answers, joined
+from saccade.active.choosing import Beliefs, Wanted, choose
+from saccade.active.models import beliefs_of, field_of, is_plain, kernel_and_noise
+from saccade.active.pool import check_pool, one_against_rest
+from saccade.active.state_file import load, read_label, restored, save
+from saccade.active.stopping import Accuracy, Audit, reserve
+from saccade.active.strategies import WAYS, Strategy
+from saccade.estimators.classifier import GPClassifier
+from saccade.inference.field import Field
+
+Label = Any  # text or a number; None: nobody can tell
+UNASKED = ("unasked",)  # in place of a label
+
+
+@dataclass(frozen=True)
+class Told:
+    """One call of `tell`: the rows, their labels, and what they were before."""
+
+    rows: tuple[int, ...]
+    labels: tuple[Label, ...]
+    before: tuple[Label, ...]  # UNASKED where there was none
+
+
+class ActiveLearner:
+    """Ask for labels where they are worth most, learn from each answer at once, and know when to stop.
+
+    Parameters
+    ----------
+    X : array or sparse matrix (n, d)
+        The pool. It is kept, not copied; do not change it.
+    model : GPClassifier, default GPClassifier()
+        What learns. Kernel and noise are settled on the pool, once.
+    strategy : as for `query`
+    audit : float
+        The share of questions that measure the accuracy: rows drawn at random before the first question, which the
+        model never sees until the end. 0 asks none, and then nothing is known about the accuracy.
+    joint : bool
+        Whether the questions of a batch are chosen so that they do not repeat each other.
+    costs : array (n,) or None
+        The cost of each label: the score per cost counts.
+    random_state : int, RandomState or None
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> learner = ActiveLearner(X)
+    >>> for _ in range(5):
+    ...     rows = learner.ask(20)
+    ...     learner.tell(rows, y[rows])
+    >>> learner
+    ActiveLearner(1797 rows, 90 labels of 10 classes, 10 audits)
+    >>> learner.model.score(X, y) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        model: Any = None,
+        *,
+        strategy: Strategy = "auto",
+        audit: float = 0.1,
+        joint: bool = True,
+        costs: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        check_choice("strategy", strategy, tuple(WAYS))
+        if WAYS[strategy].one_class:
+            raise InvalidParameter(f'strategy="{strategy}" is for OneClassGP: use `query` with one.')
+        self.strategy, self.joint = strategy, check_flag("joint", joint)
+        self.seed, self.X = seed_of(random_state), check_pool(X)
+        self.given = clone(GPClassifier() if model is None else model)
+        if not isinstance(self.given, GPClassifier):
+            raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
+        self.costs = self._check_costs(costs)
+        share = check_share("audit", audit, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
+        rows = reserve(np.arange(self.X.shape[0]), share, np.random.default_rng(self.seed))
+        self._begin(Audit(rows, share))
+
+    def _begin(self, audit: Audit) -> None:
+        """No label yet; what is asked comes from the rows that the audit has not."""
+        self.audit, self._labels, self._told = audit, dict[int, Label](), list[Told]()
+        self._pool = np.setdiff1d(np.arange(self.X.shape[0]), audit.rows)  # what the model may ask about and learn from
+        if not self._pool.size:
+            raise InvalidInput("No row of the pool is left beside the audit. Pass a smaller `audit`, or more rows.")
+        nothing = np.zeros(0, np.int64)
+        self._prior = kernel_and_noise(self.given, self._rows(), nothing, np.zeros(0), fit=True)
+        self.field = field_of(self._prior, self._rows(), nothing, np.zeros(0))
+
+    def _check_costs(self, costs: Any) -> Array | None:
+        n = self.X.shape[0]
+        found = None if costs is None else np.asarray(costs, np.float64)
+        if found is not None and (found.shape != (n,) or not ((found > 0) & np.isfinite(found)).all()):
+            raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row of the pool, got {costs!r}.")
+        return found
+
+    def _rows(self, rows: Array | None = None) -> Any:
+        """Rows of X by their places in the part of the pool that the model sees; None for all of it."""
+        return self.X[self._pool if rows is None else self._pool[rows]]
+
+    def __repr__(self) -> str:
+        known, n = self._known(), self.X.shape[0]
+        audits = sum(row in self._labels for row in self.audit.rows.tolist())
+        return f"ActiveLearner({n} rows, {len(known)} labels of {self.classes.size} classes, {audits} audits)"
+
+    @property
+    def rows_in_pool(self) -> int:
+        return int(self.X.shape[0])
+
+    # ---- what is known
+
+    @property
+    def labels(self) -> dict[int, Label]:
+        """Every answer so far by its row, the audited ones too; None where nobody could tell."""
+        return dict(self._labels)
+
+    @property
+    def history(self) -> tuple[Told, ...]:
+        """Every `tell` so far, in order."""
+        return tuple(self._told)
+
+    @property
+    def classes(self) -> Array:
+        """The labels known to the model, ascending."""
+        return np.unique(np.asarray(list(self._known().values()))) if self._known() else np.zeros(0)
+
+    def _known(self, labels: Mapping[int, Label] | None = None) -> dict[int, Label]:
+        """The labels that the model learns from."""
+        audited = set(self.audit.rows.tolist())
+        every = self._labels if labels is None else labels
+        return {row: label for row, label in every.items() if label is not None and row not in audited}
+
+    @property
+    def model(self) -> GPClassifier:
+        """The classifier of the labels so far, without those of the audit: the one that `accuracy` is about."""
+        return self._fitted(self._known())
+
+    def fit(self) -> GPClassifier:
+        """The classifier of all labels, those of the audit too: for after the last question."""
+        return self._fitted({row: label for row, label in self._labels.items() if label is not None})
+
+    def _fitted(self, labels: Mapping[int, Label]) -> GPClassifier:
+        found = len(set(labels.values()))
+        if found < 2:
+            raise InvalidInput(f"A model needs labels of two classes, and there are {found} so far. Ask and tell on.")
+        rows = np.fromiter(labels, np.int64)
+        model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel)
+        return model.fit(self.X[rows], joined(labels.values()))
+
+    # ---- asking
+
+    def ask(self, k: int = 1) -> Array:  # (k,)
+        """The next k questions, row numbers of X; the same until something is told. Fewer where no more are left.
+
+        Audit questions are among them (`is_audit`). Do not show a guess of the model with these.
+        """
+        k = check_count("k", k, "The default is 1.")
+        asked = sum(len(told.rows) for told in self._told)
+        audited = sum(row in self._labels for row in self.audit.rows.tolist())
+        audits = self.audit.next_rows(self.audit.due(asked, k, audited), np.fromiter(self._labels, np.int64))
+        open_ = np.flatnonzero(~np.isin(self._pool, np.fromiter(self._labels, np.int64)))
+        if not open_.size and not audits.size:
+            audits = self.audit.next_rows(k, np.fromiter(self._labels, np.int64))
+            if not audits.size:
+                raise InvalidInput(f"All {self.X.shape[0]} rows of the pool were asked: there is nothing left to ask.")
+        found = audits[:0]
+        if open_.size and k > audits.size:
+            cost = None if self.costs is None else self.costs[self._pool]
+            wanted = Wanted(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
+            found = self._pool[choose(self.field, self._beliefs(), open_, self.strategy, wanted)[0]]
+        places = np.random.default_rng([self.seed, asked]).permutation(found.size + audits.size)[: audits.size]
+        return np.asarray(np.insert(found, np.sort(places) - np.arange(audits.size), audits))
+
+    def is_audit(self, rows: Any) -> Array:
+        """Which of these rows are audit questions: show no guess of the model with them."""
+        return np.isin(np.asarray(rows), self.audit.rows)
+
+    def _beliefs(self) -> Beliefs:
+        rows = self.field.rows
+        labels = joined(self._labels[int(row)] for row in self._pool[rows])
+        clf = clone(self.given)
+        return beliefs_of(clf, self._prior, self.field, self._rows(), rows, labels, self.strategy, True)
+
+    # ---- telling
+
+    def tell(self, rows: Any, labels: Any) -> None:
+        """Answers: rows of X and their labels; None for a row that nobody can label, which is not asked again.
+
+        Rows that were never asked are welcome, new classes too; a row told again has its new label. All or nothing: an
+        error leaves everything as it was.
+        """
+        answers = check_answers(rows, labels, self.X.shape[0], self._labels)
+        before = tuple(self._labels.get(row, UNASKED) for row in answers)
+        self._move({**self._labels, **answers})
+        self._told.append(Told(tuple(answers), tuple(answers.values()), before))
+
+    def undo(self) -> Told:
+        """Take the last `tell` back, and return it."""
+        if not self._told:
+            raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
+        last, labels = self._told[-1], dict(self._labels)
+        for row, label in zip(last.rows, last.before, strict=True):
+            if label is UNASKED:
+                del labels[row]
+            else:
+                labels[row] = label
+        self._move(labels)
+        return self._told.pop()
+
+    def _move(self, labels: dict[int, Label]) -> None:
+        """From the labels so far to others; the posterior follows in closed form, and changes last."""
+        known, field = self._known(labels), self.field
+        gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
+        if gone.size:
+            field = field.forgetting(gone)
+        kept = self._pool[field.rows]
+        new = np.array([row for row in known if row not in set(kept.tolist())], np.int64)
+        targets = joined(known[int(row)] for row in [*kept, *new])
+        field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
+        audit = self._looked(labels, field, np.unique(targets))
+        self.field, self._labels, self.audit = field, labels, audit
+
+    # ---- stopping
+
+    def _looked(self, labels: Mapping[int, Label], field: Field, classes: Array) -> Audit:
+        """The audit after the model's guesses at all audited rows were compared with the answers."""
+        in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
+        audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
+        if not audited.size:
+            return self.audit
+        answers = joined(labels[int(row)] for row in audited)
+        if classes.size < 2:
+            guesses = np.resize(classes, audited.size) if classes.size else answers[:0]
+        elif is_plain(self.given):
+            mean = field.gram.kernel(self.X[audited], self._rows(field.rows)) @ field.alpha
+            guesses = classes[mean.argmax(axis=1)]
+        else:
+            guesses = self._fitted(self._known(labels)).predict(self.X[audited])
+        right = guesses == answers if guesses.size else np.zeros(audited.size, bool)
+        return self.audit.looked(np.asarray(right), field.rows.size)
+
+    def accuracy(self) -> Accuracy:
+        """The share of right guesses at rows drawn at random, and an interval that holds whenever it is looked at."""
+        return self.audit.accuracy()
+
+    def should_stop(self, target: float) -> bool:
+        """Whether the accuracy is shown to be at least `target`: the whole interval lies above."""
+        return self.accuracy().reaches(target)
+
+    # ---- files
+
+    def save(self, path: Any) -> None:
+        """Write the campaign to one file: every answer, and all that the next question depends on, but not the pool."""
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: Any, X: Any, model: Any = None) -> ActiveLearner:
+        """Go on with a saved campaign on the same pool X, which may have gained rows at its end.
+
+        `model` is needed only where the kernel is none that a file can keep.
+        """
+        return load(cls, path, check_pool(X), model)
+
+    def resume(self, seed: int, audit: Audit, history: Any, tensors: dict[str, Array] | None) -> None:
+        """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
+        self.seed = seed
+        self._begin(replace(audit, looks=()))
+        labels: dict[int, Label] = {}
+        for rows, values in history:
+            answers = check_answers(rows, [read_label(value) for value in values], self.rows_in_pool, labels)
+            before = tuple(labels.get(row, UNASKED) for row in answers)
+            labels |= answers
+            self._told.append(Told(tuple(answers), tuple(answers.values()), before))
+        self._move(labels)
+        self.audit = audit
+        if tensors is not None:
+            self.field = restored(self.field, tensors)

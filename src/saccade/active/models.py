@@ -1,0 +1,108 @@
+"""What a model means to a pool: its kernel and noise, the posterior they make, and what it believes of the classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidParameter
+from saccade.active.choosing import Beliefs, beliefs_of_field
+from saccade.active.pool import one_against_rest, pool_gram
+from saccade.estimators.classifier import GPClassifier
+from saccade.estimators.one_class import OneClassGP
+from saccade.inference.field import Field
+from saccade.kernels import HIK, Kernel
+from saccade.scores.probability import class_means
+
+NOISE = 0.1  # beside a classifier that has none
+WITH_MEAN = ("margin", "uncertainty", "one-a-class", "output-change")
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What is known before any label."""
+
+    kernel: Kernel
+    noise: float
+    levels: int | None = None
+    binning: str = "quantile"
+
+
+def is_plain(clf: Any) -> bool:
+    """Whether the fit of the classifier is label regression with one noise for all: the field is its posterior."""
+    return (
+        isinstance(clf, GPClassifier)
+        and clf.inference == "regression"
+        and not clf.balanced
+        and clf.approximation in ("auto", "exact")
+    )
+
+
+def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) -> Prior:
+    """Those of a model; tuned ones are learned from the labels there are, where these suffice."""
+    if not isinstance(clf, GPClassifier | OneClassGP):
+        return Prior(HIK(), NOISE)
+    if not fit:
+        check_is_fitted(clf)
+        return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning)
+    kernel = HIK() if clf.kernel is None else clf.kernel
+    if clf.tune is not None and np.unique(labels).size >= 2:
+        tuned = clone(clf).fit(X[rows], labels)
+        return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning)
+    return Prior(kernel, float(clf.noise), clf.levels, clf.binning)
+
+
+def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> Field:
+    """The posterior of the pool given its labels, one output for each class."""
+    field = Field.unobserved(pool_gram(prior.kernel, X, prior.levels, prior.binning), prior.noise)
+    return field.observing(rows, one_against_rest(labels, np.unique(labels)))
+
+
+def beliefs_of(
+    clf: Any, prior: Prior, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
+) -> Beliefs:
+    """By the field where it is the fit of the classifier, else by the classifier, fitted to the labels there are."""
+    if isinstance(clf, OneClassGP):
+        return _one_class(clf, field, X, rows, labels, strategy, fit)
+    classes, label = np.unique(labels, return_inverse=True)
+    if is_plain(clf) or classes.size < 2:
+        return beliefs_of_field(field, label)
+    if not isinstance(clf, GPClassifier) and strategy in WITH_MEAN:
+        raise InvalidParameter(
+            f'strategy="{strategy}" needs the mean of a Gaussian process, and {type(clf).__name__} has none. Use '
+            'GPClassifier(), or strategy="auto", "entropy" or "least-margin".'
+        )
+    if fit:
+        if isinstance(clf, GPClassifier):
+            clf.set_params(kernel=field.gram.kernel, noise=prior.noise, tune=None)
+        clf.fit(X[rows], labels)
+    return Beliefs(
+        classes.size,
+        lambda some: class_means(np.reshape(clf.decision_function(X[some]), (some.size, -1))),
+        lambda some: np.asarray(clf.predict_proba(X[some])),
+        lambda some: field.variance[some],
+    )
+
+
+def _one_class(clf: OneClassGP, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool) -> Beliefs:
+    """A §7: the model of the members known so far, labels that are 1 or true; the others only leave the pool."""
+    members = rows[np.isin(labels.astype(str), ("1", "1.0", "True"))]
+    if fit and not members.size:
+        return beliefs_of_field(field, np.zeros(rows.size, np.int64))
+    model = clf.fit(X[members]) if fit else clf
+
+    def scores(some: Array) -> Array:
+        """Positive, and higher asks first: distance from the most normal candidate, or nearness to the threshold."""
+        normal = model.score_samples(X[some])
+        if strategy == "novel":
+            return np.asarray(normal.max() - normal + np.spacing(np.abs(normal).max()))
+        spread = max(float(np.ptp(model.normal_scores_)), float(np.spacing(abs(model.offset_))))
+        return np.asarray(1.0 / (1.0 + np.abs(normal - model.offset_) / spread))
+
+    given = None if strategy in ("random", "variance", "typical") else scores
+    return Beliefs(1, lambda s: field.mean[s], lambda s: np.ones((s.size, 1)), lambda s: field.variance[s], given)

@@ -1,0 +1,83 @@
+"""What is known of some candidates, and how it changes when one of them joins the batch.
+
+A label that is asked for is not known yet, so the mean stays. Variance and covariance need no label: they are
+conditioned on what is in the batch already, by one step of a pivoted Cholesky factor per choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.inference.field import Field
+
+
+@dataclass(eq=False)
+class Outlook:
+    """Of candidates, one row each; `choose` changes it."""
+
+    rows: Array  # (s,): in the pool
+    noise: float
+    prior: Array  # (s,): k(x, x)
+    variance: Array  # (s,): σ²
+    mean: Array  # (s, m)
+    calibrated: Callable[[], Array]  # (s, m): the class probabilities
+    sums: Array  # (s,): Σ c over all targets
+    squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.sketch`
+    given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
+    covariance: Array | None = None  # (s, t): with some of the targets
+    target_variance: Array | None = None  # (t,)
+    chosen: list[int] = field(default_factory=list)
+    among: Among | None = None
+
+    @cached_property
+    def probability(self) -> Array:  # (s, m)
+        return self.calibrated()
+
+    def choose(self, j: int) -> None:
+        """Candidate j joins the batch; what is mean-free is conditioned on it where `among` is there."""
+        self.chosen.append(j)
+        if self.among is None:
+            return
+        h = self.among.condition(j)
+        root = np.sqrt(max(self.variance[j], 0.0) + self.noise)
+        self.among.sketch -= np.outer(h, self.among.sketch[j] / root)
+        self.sums, self.squares = self.among.totals()
+        self.variance = np.maximum(self.variance - h * h, 0.0)
+        if self.covariance is not None and self.target_variance is not None:
+            shared = self.covariance[j] / root
+            self.covariance = self.covariance - np.outer(h, shared)
+            self.target_variance = np.maximum(self.target_variance - shared * shared, 0.0)
+
+    @property
+    def left(self) -> Array:  # (s,)
+        """The share of the prior variance that labels and batch leave: what keeps a batch apart from itself."""
+        return np.divide(self.variance, self.prior, out=np.zeros_like(self.variance), where=self.prior > 0)
+
+
+class Among:
+    """The posterior covariance among candidates, column by column."""
+
+    def __init__(self, known: Field, rows: Array, sketch: Array) -> None:
+        self.known, self.rows, self.sketch = known, rows, sketch  # the sketch is changed
+        self.K = known.gram.between(rows, rows)
+        self.beside = known.gram.between(rows, known.rows) if known.rows.size else np.zeros((rows.size, 0))
+        self.steps: list[Array] = []
+
+    def totals(self) -> tuple[Array, Array]:  # (s,), (s,)
+        """Sums of covariances over all targets, and of their squares."""
+        return self.sketch[:, 0].copy(), np.einsum("ij,ij->i", self.sketch[:, 1:], self.sketch[:, 1:])
+
+    def condition(self, j: int) -> Array:  # (s,)
+        """c(·, x_j)/√(c(x_j, x_j) + noise), conditioned on all that came before."""
+        column: Array = self.K[:, j].copy()
+        if self.beside.size:
+            column -= self.beside @ self.known.factor.solve(self.beside[j])
+        for h in self.steps:
+            column -= h * h[j]
+        self.steps.append(column / np.sqrt(max(column[j], 0.0) + self.known.noise))
+        return self.steps[-1]

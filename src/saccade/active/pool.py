@@ -1,0 +1,99 @@
+"""The examples a question may be about: checked, coded once, and known by a digest."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.checks import canonical
+from saccade._core.errors import InvalidInput
+from saccade.active.answers import joined
+from saccade.kernels import Kernel
+from saccade.kernels.dense_gram import DenseGram
+from saccade.kernels.gram import Gram
+
+
+def check_pool(X: Any) -> Any:
+    """X as finite floats, dense or canonical CSR; an error names the first row that has a NaN or an infinity."""
+    X = canonical(X)
+    kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_min_samples": 1}
+    X = canonical(check_array(X, ensure_all_finite=False, **kind))
+    values = X.data if sp.issparse(X) else X
+    if not np.isfinite(values.sum(dtype=np.float64)):  # one bad number spoils the sum
+        bad = np.flatnonzero(~np.isfinite(values).reshape(-1))
+        if bad.size:
+            row = np.searchsorted(X.indptr, bad[0], side="right") - 1 if sp.issparse(X) else bad[0] // X.shape[1]
+            raise InvalidInput(
+                f"Row {row} of the pool has a value that is {values.reshape(-1)[bad[0]]}. Fill it in, or leave the row "
+                "out of the pool."
+            )
+    return X
+
+
+def digest(
+    X: Any,  # (n, d), checked
+) -> str:
+    """The same for the same rows in the same order, dense or sparse, in one or two bytes more of precision."""
+    found = hashlib.sha256(f"{X.shape[1]}".encode())
+    for first in range(0, X.shape[0], limits.ROWS_AT_ONCE):
+        rows = sp.csr_matrix(X[first : first + limits.ROWS_AT_ONCE])
+        rows.eliminate_zeros()
+        for part in (
+            np.diff(rows.indptr).astype(np.int64),
+            rows.indices.astype(np.int64),
+            rows.data.astype(np.float64),
+        ):
+            found.update(part.tobytes())
+    return found.hexdigest()
+
+
+def pool_gram(
+    kernel: Kernel,
+    X: Any,  # (n, d), checked
+    levels: int | None = None,  # as the model has them
+    binning: str = "quantile",
+    seed: int = 0,
+) -> Gram:
+    """The kernel matrix of the pool: held while it is small, else known by products.
+
+    A pool with very many values is coded with 255 levels per feature, so that a value takes one byte: exact inference
+    for a slightly coarser kernel.
+    """
+    n = X.shape[0]
+    if levels is None and n <= limits.POOL_DENSE_UP_TO:
+        return DenseGram(kernel.settled(X), X)
+    count = X.nnz if sp.issparse(X) else np.count_nonzero(X)
+    if levels is None and count > limits.POOL_EXACT_NUMBERS:
+        levels = limits.MAX_LEVELS
+    return kernel.gram(X, levels=levels, binning=binning, weight=None, held=n <= limits.POOL_HELD_UP_TO, seed=seed)
+
+
+def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  # (l,), (l,)
+    """Rows with a label, and their labels; NaN, None and `missing` stand for none."""
+    labels = np.asarray(y, dtype=object) if not isinstance(y, np.ndarray) else y
+    if labels.ndim != 1 or labels.size != n:
+        raise InvalidInput(
+            f"`y` must have one entry for each of the {n} rows of X, got shape {labels.shape}. An entry that is NaN or "
+            "None means that the row has no label yet."
+        )
+    named = [value is not None and value == value and not _is(value, missing) for value in labels.tolist()]
+    rows = np.flatnonzero(named)
+    return rows, joined(labels[rows].tolist())
+
+
+def _is(value: object, missing: object) -> bool:
+    return missing is not None and type(value) is type(missing) and value == missing
+
+
+def one_against_rest(
+    labels: Array,  # (l,)
+    classes: Array,  # (m,) ascending
+) -> Array:  # (l, m)
+    """±1 for each class."""
+    return np.where(labels[:, None] == classes, 1.0, -1.0)

@@ -1,0 +1,130 @@
+"""A campaign in one file: every answer in order, the audit, the model's parameters and the posterior. No code in it.
+
+The pool itself is not in the file. Its digest is, so that answers never meet other rows; a pool that grew at its end is
+welcome, and the posterior is then made from the answers again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saccade._core import limits, model_file
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.active.pool import digest
+from saccade.active.stopping import Audit
+from saccade.estimators.classifier import GPClassifier
+from saccade.kernels import HIK
+from saccade.kernels.serialize import read_kernel, write_kernel
+
+if TYPE_CHECKING:
+    from saccade.active.learner import ActiveLearner
+
+KIND = "ActiveLearner"
+ARRAYS = ("mean", "variance")
+
+
+def save(learner: ActiveLearner, path: Any) -> None:
+    """Write atomically: the old file stays until the new one is whole."""
+    model, field, n = learner.given, learner.field, learner.rows_in_pool
+    kernel = field.gram.kernel
+    header = {
+        "estimator": KIND,
+        "pool": {"rows": n, "features": int(learner.X.shape[1]), "digest": digest(learner.X)},
+        "model": {
+            "parameters": {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"},
+            "kernel": write_kernel(kernel, model.kernel) if isinstance(kernel, HIK) else None,
+            "shown": repr(model.kernel),
+        },
+        "strategy": learner.strategy,
+        "joint": learner.joint,
+        "seed": learner.seed,
+        "audit": learner.audit.state(),
+        "history": [[list(told.rows), list(told.labels)] for told in learner.history],
+    }
+    tensors = {name: getattr(field, name) for name in ARRAYS} | {"observed": field.rows}
+    if learner.costs is not None:
+        tensors["costs"] = learner.costs
+    model_file.write(path, header, tensors)
+
+
+def load(kind: type[ActiveLearner], path: Any, X: Any, model: Any) -> ActiveLearner:
+    """The campaign of a file, with its pool."""
+    try:
+        header, tensors = model_file.read(path, _judge)
+        _check_pool(path, header["pool"], X)
+        given = _model(header["model"], X.shape[1]) if model is None else model
+        n, costs = int(header["pool"]["rows"]), tensors.get("costs")
+        if costs is not None and X.shape[0] > n:
+            costs = np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
+        audit = Audit.from_state(header["audit"])
+        options = {"strategy": header["strategy"], "joint": header["joint"], "costs": costs}
+        learner = kind(X, given, **options, audit=0.0, random_state=0)
+        learner.resume(int(header["seed"]), audit, header["history"], None if X.shape[0] > n else tensors)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        if isinstance(error, InvalidInput) and "pool" in str(error):
+            raise
+        raise ModelFileError(f"{path} does not describe a campaign ({error!r}). Save it again.") from None
+    return learner
+
+
+def restored(field: Any, tensors: dict[str, Array]) -> Any:
+    """The field with the numbers of the file, so that the next question is the same to the last digit."""
+    found = {name: tensors[name] for name in ARRAYS}
+    if not np.array_equal(field.rows, tensors["observed"]):
+        raise ValueError("other rows were observed than the answers say")
+    for name, values in found.items():
+        if values.shape != getattr(field, name).shape or values.dtype != np.float64 or not np.isfinite(values).all():
+            raise ValueError(f"{name} does not fit the pool")
+    return replace(field, **found)
+
+
+def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
+    """What can be refused before a tensor is read."""
+    if header.get("estimator") != KIND:
+        raise ModelFileError(
+            f"The file holds a {header.get('estimator')}, no campaign. saccade.load reads models; "
+            "ActiveLearner.load reads what ActiveLearner.save wrote."
+        )
+    n = int(header["pool"]["rows"])
+    for name, place in layout.items():
+        if name not in (*ARRAYS, "observed", "costs") or len(place.shape) > 2 or (place.shape and place.shape[0] > n):
+            raise ValueError(f"{name} of shape {place.shape} is none of a campaign")
+
+
+def _check_pool(path: Any, pool: dict[str, Any], X: Any) -> None:
+    n = int(pool["rows"])
+    if X.shape[0] < n or X.shape[1] != pool["features"] or digest(X[:n]) != pool["digest"]:
+        raise InvalidInput(
+            f"{path} belongs to another pool: {n} rows of {pool['features']} features, and these are {X.shape[0]} of "
+            f"{X.shape[1]}, or the same number with other values or in another order. Pass the pool it was made with; "
+            "rows may have been added at its end."
+        )
+
+
+def _model(written: dict[str, Any], features: int) -> GPClassifier:
+    if written["kernel"] is None:
+        raise ModelFileError(
+            f"A file keeps intersection kernels only, and this campaign has {written['shown']}. Pass model= as it was "
+            "at the start."
+        )
+    settled, _ = read_kernel(written["kernel"], features)
+    return GPClassifier(settled, **written["parameters"])
+
+
+def _plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+def read_label(value: Any) -> Any:
+    """A label of a file: text, a number or None, and nothing else."""
+    if not (value is None or isinstance(value, str | int | float)):
+        raise ValueError(f"a label {value!r}")
+    if isinstance(value, str) and len(value) > limits.LABEL_BYTES:
+        raise ValueError("a label that is too long")
+    return value

@@ -1,0 +1,241 @@
+"""An honest stop: audit questions, an accuracy with an interval, and when it is high enough.
+
+Labels that a model chose itself say nothing unbiased about its accuracy, because it asks for the difficult examples.
+So some rows are set apart at the start, a uniform random sample of the pool. The model never chooses among them and
+never trains on them; about one question in ten is the next of them. The accuracy of the current model is its share of
+right guesses at all that were answered so far.
+
+What the interval says. All intervals of a campaign together hold with the stated confidence: with probability 0.95, not
+one of them misses the accuracy of the model it was made for, on new rows from the source of the pool. So it also holds
+at whatever look the campaign stops. It is exact, and not an approximation for many rows, because:
+
+- Models and questions never depend on an answer to an audit question. Given the rest of the pool, the guesses of the
+  model of a look are independent draws that are right with the probability that is its accuracy.
+- The model is another one at each look. A confidence sequence for one share would therefore not do. Each look has its
+  own exact interval, and their errors add up to 5 % at most (union bound): `saccade.scores.accuracy.error_spent`.
+- Looks come at numbers of audited rows that are fixed beforehand: 16, 20, 25, 32, 40, … Between two looks the last one
+  stands, and `Accuracy.labels` says for which model: the one with so many labels.
+
+What it asks of you. Do not show the model's guess before the answer. Do not show audit rows to the strategy, not even
+without labels; a class that only the audit has met stays unknown to the model. Do not change the model, the strategy or
+the number of audit questions because of an audit. A row that nobody can label is left out: the accuracy is then that of
+rows that can be labelled. Rows of the pool must be independent: with ten pictures of each object in it, the accuracy is
+for further pictures of these objects, not for other objects. Rows that the model left unlabelled are mostly easier than
+new ones, because it took the difficult ones; the interval is about new ones. After the stop the model may learn the
+audited rows as well; the interval remains that of the model without them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade._core.checks import check_count, check_share, is_number
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.scores.accuracy import error_spent, looks_until, share_interval
+
+
+class Look(NamedTuple):
+    """The accuracy of one model, as the audit saw it.
+
+    Attributes
+    ----------
+    labels : labels that the model was trained on
+    audited : audit rows that its guesses were compared with
+    right : how many of the guesses were right
+    low, high : the interval
+    """
+
+    labels: int
+    audited: int
+    right: int
+    low: float
+    high: float
+
+    @property
+    def estimate(self) -> float:
+        return self.right / self.audited
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """What is known about the accuracy of the model with `labels` labels: the last of the looks in `curve`.
+
+    Before the first look nothing is known: `estimate` is NaN, the interval is [0, 1].
+
+    Attributes
+    ----------
+    estimate : share of the audited rows that the model guessed right
+    low, high : interval; all intervals of `curve` hold together with probability `confidence`
+    confidence : 0.95, unless the audit was made with another
+    audited : rows that the estimate comes from
+    labels : labels that the model was trained on
+    curve : every look so far
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence: float
+    audited: int
+    labels: int
+    curve: tuple[Look, ...]
+
+    def reaches(self, target: float) -> bool:
+        """Whether the whole interval lies at or above the target, so that the campaign can stop."""
+        if not is_number(target) or not 0.0 < target < 1.0:
+            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r}. Pass an accuracy such as 0.9.")
+        return self.low >= target
+
+
+def reserve(
+    candidates: Array,  # (n,) rows of the pool without a label
+    share: float,
+    rng: np.random.Generator,
+) -> Array:  # (m,) row numbers in the order in which they will be asked
+    """Rows to set apart for the audit: the given share of the candidates, at random, to the nearest whole number.
+
+    Call it once, before the first question. Later, the model has taken the difficult rows, and the rest is too easy.
+
+    >>> reserve(np.arange(100, 120), 0.1, np.random.default_rng(0)).shape
+    (2,)
+    """
+    rows = np.unique(_row_numbers("candidates", candidates))  # ascending: the sample depends on the set alone
+    share = check_share("share", share, 1.0, "Pass 0.1 for one question in ten, 0 for no audit.")
+    return np.asarray(rng.permutation(rows)[: round(share * rows.size)])
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """The rows that were set apart, and the looks so far. It never changes: `looked` gives a new one.
+
+    Parameters
+    ----------
+    rows : (m,) from `reserve`
+    share : about this share of all questions are audit questions
+    confidence : of all intervals together
+    looks : what was seen so far
+
+    Examples
+    --------
+    >>> audit = Audit(reserve(np.arange(1000), 0.1, np.random.default_rng(0)))
+    >>> audit.due(asked=0, batch=20, audited=0)
+    2
+    >>> audit.accuracy().low, audit.accuracy().high
+    (0.0, 1.0)
+    >>> audit = audit.looked(np.ones(20, bool), labels=180)  # all 20 guesses right
+    >>> round(audit.accuracy().low, 2), audit.accuracy().reaches(0.9)
+    (0.78, False)
+    """
+
+    rows: Array
+    share: float = 0.1
+    confidence: float = 0.95
+    looks: tuple[Look, ...] = ()
+
+    def __post_init__(self) -> None:
+        rows = _row_numbers("rows", self.rows)
+        if np.unique(rows).size != rows.size:
+            raise InvalidInput("`rows` must have each row once. Make them with `reserve`.")
+        object.__setattr__(self, "rows", rows)
+        check_share("share", self.share, 1.0, "Pass 0.1 for one question in ten, 0 for no audit.")
+        if not is_number(self.confidence) or not 0.5 <= self.confidence < 1.0:
+            raise InvalidParameter(f"`confidence` must lie in [0.5, 1), got {self.confidence!r}. Pass 0.95.")
+
+    def due(self, asked: int, batch: int, audited: int) -> int:
+        """How many of the next `batch` questions are audit questions.
+
+        `asked` questions were put so far, `audited` of them from the audit, answered or not. The answer depends on
+        these numbers alone, never on answers: otherwise the intervals would not hold.
+        """
+        wanted = int(np.floor(self.share * (asked + batch) + 1e-9)) - audited  # 0.29 · 100 is 28.999999999999996
+        return max(0, min(wanted, batch, self.rows.size - audited))
+
+    def next_rows(
+        self,
+        count: int,
+        taken: Array,  # row numbers that were asked already, answered or not
+    ) -> Array:  # (count,), or fewer at the end
+        """The next audit questions."""
+        count = check_count("count", count, "Ask for no audit question with 0.", least=0)
+        return np.asarray(self.rows[~np.isin(self.rows, taken)][:count])
+
+    def in_turn(
+        self,
+        told: Array,  # row numbers that have an answer, "nobody can tell" included
+    ) -> Array:
+        """The audit rows that count: those before the first one of the sequence without an answer.
+
+        An audit row that somebody labels unasked counts when its turn comes. Otherwise the audited rows would be partly
+        chosen by a person, and no longer a random sample.
+        """
+        missing = ~np.isin(self.rows, told)
+        return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)
+
+    def looked(
+        self,
+        right: Array,  # (n,) bool: whether the current model guesses each of the n audited rows right
+        labels: int,  # that this model was trained on
+    ) -> "Audit":
+        """The audit after the current model was compared with all answers so far; call it after each change of either.
+
+        It is a look only if the number of answers has reached the next number of the schedule, and otherwise nothing
+        happens. Numbers that a large batch has jumped over leave their part of the error to this look.
+        """
+        right = np.asarray(right)
+        if right.ndim != 1 or right.dtype != bool or right.size > self.rows.size:
+            raise InvalidInput(
+                f"`right` must be one True or False per audited row, at most {self.rows.size}; "
+                f"got {right.dtype} of shape {right.shape}."
+            )
+        before = self.looks[-1].audited if self.looks else 0
+        if looks_until(right.size) <= looks_until(before):
+            return self
+        labels = check_count("labels", labels, "Pass how many labels the model was trained on.", least=0)
+        look = _look(labels, right.size, int(right.sum()), before, self.confidence)
+        return Audit(self.rows, self.share, self.confidence, (*self.looks, look))
+
+    def accuracy(self) -> Accuracy:
+        """The last look, and all looks as a curve."""
+        if not self.looks:
+            return Accuracy(float("nan"), 0.0, 1.0, self.confidence, 0, 0, ())
+        last = self.looks[-1]
+        return Accuracy(last.estimate, last.low, last.high, self.confidence, last.audited, last.labels, self.looks)
+
+    def state(self) -> dict[str, Any]:
+        """All of it in lists and numbers, for JSON."""
+        looks = [[look.labels, look.audited, look.right] for look in self.looks]
+        return {"rows": self.rows.tolist(), "share": self.share, "confidence": self.confidence, "looks": looks}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> "Audit":
+        """The audit that `state` was taken from; the intervals are computed again from the numbers."""
+        try:
+            rows = np.asarray(state["rows"])
+            looks: list[Look] = []
+            for labels, audited, right in state["looks"]:
+                before = looks[-1].audited if looks else 0
+                known = all(type(number) is int for number in (labels, audited, right))
+                if not known or not 0 <= right <= audited <= rows.size or looks_until(audited) <= looks_until(before):
+                    raise InvalidInput(f"The look {[labels, audited, right]} of a saved audit cannot be. Save it anew.")
+                looks.append(_look(labels, audited, right, before, state["confidence"]))
+            return cls(rows, state["share"], state["confidence"], tuple(looks))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InvalidInput | InvalidParameter):
+                raise
+            raise InvalidInput(f"Not the state of an audit ({error!r}). Pass what `Audit.state` gave.") from error
+
+
+def _row_numbers(name: str, values: Any) -> Array:
+    rows = np.asarray(values)
+    if rows.ndim != 1 or (rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0)):
+        raise InvalidInput(f"`{name}` must be row numbers from 0 on, got {rows.dtype} of shape {rows.shape}.")
+    return rows.astype(np.int64)
+
+
+def _look(labels: int, audited: int, right: int, before: int, confidence: float) -> Look:
+    """The look at `audited` rows, when the last one was at `before`."""
+    error = (1.0 - confidence) * (error_spent(audited) - error_spent(before))
+    return Look(labels, audited, right, *share_interval(right, audited, error))

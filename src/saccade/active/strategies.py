@@ -1,0 +1,105 @@
+"""Every way of choosing what to ask: a name, its formula (scores/query.py) and what it needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.active.outlook import Outlook
+from saccade.scores import query as scores
+
+Strategy = Literal[
+    "auto",
+    "random",
+    "margin",
+    "variance",
+    "uncertainty",
+    "one-a-class",
+    "entropy",
+    "least-margin",
+    "typical",
+    "sigma",
+    "variance-reduction",
+    "information-gain",
+    "output-change",
+    "novel",
+    "doubtful",
+]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a strategy scores candidates."""
+
+    score: Callable[[Outlook], Array]
+    needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
+    needs_covariance: bool = False  # with targets one by one
+    one_class: bool = False
+
+
+def _apart(score: Callable[[Outlook], Array]) -> Callable[[Outlook], Array]:
+    """A score without a variance in it times the share of it that is left: a batch does not repeat itself."""
+    return lambda o: score(o) * (o.left if o.among is not None else 1.0)
+
+
+def _auto(o: Outlook) -> Array:
+    """The reduction of variance times squared doubt, 1 minus the lead of the likeliest class in calibrated probability.
+
+    Without labels, and while there is one class, all is equally doubtful: what is asked for is typical, and each of
+    another kind. What was compared, and on which pictures: docs/decisions/021.
+    """
+    doubt = scores.least_margin(o.probability)
+    return np.asarray(_variance_reduction(o) * np.square(doubt))
+
+
+def _one_a_class(o: Outlook) -> Array:
+    """K §7: each round asks what each class against the rest is least sure of; classes take turns."""
+    each = scores.class_uncertainty(o.mean, o.variance, o.noise)
+    return np.asarray(each[:, len(o.chosen) % each.shape[1]])
+
+
+def _information_gain(o: Outlook) -> Array:
+    assert o.covariance is not None
+    assert o.target_variance is not None
+    return scores.information_gain(o.covariance, o.variance, o.target_variance, o.noise)
+
+
+def _output_change(o: Outlook) -> Array:
+    assert o.covariance is not None
+    return scores.output_change(o.covariance, o.variance, o.noise, o.mean, o.probability)
+
+
+def _given(o: Outlook) -> Array:
+    assert o.given is not None
+    return o.given
+
+
+def _sigma(o: Outlook) -> Array:
+    return scores.sigma_optimality(o.sums, o.variance, o.noise)
+
+
+def _variance_reduction(o: Outlook) -> Array:
+    return scores.variance_reduction(o.squares, o.variance, o.noise)
+
+
+WAYS: dict[str, Way] = {
+    "auto": Way(_auto),
+    "random": Way(_given),
+    "margin": Way(_apart(lambda o: scores.margin(o.mean)), needs_classes=True),
+    "variance": Way(lambda o: o.variance),
+    "uncertainty": Way(lambda o: scores.uncertainty(o.mean, o.variance, o.noise), needs_classes=True),
+    "one-a-class": Way(_one_a_class, needs_classes=True),
+    "entropy": Way(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
+    "least-margin": Way(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
+    "typical": Way(_sigma),
+    "sigma": Way(_sigma),
+    "variance-reduction": Way(_variance_reduction),
+    "information-gain": Way(_information_gain, needs_covariance=True),
+    "output-change": Way(_output_change, needs_classes=True, needs_covariance=True),
+    "novel": Way(_apart(_given), one_class=True),
+    "doubtful": Way(_apart(_given), one_class=True),
+}

@@ -1,0 +1,284 @@
+"""The learner: every answer counts at once, nothing is half applied, and a saved campaign goes on where it was."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+
+from saccade import GPClassifier
+from saccade._core import limits
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade.active import ActiveLearner
+from saccade.kernels import HIK, RBF
+from tests.tolerances import assert_close
+
+DIGITS, TRUTH = load_digits(return_X_y=True)
+X, y = DIGITS[:300], TRUTH[:300]
+
+
+def campaign(rounds: int = 3, k: int = 10, **options: Any) -> ActiveLearner:
+    learner = ActiveLearner(X, random_state=0, **options)
+    for _ in range(rounds):
+        rows = learner.ask(k)
+        learner.tell(rows, y[rows])
+    return learner
+
+
+def assert_same(a: ActiveLearner, b: ActiveLearner) -> None:
+    """They know the same, and ask the same."""
+    assert a.labels == b.labels
+    assert a.history == b.history
+    np.testing.assert_array_equal(a.ask(7), b.ask(7))
+    assert a.accuracy() == b.accuracy() or np.isnan(a.accuracy().estimate)
+    assert_close(a.field.mean, b.field.mean)
+    assert_close(a.field.variance, b.field.variance)
+
+
+def test_the_posterior_is_that_of_the_model() -> None:
+    learner = campaign(audit=0.0)
+    model = learner.model
+    mean, variance = model.latent_mean_and_variance(X)
+    assert_close(learner.field.mean, mean)
+    assert_close(learner.field.variance, variance)
+    found = learner._beliefs().probability(np.arange(300))
+    assert_close(found, model.predict_proba(X), np.float32)  # the sharpness is searched for to 1e-8
+
+
+def test_asking_changes_nothing() -> None:
+    learner = campaign()
+    first = learner.ask(12)
+    np.testing.assert_array_equal(learner.ask(12), first)
+    assert np.unique(first).size == 12
+    assert not np.isin(first, list(learner.labels)).any()
+
+
+def test_new_classes_and_changed_labels() -> None:
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([0, 1, 2], [0, 0, 0])
+    assert learner.ask(2).size == 2  # one class: typical examples
+    with pytest.raises(InvalidInput, match="two classes, and there are 1"):
+        _ = learner.model
+    learner.tell([3], [1])
+    learner.tell([2, 9, 4], [7, 7, 1])
+    assert learner.classes.tolist() == [0, 1, 7]
+    fresh = ActiveLearner(X, audit=0.0)
+    fresh.tell([0, 1, 2, 3, 9, 4], [0, 0, 7, 1, 7, 1])
+    assert_close(learner.field.mean, fresh.field.mean)
+    assert_close(learner.model.predict_proba(X[:50]), fresh.model.predict_proba(X[:50]))
+
+
+@pytest.mark.parametrize("last", ["new rows", "changed labels", "nobody can tell", "a new class"])
+def test_undo_takes_the_last_answers_back(last: str) -> None:
+    learner, same = campaign(), campaign()
+    known = [row for row in learner.labels if not learner.is_audit(row)]
+    answers: dict[str, tuple[list[int], list[Any]]] = {
+        "new rows": ([5, 6, 7], [1, 2, 3]),
+        "changed labels": (known[:3], [(learner.labels[row] + 1) % 10 for row in known[:3]]),
+        "nobody can tell": ([*known[1:3], 250], [None, None, None]),
+        "a new class": ([5, known[0]], [11, 11]),
+    }
+    learner.tell(*answers[last])
+    assert learner.labels != same.labels
+    told = learner.undo()
+    assert told.rows == tuple(answers[last][0])
+    assert {k: learner.labels[k] for k in same.labels} == same.labels
+    assert_close(learner.field.mean[:, :10], same.field.mean)
+    assert_close(learner.field.variance, same.field.variance)
+    np.testing.assert_array_equal(learner.ask(5), same.ask(5))
+
+
+def test_undo_of_nothing() -> None:
+    with pytest.raises(InvalidInput, match="Nothing was told yet"):
+        ActiveLearner(X).undo()
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        ([300], [1], "row 300, and the pool has rows 0 to 299"),
+        ([-1], [1], "row -1"),
+        ([0.5], [1], "row numbers"),
+        ([0, 1], [1], "2 rows and 1 labels"),
+        ([0, 0], [1, 2], "two labels in one call, 1 and 2"),
+        ([0, 5], [1, "cat"], "all text or all numbers"),
+        ([0], ["cat"], "all text or all numbers"),
+        ([0], [[1, 2]], "all text or all numbers"),
+    ],
+)
+def test_a_bad_answer_changes_nothing(rows: Any, labels: Any, message: str) -> None:
+    learner, same = campaign(2), campaign(2)
+    with pytest.raises(InvalidInput, match=message):
+        learner.tell(rows, labels)
+    assert_same(learner, same)
+
+
+def test_an_interrupted_answer_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, same = campaign(2), campaign(2)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ActiveLearner, "_looked", stop)
+    with pytest.raises(KeyboardInterrupt):
+        learner.tell([0], [1])
+    assert_same(learner, same)
+
+
+def test_text_labels_and_answers_that_nobody_knows() -> None:
+    names = np.array([f"digit {c}" for c in y])
+    learner = ActiveLearner(sp.csr_matrix(X), audit=0.0)
+    rows = learner.ask(30)
+    learner.tell(rows, [None, np.nan, "", *names[rows[3:]]])
+    assert [learner.labels[int(row)] for row in rows[:3]] == [None, None, None]
+    assert not np.isin(learner.ask(200), rows).any()  # what nobody can tell is not asked again
+    assert learner.model.score(X, names) > 0.6
+
+
+def test_every_row_is_asked_once_and_then_there_is_nothing_left() -> None:
+    few = X[:23]
+    learner, seen = ActiveLearner(few, audit=0.2), list[int]()
+    while len(seen) < 23:
+        rows = learner.ask(4)
+        learner.tell(rows, y[rows])
+        seen += rows.tolist()
+    assert sorted(seen) == list(range(23))
+    with pytest.raises(InvalidInput, match="nothing left to ask"):
+        learner.ask()
+
+
+def test_audits_are_a_tenth_and_never_teach() -> None:
+    learner = campaign(rounds=12, k=10)
+    audits = [row for row in learner.labels if learner.is_audit(row)]
+    assert len(audits) == 12
+    assert not np.isin(learner._pool[learner.field.rows], audits).any()
+    accuracy = learner.accuracy()
+    assert np.isnan(accuracy.estimate)  # the first look comes with 16
+    for _ in range(8):
+        rows = learner.ask(10)
+        learner.tell(rows, y[rows])
+    accuracy = learner.accuracy()
+    assert accuracy.audited == 20
+    assert accuracy.low < accuracy.estimate <= accuracy.high
+    audited = np.array([row for row in learner.labels if learner.is_audit(row)])
+    assert accuracy.estimate == (learner.model.predict(X[audited]) == y[audited]).mean()
+    assert not learner.should_stop(0.99)
+    assert learner.should_stop(0.05)
+    assert learner.fit().gp_.gram.shape[0] == 200
+    assert learner.model.gp_.gram.shape[0] == 180
+
+
+def test_audits_change_no_question() -> None:
+    """Wrong answers to audit questions must not move the others: otherwise the interval would not hold."""
+    honest, lying = (ActiveLearner(X, random_state=1, audit=0.3) for _ in range(2))
+    for _ in range(4):
+        a, b = honest.ask(10), lying.ask(10)
+        np.testing.assert_array_equal(a, b)
+        honest.tell(a, y[a])
+        lying.tell(b, np.where(lying.is_audit(b), (y[b] + 1) % 10, y[b]))
+
+
+def test_audit_rows_told_unasked_count_in_their_turn() -> None:
+    learner = campaign(audit=0.3, rounds=2)  # 6 audits
+    rest = learner.audit.next_rows(84, np.fromiter(learner.labels, int))
+    learner.tell(rest[1:20], y[rest[1:20]])  # somebody's own choice, without the next one
+    assert learner.accuracy().audited == 0
+    learner.tell(rest[:1], y[rest[:1]])
+    assert learner.accuracy().audited == 26
+
+
+def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
+    learner = campaign(rounds=4, k=15, costs=np.linspace(1.0, 2.0, 300), strategy="uncertainty")
+    learner.tell([3, 4], [None, 8])
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert_same(again, learner)
+    for one in (again, learner):
+        rows = one.ask(9)
+        one.tell(rows, y[rows])
+    assert_same(again, learner)
+    for one in (again, learner):
+        one.undo()
+        one.undo()
+    assert_same(again, learner)
+
+
+def test_a_campaign_from_products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a large pool: no kernel matrix is held."""
+    small = campaign()
+    monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
+    large = campaign()
+    assert_same(large, small)
+    monkeypatch.setattr(limits, "POOL_EXACT_NUMBERS", 10)
+    assert campaign().model.score(X, y) > 0.6
+    large.save(tmp_path / "c.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), large)
+
+
+def test_a_pool_that_grew(tmp_path: Path) -> None:
+    learner = campaign()
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:400])
+    assert again.labels == learner.labels
+    assert again.ask(300).max() >= 300  # new rows are asked too
+
+
+def test_another_pool_is_refused(tmp_path: Path) -> None:
+    campaign().save(tmp_path / "c.saccade")
+    changed = X.copy()
+    changed[17, 3] += 1.0
+    for other in (changed, X[:200], X[::-1], X[:, :30]):
+        with pytest.raises(InvalidInput, match="belongs to another pool"):
+            ActiveLearner.load(tmp_path / "c.saccade", other)
+    assert ActiveLearner.load(tmp_path / "c.saccade", sp.csr_matrix(X)).labels  # the same numbers, held otherwise
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    GPClassifier().fit(X, y).save(tmp_path / "m.saccade")
+    with pytest.raises(ModelFileError, match="holds a GPClassifier, no campaign"):
+        ActiveLearner.load(tmp_path / "m.saccade", X)
+    (tmp_path / "t.saccade").write_bytes(b"nothing")
+    with pytest.raises(ModelFileError, match="not a model file"):
+        ActiveLearner.load(tmp_path / "t.saccade", X)
+    campaign().save(tmp_path / "c.saccade")
+    whole = (tmp_path / "c.saccade").read_bytes()
+    (tmp_path / "c.saccade").write_bytes(whole[:-9] + b"123456789")
+    with pytest.raises(ModelFileError, match="was changed after"):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
+
+
+def test_a_kernel_that_a_file_cannot_keep(tmp_path: Path) -> None:
+    model = GPClassifier(RBF(20.0))
+    learner = campaign(model=model)
+    learner.save(tmp_path / "c.saccade")
+    with pytest.raises(ModelFileError, match="Pass model="):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X, model), learner)
+
+
+@pytest.mark.parametrize(
+    "model", [GPClassifier(inference="laplace"), GPClassifier(balanced=True), GPClassifier(HIK(), levels=16)]
+)
+def test_other_models(model: GPClassifier) -> None:
+    learner = campaign(rounds=4, k=20, model=model)
+    assert learner.model.score(X, y) > 0.6
+    assert learner.accuracy().audited == 0
+
+
+def test_parameters() -> None:
+    with pytest.raises(InvalidParameter, match="strategy"):
+        ActiveLearner(X, strategy="best")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="audit"):
+        ActiveLearner(X, audit=0.9)
+    with pytest.raises(InvalidParameter, match="GPClassifier"):
+        ActiveLearner(X, RBF())
+    with pytest.raises(InvalidInput, match="costs"):
+        ActiveLearner(X, costs=np.zeros(300))
+    spoilt = X.copy()
+    spoilt[41, 2] = np.nan
+    with pytest.raises(InvalidInput, match="Row 41 of the pool"):
+        ActiveLearner(spoilt)
+    with pytest.raises(InvalidParameter, match="`k`"):
+        ActiveLearner(X).ask(0)
