@@ -27,7 +27,9 @@ class Round(NamedTuple):
     own: tuple[int, int]  # right guesses at the rows it was trained on, each left out once; how many there are
     truth: float
     look: tuple[float, float] | None  # interval, if there was a look in this round
-    all_labels: float  # true accuracy if it were trained on the audited rows too, where a target is first reached
+    all_labels: (
+        float | None
+    )  # true accuracy if it were trained on the audited rows too, where a target is first reached
 
 
 class Posterior:
@@ -88,7 +90,7 @@ def campaign(K: Array, y: Array, pool: int, way: str, rng: np.random.Generator) 
         if first_audit == MOST and len(changes) > 3 and np.mean(changes[-3:]) <= SETTLED:
             first_audit = asked  # decided by guesses alone, never by an answer to an audit
         right, own = guesses[audited] == y[audited], posterior.left_out() == y[posterior.rows]
-        looked, every = audit.looked(right, asked - len(audited)), float("nan")
+        looked, every = audit.looked(right, asked - len(audited)), None
         look = None if looked is audit else (looked.looks[-1].low, looked.looks[-1].high)
         passed = [target for target in TARGETS if look is not None and look[0] >= target]
         if len(passed) > reached:
