@@ -34,6 +34,7 @@ SCHEDULES = {  # first look, part by which the next is further on, flatness, sha
     "half, a sixth, a twelfth …": (FIRST_LOOK, GROWTH, 1, LOW_SIDE),
     "doubled": (FIRST_LOOK, 1, FLATNESS, LOW_SIDE),
     "first look at 8": (8, GROWTH, FLATNESS, LOW_SIDE),
+    "no last look": (FIRST_LOOK, GROWTH, FLATNESS, LOW_SIDE, False),
     "after each tenth more": (FIRST_LOOK, 10, FLATNESS, LOW_SIDE),
 }
 COLOURS = {"one in ten": "#1d4ed8", "three in ten": "#0e7490", "late": "#15803d"}
@@ -101,13 +102,16 @@ def losses(ends: list[dict[str, Any] | None], without: list[list[Round]]) -> dic
     return {"accuracy lost": float(np.mean(gone)), "lost if trained on at the end": float(np.mean(back))}
 
 
-def price(first: int, growth: float, flatness: float, low_side: float) -> dict[str, float]:
-    """Exact: mean audited rows until the interval of a model with accuracy p lies above the target, LONGEST at most."""
+def price(first: int, growth: float, flatness: float, low_side: float, ends: bool = True) -> dict[str, float]:
+    """Exact: mean audited rows until the interval of a model with accuracy p lies above the target.
+
+    LONGEST rows are set apart, and with `ends` their looks share all of the error.
+    """
     counts = [first]
     while counts[-1] < LONGEST:
         counts.append(counts[-1] + int(np.ceil(counts[-1] / growth)))
     J = np.arange(len(counts) + 1)
-    errors = 0.05 * np.diff(J / (J + flatness))
+    errors = 0.05 * np.diff(J / (J + flatness)) * ((J[-2] + flatness) / J[-2] if ends else 1.0)
     found: dict[str, float] = {}
     for p, target in ((0.9, 0.8), (0.95, 0.9), (0.98, 0.9), (0.99, 0.95), (0.97, 0.95)):
         going, n, total = np.ones(1), 0, 0.0  # probability of each number of right guesses, while not above
@@ -138,7 +142,7 @@ def draw_misses(axes: Any, record: dict[str, Any], names: list[str]) -> None:
         axes.plot(at, ever, "o", color=COLOURS[way], label=way)
         axes.plot(at, worst, "_", color=COLOURS[way], markersize=11, markeredgewidth=2)
     axes.axhline(5, color="black", linewidth=0.8, linestyle="--")
-    axes.set_title("Intervals that miss  (● at some round, ▬ at the stop, worst target)")
+    axes.set_title("Misses: ● at some round, ▬ at the stop (worst target)", fontsize=11)
     axes.set_yscale("symlog", linthresh=5)
     axes.set_yticks([0, 1, 2, 3, 4, 5, 10, 20, 50, 100], ["0", "1", "2", "3", "4", "5", "10", "20", "50", "100"])
     axes.set(ylabel="campaigns, %  (dashed: allowed)", ylim=(-0.3, 130))
@@ -156,7 +160,8 @@ def draw_questions(axes: Any, record: dict[str, Any], names: list[str]) -> None:
         for x, k, top in zip(at, kept, asked, strict=True):
             axes.annotate(f"{100 * k['stopped']:.0f} %", (x, top), ha="center", va="bottom", fontsize=8)
     axes.set_xticks(range(len(names)), [f"{name}\n≥ {100 * SHOWN[name]:g} %" for name in names])
-    axes.set(ylabel="questions (median; dark: audits)", title="Questions until the stop; share of campaigns that stop")
+    axes.set_ylabel("questions (median of those that stop; dark: audits)")
+    axes.set_title("Questions until the stop; share of campaigns that stop", fontsize=11)
 
 
 def draw_example(axes: Any, rounds: list[Round], title: str) -> None:
@@ -170,7 +175,8 @@ def draw_example(axes: Any, rounds: list[Round], title: str) -> None:
         ends = np.array([r.look for r in looks])
         error = np.abs(ends.T - share)
         axes.errorbar(at, share, error, fmt="o", capsize=3, color=COLOURS["three in ten"], label="audit, 95 % for all")
-    axes.set(xlabel="questions", ylabel="accuracy", title=f"One campaign: {title}", ylim=(0, 1))
+    axes.set(xlabel="questions", ylabel="accuracy", ylim=(0, 1.02))
+    axes.set_title(f"One campaign: {title}", fontsize=11)
     axes.legend(frameon=False, loc="lower right")
 
 

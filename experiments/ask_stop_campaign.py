@@ -66,7 +66,7 @@ def campaign(K: Array, y: Array, pool: int, way: str, rng: np.random.Generator) 
     posterior = Posterior(K, np.where(y[:, None] == np.unique(y), 1, -1).astype(K.dtype))
     rate = {"none": 0.0, "leftover": 0.3, "late": 0.5}.get(way, HONEST.get(way, 0.0))
     apart = np.zeros(0, np.int64) if way in ("none", "leftover") else reserve(np.arange(pool), HONEST[way], rng)
-    audit = Audit(np.arange(pool) if way == "leftover" else apart, rate)
+    audit = Audit(np.arange(round(rate * pool)) if way == "leftover" else apart, rate)
     free = np.ones(pool, bool)
     free[apart] = False
     asked, first_audit, audited = 0, MOST if way == "late" else 0, np.zeros(0, np.int64)
