@@ -12,7 +12,7 @@ from saccade.active.stopping import Audit, reserve
 
 NOISE, BATCH, START = 0.1, 10, 20
 MOST = 800  # questions in a campaign
-MADE_UP, CLASSES, BINS = 3500, 8, 40
+MADE_UP, CLASSES, BINS = 2500, 8, 40
 SETTLED = 0.01  # share of guesses that change in a round, the mean of the last three
 TARGETS = (0.8, 0.85, 0.9, 0.95)
 HONEST = {"one in ten": 0.1, "three in ten": 0.3, "late": 0.3}  # and the share of the pool that is set apart
@@ -129,10 +129,10 @@ def collections(cache: Path | None) -> dict[str, Callable[[], tuple[Array, Array
 
     def digits() -> tuple[Array, Array, int]:
         X, y = load_digits(return_X_y=True)
-        return scaled(X), y, 1000
+        return scaled(X), y, 898
 
     def cancer() -> tuple[Array, Array, int]:
         X, y = load_breast_cancer(return_X_y=True)
-        return scaled(X), y, 300
+        return scaled(X), y, 284
 
     return {"digits": digits, "breast cancer": cancer, "15-Scenes, deep": scenes, "made up": made_up}
