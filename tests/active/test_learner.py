@@ -180,6 +180,15 @@ def test_audits_change_no_question() -> None:
         lying.tell(b, np.where(lying.is_audit(b), (y[b] + 1) % 10, y[b]))
 
 
+def test_audit_rows_told_unasked_count_in_their_turn() -> None:
+    learner = campaign(audit=0.3, rounds=2)  # 6 audits
+    rest = learner.audit.next_rows(84, np.fromiter(learner.labels, int))
+    learner.tell(rest[1:20], y[rest[1:20]])  # somebody's own choice, without the next one
+    assert learner.accuracy().audited == 0
+    learner.tell(rest[:1], y[rest[:1]])
+    assert learner.accuracy().audited == 26
+
+
 def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
     learner = campaign(rounds=4, k=15, costs=np.linspace(1.0, 2.0, 300), strategy="uncertainty")
     learner.tell([3, 4], [None, 8])

@@ -162,6 +162,15 @@ def test_next_rows_come_in_the_order_of_the_draw() -> None:
     assert audit.next_rows(0, np.array([7])).size == 0
 
 
+def test_rows_told_out_of_turn_count_when_their_turn_comes() -> None:
+    audit = Audit(np.array([7, 3, 9, 1]))
+    assert audit.in_turn(np.array([], int)).size == 0
+    assert audit.in_turn(np.array([3, 1, 5])).size == 0
+    assert audit.in_turn(np.array([3, 1, 7])).tolist() == [7, 3]
+    assert audit.in_turn(np.array([9, 3, 1, 7])).tolist() == [7, 3, 9, 1]
+    assert Audit(np.zeros(0, int)).in_turn(np.array([4])).size == 0
+
+
 def test_every_row_is_set_apart_equally_often() -> None:
     """And is at each place equally often: 20 rows, 5 places, so 1/20 each; 6 standard deviations."""
     drawn = np.array([reserve(np.arange(20), 0.25, np.random.default_rng(seed)) for seed in range(4000)])

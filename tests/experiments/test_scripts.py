@@ -45,6 +45,10 @@ SMALLEST = {
         | {"approximations_table2.SIZES": (5, 10), "approximations_data.TRAIN": 6, "approximations_table2.TRAIN": 6},
         ("results/approximations_table2.json", "figures/approximations_table2.png", "figures/approximations_fig1.png"),
     ),
+    "experiments/ask_stop.py": Small(
+        "--cache {cache} --out {out} --campaigns 2",
+        {"ask_stop_campaign.MADE_UP": 200, "ask_stop_campaign.MOST": 120, "ask_stop.LONGEST": 50},
+    ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),

@@ -8,6 +8,7 @@ import pytest
 
 from saccade._core import limits
 from saccade.inference.field import Field
+from saccade.inference.sketch import Sketch, signs
 from saccade.kernels import HIK, RBF
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -46,7 +47,9 @@ def assert_posterior(field: Field, rows: Array, Y: Array) -> None:
     some, others = np.array([3, 0, 17]), np.array([N - 1, 5])
     assert_close(field.covariance(some, others), C[np.ix_(some, others)])
     w = np.random.default_rng(2).random((len(K), 2))
-    assert_close(field.sums / len(K), C.sum(axis=1) / len(K))
+    assert_close(field.sketch.sums / len(K), C.sum(axis=1) / len(K))
+    assert_close(field.sketch.squares / len(K), np.square(C).sum(axis=1) / len(K))  # a group for each row
+    assert_close(field.sketch.rows(some)[:, 0] / len(K), C[some].sum(axis=1) / len(K))
     largest = (K @ w).max()  # what cancels
     assert_close(field.weighed_covariance(w) / largest, C @ w / largest)
 
@@ -102,6 +105,16 @@ def test_leaving_one_out(make: Callable[[Array], Gram]) -> None:
         others = np.delete(np.arange(5), k)
         without = Field.unobserved(field.gram, NOISE).observing(rows[others], Y[others])
         assert_close(field.leave_one_out()[k], without.mean[rows[k]])
+
+
+def test_a_sketch_is_exact_with_a_group_for_each_target_and_right_on_average() -> None:
+    C = np.cov(np.random.default_rng(0).random((60, 90)))
+    targets = np.array([4, 8, 15, 16, 23, 42])
+    found = C @ signs(60, targets)
+    assert_close(found[:, 0], C[:, targets].sum(axis=1))
+    assert_close(np.square(found[:, 1:]).sum(axis=1), np.square(C[:, targets]).sum(axis=1))
+    few = Sketch.of(C @ signs(60, most=20)).squares
+    assert few.mean() == pytest.approx(np.square(C).sum(axis=1).mean(), rel=0.2)
 
 
 def test_three_hundred_steps_stay_exact() -> None:

@@ -48,11 +48,11 @@ def _values(labels: Any) -> list[Any]:
 def joined(
     labels: Iterable[Any],
 ) -> Array:  # (l,)
-    """Labels as one array; an error where some are text and others numbers."""
+    """Labels as one array: an error where some are text and others numbers."""
     every = list(labels)
     kinds = {"text" if isinstance(value, str) else "numbers" for value in every}
     odd = [value for value in every if not isinstance(value, str | int | float | bool)]
     if len(kinds) > 1 or odd:
         shown = odd[:1] or [next(v for v in every if isinstance(v, str) is text) for text in (True, False)]
-        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}. Nothing was changed.")
+        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
     return np.asarray(every) if every else np.zeros(0)

@@ -52,7 +52,7 @@ def query(
     candidates : None, array of int, or array (c, d)
         The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
     strategy : str, or a query strategy of scikit-activeml
-        "auto"              typical first, then doubtful and typical: Σ-optimality times squared doubt
+        "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
         "random"            uniformly at random
         "margin"            |μ|, the distance to the border between the two likeliest classes (K)
         "variance"          σ² (K, A)
@@ -60,6 +60,7 @@ def query(
         "one-a-class"       the same for each class against the rest, in turns (K's rounds of several classes)
         "entropy", "least-margin"   of the calibrated probabilities
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
+        "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats
         "output-change"     the expected change of all outputs at the targets
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)

@@ -240,7 +240,8 @@ class ActiveLearner:
 
     def _looked(self, labels: Mapping[int, Label], field: Field, classes: Array) -> Audit:
         """The audit after the model's guesses at all audited rows were compared with the answers."""
-        audited = np.array([row for row in self.audit.rows.tolist() if labels.get(row) is not None], np.int64)
+        in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
+        audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
         if not audited.size:
             return self.audit
         answers = joined(labels[int(row)] for row in audited)

@@ -17,10 +17,12 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
   stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
 What it asks of you. Do not show the model's guess before the answer. Do not show audit rows to the strategy, not even
-without labels. Do not change the model or the strategy because of an audit. A row that nobody can label is left out:
-the accuracy is then that of rows that can be labelled. Rows of the pool must be independent: with ten pictures of one
-object in it, the accuracy is for further pictures of these objects. Rows that the model left unlabelled are
-mostly easier than new ones; the interval is about new ones.
+without labels; a class that only the audit has met stays unknown to the model. Do not change the model, the strategy or
+the number of audit questions because of an audit. A row that nobody can label is left out: the accuracy is then that of
+rows that can be labelled. Rows of the pool must be independent: with ten pictures of each object in it, the accuracy is
+for further pictures of these objects, not for other objects. Rows that the model left unlabelled are mostly easier than
+new ones, because it took the difficult ones; the interval is about new ones. After the stop the model may learn the
+audited rows as well; the interval remains that of the model without them.
 """
 
 from collections.abc import Mapping
@@ -159,6 +161,18 @@ class Audit:
         """The next audit questions."""
         count = check_count("count", count, "Ask for no audit question with 0.", least=0)
         return np.asarray(self.rows[~np.isin(self.rows, taken)][:count])
+
+    def in_turn(
+        self,
+        told: Array,  # row numbers that have an answer, "nobody can tell" included
+    ) -> Array:
+        """The audit rows that count: those before the first one of the sequence without an answer.
+
+        An audit row that somebody labels unasked counts when its turn comes. Otherwise the audited rows would be partly
+        chosen by a person, and no longer a random sample.
+        """
+        missing = ~np.isin(self.rows, told)
+        return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)
 
     def looked(
         self,

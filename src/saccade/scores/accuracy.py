@@ -39,11 +39,12 @@ def share_interval(
     right: int,
     n: int,
     error: float,  # probability that the interval may miss, both sides together
+    low_side: float = LOW_SIDE,
 ) -> tuple[float, float]:
     """Exact interval of Clopper and Pearson (1934) for a share of which `right` in `n` independent draws were seen.
 
-    The ends are quantiles of beta distributions. The lower end gets LOW_SIDE of the error and the upper end the rest,
-    so the probability that the share lies outside is at most `error`, whatever the share is.
+    The ends are quantiles of beta distributions. The lower end gets `low_side` of the error, the upper end the rest, so
+    the probability that the share lies outside is at most `error`, whatever the share is.
 
     >>> share_interval(0, 0, 0.05)
     (0.0, 1.0)
@@ -51,6 +52,6 @@ def share_interval(
     >>> round(low, 3), round(high, 3)
     (0.894, 0.987)
     """
-    low = float(betaincinv(right, n - right + 1, LOW_SIDE * error)) if right > 0 else 0.0
-    high = float(betaincinv(right + 1, n - right, 1.0 - (1.0 - LOW_SIDE) * error)) if right < n else 1.0
+    low = float(betaincinv(right, n - right + 1, low_side * error)) if right > 0 else 0.0
+    high = float(betaincinv(right + 1, n - right, 1.0 - (1.0 - low_side) * error)) if right < n else 1.0
     return low, high
