@@ -64,7 +64,7 @@ SKETCH_STEPS = 64
 # Rows that a Cholesky factor grows by before it is copied.
 FACTOR_BORDER = 256
 # Labels that the sharpness of the probabilities behind a question is found from: a few milliseconds.
-SHARPNESS_EXAMPLES = 1024
+SHARPNESS_EXAMPLES = 512
 # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_CANDIDATES = 2048
 # Candidates whose covariance with every target is held, drawn at random from more: 64 MB.

@@ -57,7 +57,7 @@ def predict(
         from saccade.cli.columns import Reading
         from saccade.estimators.model_file import load
 
-        how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
+        how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
         _check_predicts(estimator, model, data)
         seeing = pictures.NewPictures(model, cache, max_pixels)

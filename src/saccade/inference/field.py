@@ -81,7 +81,7 @@ class Field:
         half = self.factor.half_solve(beside)
         V = self.factor.back_solve(half)
         c = self.gram.spread(np.append(rows, self.rows), np.vstack([unit, -V]))
-        factor = self.factor.grown(half, self.gram.between(rows, rows) + self.noise * unit)
+        factor = self.factor.grown(half, self.gram.spread(rows, unit, rows) + self.noise * unit)
         S = factorise(c[rows], np.full(rows.size, self.noise))
         gain = S.solve(targets[n:] - old.mean[rows])
         return replace(
