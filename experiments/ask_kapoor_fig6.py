@@ -26,11 +26,9 @@ def targets(y: Array, count: int) -> Array:
     return np.where(y[:, None] == np.arange(count), 1.0, -1.0)
 
 
-def one_a_class(K: Array, y: Array, labelled: Array, count: int, rng: np.random.Generator) -> list[int]:
+def one_a_class(K: Array, y: Array, labelled: Array, count: int) -> list[int]:
     """A picture for each class: the one that its process is most uncertain about and no class before it took."""
     left = np.setdiff1d(np.arange(len(y)), labelled)
-    if not len(labelled):
-        return [int(i) for i in rng.choice(left, count, replace=False)]
     model = Detector(K[np.ix_(labelled, labelled)], targets(y[labelled], count))
     doubt = model.doubt(K[np.ix_(left, labelled)], np.diagonal(K)[left])
     chosen: list[int] = []
@@ -52,13 +50,12 @@ def answers(K: Array, y: Array, labelled: Array, test: Array, count: int, svm: b
 
 def campaign(K: Array, y: Array, method: str, count: int, seed: int) -> tuple[list[float], Array]:
     """The rate after each round, and the confusion matrix in the end (rows: the truth), as shares."""
-    rng = np.random.default_rng(seed)
-    order, labelled = rng.permutation(len(y)), np.zeros(0, int)
+    order, labelled = np.random.default_rng(seed).permutation(len(y)), np.zeros(0, int)
     rates, confusion = [], np.zeros((count, count))
     while len(labelled) < LABELS:
-        if method == "active GP":
-            new = one_a_class(K, y, labelled, count, np.random.default_rng(seed))
-        else:
+        if method == "active GP" and len(labelled):
+            new = one_a_class(K, y, labelled, count)
+        else:  # the same first pictures for all methods
             new = order[len(labelled) : len(labelled) + count].tolist()
         labelled = np.concatenate([labelled, new]).astype(int)
         test = np.setdiff1d(np.arange(len(y)), labelled)

@@ -86,4 +86,4 @@ def test_questions_of_kapoor_are_those_of_the_library(modules: Any) -> None:
     assert asked == left[doubt.argmin()]
     assert_close(1.0 / (1.0 + doubt), worth[0, 15:], np.float32)  # the noise is small, and K nearly singular
     round_ = query(X, np.where(np.arange(80) < 15, y, np.nan), model, strategy="one-a-class", batch_size=3, joint=False)
-    assert fig6.one_a_class(K, y, known, 3, np.random.default_rng(0)) == round_.tolist()
+    assert fig6.one_a_class(K, y, known, 3) == round_.tolist()
