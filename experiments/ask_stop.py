@@ -26,7 +26,7 @@ from scipy.stats import binom
 from saccade.scores.accuracy import FIRST_LOOK, FLATNESS, GROWTH, LOW_SIDE, share_interval
 
 SHOWN = {"digits": 0.85, "breast cancer": 0.85, "made up": 0.85, "15-Scenes, deep": 0.8}  # targets in the figure
-HELD_OUT = 2000  # rows that tell the true accuracy, or as many as there are
+HELD_OUT = 1000  # rows that tell the true accuracy, or as many as there are
 LONGEST = 4000  # audited rows in the exact calculation
 SCHEDULES = {  # first look, part by which the next is further on, flatness, share of the error for the lower end
     "chosen": (FIRST_LOOK, GROWTH, FLATNESS, LOW_SIDE),
@@ -34,6 +34,7 @@ SCHEDULES = {  # first look, part by which the next is further on, flatness, sha
     "half, a sixth, a twelfth …": (FIRST_LOOK, GROWTH, 1, LOW_SIDE),
     "doubled": (FIRST_LOOK, 1, FLATNESS, LOW_SIDE),
     "first look at 8": (8, GROWTH, FLATNESS, LOW_SIDE),
+    "no last look": (FIRST_LOOK, GROWTH, FLATNESS, LOW_SIDE, False),
     "after each tenth more": (FIRST_LOOK, 10, FLATNESS, LOW_SIDE),
 }
 COLOURS = {"one in ten": "#1d4ed8", "three in ten": "#0e7490", "late": "#15803d"}
@@ -52,7 +53,7 @@ STATED: dict[str, Callable[[Round], tuple[float, float] | None]] = {
 }
 
 
-def stop(rounds: list[Round], way: str, target: float) -> dict[str, float] | None:
+def stop(rounds: list[Round], way: str, target: float) -> dict[str, Any] | None:
     """The first round whose interval lies above the target."""
     for r in rounds:
         ends = STATED[way](r)
@@ -90,7 +91,7 @@ def summary(runs: dict[str, list[list[Round]]]) -> dict[str, Any]:
     return found
 
 
-def losses(ends: list[dict[str, float] | None], without: list[list[Round]]) -> dict[str, float]:
+def losses(ends: list[dict[str, Any] | None], without: list[list[Round]]) -> dict[str, float]:
     """Accuracy at the stop against a campaign without audits that asked as much; and with the audited rows learned."""
     gone, back = [], []
     for end, rounds in zip(ends, without, strict=True):
@@ -101,13 +102,16 @@ def losses(ends: list[dict[str, float] | None], without: list[list[Round]]) -> d
     return {"accuracy lost": float(np.mean(gone)), "lost if trained on at the end": float(np.mean(back))}
 
 
-def price(first: int, growth: float, flatness: float, low_side: float) -> dict[str, float]:
-    """Exact: mean audited rows until the interval of a model with accuracy p lies above the target, LONGEST at most."""
+def price(first: int, growth: float, flatness: float, low_side: float, ends: bool = True) -> dict[str, float]:
+    """Exact: mean audited rows until the interval of a model with accuracy p lies above the target.
+
+    LONGEST rows are set apart, and with `ends` their looks share all of the error.
+    """
     counts = [first]
     while counts[-1] < LONGEST:
         counts.append(counts[-1] + int(np.ceil(counts[-1] / growth)))
     J = np.arange(len(counts) + 1)
-    errors = 0.05 * np.diff(J / (J + flatness))
+    errors = 0.05 * np.diff(J / (J + flatness)) * ((J[-2] + flatness) / J[-2] if ends else 1.0)
     found: dict[str, float] = {}
     for p, target in ((0.9, 0.8), (0.95, 0.9), (0.98, 0.9), (0.99, 0.95), (0.97, 0.95)):
         going, n, total = np.ones(1), 0, 0.0  # probability of each number of right guesses, while not above
@@ -120,36 +124,44 @@ def price(first: int, growth: float, flatness: float, low_side: float) -> dict[s
     return found
 
 
-def draw(record: dict[str, Any], example: dict[str, list[Round]], title: str, out: Path) -> None:
+def draw(record: dict[str, Any], out: Path) -> None:
     names = [name for name in SHOWN if name in record]
-    figure, (left, middle, right) = plots().subplots(1, 3, figsize=(15, 4.6), layout="constrained")
-    draw_example(left, example["three in ten"], title)
+    figure, (left, middle, right) = plots().subplots(1, 3, figsize=(15, 4.8), layout="constrained")
+    draw_example(left, [Round(*r) for r in record["example"]["rounds"]], record["example"]["collection"])
+    draw_misses(middle, record, names)
+    draw_questions(right, record, names)
+    save_figure(figure, out, "ask_stop")
+
+
+def draw_misses(axes: Any, record: dict[str, Any], names: list[str]) -> None:
     for place, way in enumerate(STATED):
-        values = [100 * (1 - record[name][way][f"target {SHOWN[name]:g}"]["covered or not stopped"]) for name in names]
-        ever = [100 * record[name][way]["missed at some round"] for name in names]
+        rows = [record[name][way] for name in names]
         at = np.arange(len(names)) + 0.12 * (place - 2.5)
-        middle.plot(at, ever, "o", color=COLOURS[way], label=way)
-        middle.plot(at, values, "_", color=COLOURS[way], markersize=11, markeredgewidth=2)
-    middle.axhline(5, color="black", linewidth=0.8, linestyle="--")
-    middle.set(ylabel="campaigns with a miss, %", title="● at some round   ▬ at the stop   (dashed: 5 % allowed)")
-    middle.set_yscale("symlog", linthresh=5)
-    middle.set_yticks([0, 1, 2, 3, 4, 5, 10, 20, 50, 100], ["0", "1", "2", "3", "4", "5", "10", "20", "50", "100"])
-    middle.set_xticks(range(len(names)), names)
-    middle.legend(frameon=False, fontsize=8, ncols=2, loc="upper left", bbox_to_anchor=(0, 0.93))
+        ever = [100 * row["missed at some round"] for row in rows]
+        worst = [100 * max(1 - row[f"target {t:g}"]["covered or not stopped"] for t in TARGETS) for row in rows]
+        axes.plot(at, ever, "o", color=COLOURS[way], label=way)
+        axes.plot(at, worst, "_", color=COLOURS[way], markersize=11, markeredgewidth=2)
+    axes.axhline(5, color="black", linewidth=0.8, linestyle="--")
+    axes.set_title("Misses: ● at some round, ▬ at the stop (worst target)", fontsize=11)
+    axes.set_yscale("symlog", linthresh=5)
+    axes.set_yticks([0, 1, 2, 3, 4, 5, 10, 20, 50, 100], ["0", "1", "2", "3", "4", "5", "10", "20", "50", "100"])
+    axes.set(ylabel="campaigns, %  (dashed: allowed)", ylim=(-0.3, 130))
+    axes.set_xticks(range(len(names)), names)
+    axes.figure.legend(*axes.get_legend_handles_labels(), frameon=False, ncols=len(STATED), loc="outside lower center")
+
+
+def draw_questions(axes: Any, record: dict[str, Any], names: list[str]) -> None:
     for place, way in enumerate(HONEST):
         kept = [record[name][way][f"target {SHOWN[name]:g}"] for name in names]
         at = np.arange(len(names)) + 0.27 * (place - 1)
-        asked, audited = (np.array([k.get(part, np.nan) for k in kept]) for part in ("asked", "audited"))
-        right.bar(at, asked - audited, 0.25, color=COLOURS[way], alpha=0.45)
-        right.bar(at, audited, 0.25, bottom=asked - audited, color=COLOURS[way], label=f"{way} (dark: audits)")
+        asked, audited = (np.array([k.get(part, 0.0) for k in kept]) for part in ("asked", "audited"))
+        axes.bar(at, asked - audited, 0.25, color=COLOURS[way], alpha=0.45)
+        axes.bar(at, audited, 0.25, bottom=asked - audited, color=COLOURS[way])
         for x, k, top in zip(at, kept, asked, strict=True):
-            right.annotate(
-                f"{100 * k['stopped']:.0f} %", (x, 0 if np.isnan(top) else top), ha="center", va="bottom", fontsize=8
-            )
-    right.set_xticks(range(len(names)), [f"{name}\n≥ {100 * SHOWN[name]:g} %" for name in names])
-    right.set(ylabel="questions (median)", title="Questions until the stop, and campaigns that stopped")
-    right.legend(frameon=False, fontsize=8)
-    save_figure(figure, out, "ask_stop")
+            axes.annotate(f"{100 * k['stopped']:.0f} %", (x, top), ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(range(len(names)), [f"{name}\n≥ {100 * SHOWN[name]:g} %" for name in names])
+    axes.set_ylabel("questions (median of those that stop; dark: audits)")
+    axes.set_title("Questions until the stop; share of campaigns that stop", fontsize=11)
 
 
 def draw_example(axes: Any, rounds: list[Round], title: str) -> None:
@@ -163,7 +175,8 @@ def draw_example(axes: Any, rounds: list[Round], title: str) -> None:
         ends = np.array([r.look for r in looks])
         error = np.abs(ends.T - share)
         axes.errorbar(at, share, error, fmt="o", capsize=3, color=COLOURS["three in ten"], label="audit, 95 % for all")
-    axes.set(xlabel="questions", ylabel="accuracy", title=f"One campaign: {title}", ylim=(0, 1))
+    axes.set(xlabel="questions", ylabel="accuracy", ylim=(0, 1.02))
+    axes.set_title(f"One campaign: {title}", fontsize=11)
     axes.legend(frameon=False, loc="lower right")
 
 
@@ -177,11 +190,10 @@ def main() -> None:
     options = parser.parse_args()
     record: dict[str, Any] = {"campaigns": options.campaigns, "seeds": f"0 to {options.campaigns - 1}"}
     record |= {"most": MOST, "batch": BATCH, "price": {title: price(*values) for title, values in SCHEDULES.items()}}
-    example: dict[str, list[Round]] = {}
     with show_progress():
         for name in options.only:
             X, y, pool = collections(options.cache)[name]()
-            K, pool = HIK(scale=1.0)(X, X).astype(np.float32), min(pool, len(y) // 2)
+            K, pool = HIK(scale=1.0)(X, X).astype(np.float32), min(pool, 3 * len(y) // 5)
             runs: dict[str, list[list[Round]]] = {way: [] for way in (*HONEST, "none", "leftover")}
             for seed in range(options.campaigns):
                 report(name, seed / options.campaigns)
@@ -190,11 +202,11 @@ def main() -> None:
                 for way, kept in runs.items():
                     rng = np.random.default_rng([seed, *way.encode()])
                     kept.append(list(campaign(K_seed, y[order], pool, way, rng)))
-            example = {way: kept[0] for way, kept in runs.items()}
+            record["example"] = {"collection": name, "rounds": runs["three in ten"][0]}
             record[name] = {"pool": pool, "held out": min(HELD_OUT, len(y) - pool), **summary(runs)}
             print(name, record[name], flush=True)
-    draw(record, example, options.only[-1], options.out)
     write(options.out, "ask_stop", record, quiet=True)
+    draw(record, options.out)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from saccade.active.stopping import Audit, reserve
 
 NOISE, BATCH, START = 0.1, 10, 20
 MOST = 800  # questions in a campaign
-MADE_UP, CLASSES, BINS = 3500, 8, 40
+MADE_UP, CLASSES, BINS = 2500, 8, 40
 SETTLED = 0.01  # share of guesses that change in a round, the mean of the last three
 TARGETS = (0.8, 0.85, 0.9, 0.95)
 HONEST = {"one in ten": 0.1, "three in ten": 0.3, "late": 0.3}  # and the share of the pool that is set apart
@@ -27,7 +27,9 @@ class Round(NamedTuple):
     own: tuple[int, int]  # right guesses at the rows it was trained on, each left out once; how many there are
     truth: float
     look: tuple[float, float] | None  # interval, if there was a look in this round
-    all_labels: float  # true accuracy if it were trained on the audited rows too, where a target is first reached
+    all_labels: (
+        float | None
+    )  # true accuracy if it were trained on the audited rows too, where a target is first reached
 
 
 class Posterior:
@@ -64,7 +66,7 @@ def campaign(K: Array, y: Array, pool: int, way: str, rng: np.random.Generator) 
     posterior = Posterior(K, np.where(y[:, None] == np.unique(y), 1, -1).astype(K.dtype))
     rate = {"none": 0.0, "leftover": 0.3, "late": 0.5}.get(way, HONEST.get(way, 0.0))
     apart = np.zeros(0, np.int64) if way in ("none", "leftover") else reserve(np.arange(pool), HONEST[way], rng)
-    audit = Audit(np.arange(pool) if way == "leftover" else apart, rate)
+    audit = Audit(np.arange(round(rate * pool)) if way == "leftover" else apart, rate)
     free = np.ones(pool, bool)
     free[apart] = False
     asked, first_audit, audited = 0, MOST if way == "late" else 0, np.zeros(0, np.int64)
@@ -88,7 +90,7 @@ def campaign(K: Array, y: Array, pool: int, way: str, rng: np.random.Generator) 
         if first_audit == MOST and len(changes) > 3 and np.mean(changes[-3:]) <= SETTLED:
             first_audit = asked  # decided by guesses alone, never by an answer to an audit
         right, own = guesses[audited] == y[audited], posterior.left_out() == y[posterior.rows]
-        looked, every = audit.looked(right, asked - len(audited)), float("nan")
+        looked, every = audit.looked(right, asked - len(audited)), None
         look = None if looked is audit else (looked.looks[-1].low, looked.looks[-1].high)
         passed = [target for target in TARGETS if look is not None and look[0] >= target]
         if len(passed) > reached:
@@ -127,10 +129,10 @@ def collections(cache: Path | None) -> dict[str, Callable[[], tuple[Array, Array
 
     def digits() -> tuple[Array, Array, int]:
         X, y = load_digits(return_X_y=True)
-        return scaled(X), y, 1000
+        return scaled(X), y, 898
 
     def cancer() -> tuple[Array, Array, int]:
         X, y = load_breast_cancer(return_X_y=True)
-        return scaled(X), y, 300
+        return scaled(X), y, 284
 
     return {"digits": digits, "breast cancer": cancer, "15-Scenes, deep": scenes, "made up": made_up}

@@ -143,6 +143,11 @@ def test_every_way_to_say_that_there_is_no_label(missing: Any) -> None:
     assert query(X, known.tolist(), batch_size=4, missing_label=missing).tolist() == expected.tolist()
 
 
+def test_numbers_of_numpy_in_a_list() -> None:
+    mixed = [*y[:25], *[None] * 125]
+    assert query(X, mixed, batch_size=4).tolist() == query(X, some_labels(), batch_size=4).tolist()
+
+
 def test_sparse_rows_and_candidates() -> None:
     known, expected = some_labels(), query(X, some_labels(), batch_size=4)
     assert query(sp.csr_matrix(X), known, batch_size=4).tolist() == expected.tolist()

@@ -21,20 +21,20 @@ def answers(right: int, n: int) -> Array:
     return np.arange(n) < right
 
 
-def looks_at(counts: list[int], rights: list[int]) -> list[Look]:
-    """A campaign that is looked at after so many audited rows, of which so many were right."""
-    audit = audit_of(max(counts))
+def looks_at(counts: list[int], rights: list[int], m: int = 160) -> list[Look]:
+    """A campaign that is looked at after so many audited rows, of which so many were right; m were set apart."""
+    audit = audit_of(m)
     for n, right in zip(counts, rights, strict=True):
         audit = audit.looked(answers(right, n), labels=9 * n)
     return list(audit.looks)
 
 
-def ends_of_looks(counts: list[int]) -> list[Array]:
+def ends_of_looks(counts: list[int], m: int = 160) -> list[Array]:
     """For each look, the interval of every possible number of right guesses, (n + 1, 2)."""
     found = []
     for place, n in enumerate(counts):
         before = [0] * place
-        found.append(np.array([looks_at(counts[: place + 1], [*before, k])[-1][-2:] for k in range(n + 1)]))
+        found.append(np.array([looks_at(counts[: place + 1], [*before, k], m)[-1][-2:] for k in range(n + 1)]))
     return found
 
 
@@ -50,7 +50,7 @@ def test_one_model_is_missed_by_any_look_in_at_most_one_campaign_of_twenty() -> 
             alive = np.convolve(alive, binom.pmf(np.arange(count - n + 1), count - n, p))
             alive, n = np.where((end[:, 0] <= p) & (p <= end[:, 1]), alive, 0.0), count
         assert 1 - alive.sum() <= 0.05
-        assert 1 - alive.sum() > 1e-4  # it can miss: an interval [0, 1] would pass the line above
+        assert 1 - alive.sum() > 1e-3  # it can miss: an interval [0, 1] would pass the line above
 
 
 def test_any_sequence_of_models_is_missed_in_at_most_one_campaign_of_twenty() -> None:
@@ -60,7 +60,7 @@ def test_any_sequence_of_models_is_missed_in_at_most_one_campaign_of_twenty() ->
         shares = np.concatenate([np.linspace(0, 1, 201), (end - 1e-9).ravel(), (end + 1e-9).ravel()]).clip(0, 1)
         misses = (shares[:, None] < end[:, 0]) | (shares[:, None] > end[:, 1])
         worst += (misses * binom.pmf(np.arange(n + 1), n, shares[:, None])).sum(axis=1).max()
-    assert 0.02 < worst <= 0.05
+    assert 0.045 < worst <= 0.05 * (1 + 1e-5)  # next to all of it is used
 
 
 @pytest.mark.parametrize("m", [32, 63, 160])
@@ -68,7 +68,7 @@ def test_holds_for_the_rows_set_apart_as_well(m: int) -> None:
     """Without any assumption about the pool: the audited rows are a random sample of the rows set apart."""
     counts = [n for n in COUNTS if n <= m]
     worst = 0.0
-    for n, end in zip(counts, ends_of_looks(counts), strict=True):
+    for n, end in zip(counts, ends_of_looks(counts, m), strict=True):
         rights = np.arange(m + 1)[:, None]  # of all m rows
         misses = (rights / m < end[:, 0] - 1e-12) | (rights / m > end[:, 1] + 1e-12)
         worst += (misses * hypergeom.pmf(np.arange(n + 1), m, rights, n)).sum(axis=1).max()
@@ -84,6 +84,13 @@ def test_error_of_all_looks_together_is_never_overspent(counts: list[int], confi
     spent = [binom.cdf(0, look.audited, look.high) / 0.2 for look in audit.looks]  # by the definition of the upper end
     assert sum(spent) <= (1 - confidence) * (1 + 1e-6)
     assert all(a.audited < b.audited for a, b in pairwise(audit.looks))
+
+
+def test_fewer_rows_set_apart_have_narrower_intervals() -> None:
+    """There are fewer looks to come, so each has more of the error."""
+    few, many = (looks_at([32], [30], m)[0] for m in (32, 3200))
+    assert few.low > many.low + 0.01
+    assert few.high < many.high
 
 
 def test_looks_jumped_over_leave_their_error_to_the_next() -> None:
@@ -131,7 +138,7 @@ def test_more_right_guesses_and_more_rows_say_more() -> None:
     highs = [looks_at([99], [right])[0].high for right in range(100)]
     assert (np.diff(lows) > 0).all()
     assert (np.diff(highs)[:-1] > 0).all()
-    widths = [look.high - look.low for look in looks_at([20, 100, 1000], [18, 90, 900])]
+    widths = [look.high - look.low for look in looks_at([20, 100, 1000], [18, 90, 900], 1000)]
     assert widths[0] > widths[1] > widths[2]
 
 

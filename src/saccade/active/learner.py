@@ -14,7 +14,7 @@ from saccade._core.checks import check_choice, check_count, check_flag, check_sh
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import check_answers, joined
-from saccade.active.choosing import Beliefs, Wanted, choose
+from saccade.active.choosing import Beliefs, Wanted, beliefs_of_field, choose
 from saccade.active.models import beliefs_of, field_of, is_plain, kernel_and_noise
 from saccade.active.pool import check_pool, one_against_rest
 from saccade.active.state_file import load, read_label, restored, save
@@ -193,7 +193,9 @@ class ActiveLearner:
 
     def _beliefs(self) -> Beliefs:
         rows = self.field.rows
-        labels = joined(self._labels[int(row)] for row in self._pool[rows])
+        labels = joined(self._labels[row] for row in self._pool[rows].tolist())
+        if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
+            return beliefs_of_field(self.field, np.unique(labels, return_inverse=True)[1])
         clf = clone(self.given)
         return beliefs_of(clf, self._prior, self.field, self._rows(), rows, labels, self.strategy, True)
 
@@ -229,8 +231,9 @@ class ActiveLearner:
         gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
         if gone.size:
             field = field.forgetting(gone)
-        kept = self._pool[field.rows]
-        new = np.array([row for row in known if row not in set(kept.tolist())], np.int64)
+        kept = self._pool[field.rows].tolist()
+        seen = set(kept)
+        new = np.array([row for row in known if row not in seen], np.int64)
         targets = joined(known[int(row)] for row in [*kept, *new])
         field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
         audit = self._looked(labels, field, np.unique(targets))
@@ -242,7 +245,7 @@ class ActiveLearner:
         """The audit after the model's guesses at all audited rows were compared with the answers."""
         in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
         audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
-        if not audited.size:
+        if not self.audit.looks_at(audited.size):
             return self.audit
         answers = joined(labels[int(row)] for row in audited)
         if classes.size < 2:

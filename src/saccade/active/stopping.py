@@ -12,7 +12,7 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
 - Models and questions never depend on an answer to an audit question. Given the rest of the pool, the guesses of the
   model of a look are independent draws that are right with the probability that is its accuracy.
 - The model is another one at each look. A confidence sequence for one share would therefore not do. Each look has its
-  own exact interval, and their errors add up to 5 % at most (union bound): `saccade.scores.accuracy.error_spent`.
+  own exact interval, and their errors add up to 5 % (union bound): `saccade.scores.accuracy.error_spent`.
 - Looks come at numbers of audited rows that are fixed beforehand: 16, 20, 25, 32, 40, … Between two looks the last one
   stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
@@ -127,7 +127,7 @@ class Audit:
     (0.0, 1.0)
     >>> audit = audit.looked(np.ones(20, bool), labels=180)  # all 20 guesses right
     >>> round(audit.accuracy().low, 2), audit.accuracy().reaches(0.9)
-    (0.78, False)
+    (0.81, False)
     """
 
     rows: Array
@@ -174,6 +174,10 @@ class Audit:
         missing = ~np.isin(self.rows, told)
         return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)
 
+    def looks_at(self, audited: int) -> bool:
+        """Whether so many answers are a look: the next number of the schedule is reached."""
+        return looks_until(audited) > looks_until(self.looks[-1].audited if self.looks else 0)
+
     def looked(
         self,
         right: Array,  # (n,) bool: whether the current model guesses each of the n audited rows right
@@ -190,11 +194,11 @@ class Audit:
                 f"`right` must be one True or False per audited row, at most {self.rows.size}; "
                 f"got {right.dtype} of shape {right.shape}."
             )
-        before = self.looks[-1].audited if self.looks else 0
-        if looks_until(right.size) <= looks_until(before):
+        if not self.looks_at(right.size):
             return self
+        before = self.looks[-1].audited if self.looks else 0
         labels = check_count("labels", labels, "Pass how many labels the model was trained on.", least=0)
-        look = _look(labels, right.size, int(right.sum()), before, self.confidence)
+        look = _look(labels, right.size, int(right.sum()), before, self.rows.size, self.confidence)
         return Audit(self.rows, self.share, self.confidence, (*self.looks, look))
 
     def accuracy(self) -> Accuracy:
@@ -220,7 +224,7 @@ class Audit:
                 known = all(type(number) is int for number in (labels, audited, right))
                 if not known or not 0 <= right <= audited <= rows.size or looks_until(audited) <= looks_until(before):
                     raise InvalidInput(f"The look {[labels, audited, right]} of a saved audit cannot be. Save it anew.")
-                looks.append(_look(labels, audited, right, before, state["confidence"]))
+                looks.append(_look(labels, audited, right, before, rows.size, state["confidence"]))
             return cls(rows, state["share"], state["confidence"], tuple(looks))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InvalidInput | InvalidParameter):
@@ -235,7 +239,7 @@ def _row_numbers(name: str, values: Any) -> Array:
     return rows.astype(np.int64)
 
 
-def _look(labels: int, audited: int, right: int, before: int, confidence: float) -> Look:
-    """The look at `audited` rows, when the last one was at `before`."""
-    error = (1.0 - confidence) * (error_spent(audited) - error_spent(before))
+def _look(labels: int, audited: int, right: int, before: int, most: int, confidence: float) -> Look:
+    """The look at `audited` rows, when the last one was at `before`, and at `most` there will be no further one."""
+    error = (1.0 - confidence) * (error_spent(audited) - error_spent(before)) / error_spent(most)
     return Look(labels, audited, right, *share_interval(right, audited, error))

@@ -26,7 +26,7 @@ def error_spent(audited: int) -> float:
     """Share of the allowed error that all looks up to this number of audited examples may spend together.
 
     After J looks it is J/(J + FLATNESS), so look j has 10/((j + 9)(j + 10)); the sum over all looks is 1, however many
-    there will be.
+    there will be. Where it is known how many there will be at most, divide by what these spend.
 
     >>> error_spent(15), error_spent(16), error_spent(155)
     (0.0, 0.09, 0.52)
