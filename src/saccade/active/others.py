@@ -34,7 +34,7 @@ def query_by(
     classes, number = np.unique(labels, return_inverse=True)
     y = np.full(X.shape[0], np.nan)
     y[rows] = number
-    wanted = _wanted(strategy)
+    wanted = inspect.signature(strategy.query).parameters
     options |= {model: _wrapped(clf, max(classes.size, 2)) for model in MODEL_NAMES if model in wanted}
     required = [key for key, parameter in wanted.items() if parameter.default is parameter.empty]
     unknown = [key for key in required if key not in (*options, "X", "y")]
@@ -44,13 +44,6 @@ def query_by(
     if options["return_utilities"]:
         return np.asarray(found[0], np.int64), np.asarray(found[1])
     return np.asarray(found, np.int64)
-
-
-def _wanted(strategy: Any) -> dict[str, inspect.Parameter]:
-    """The parameters of its `query`; a wrapper hands further ones to the strategy inside."""
-    own = inspect.signature(strategy.query).parameters
-    inner = _wanted(strategy.query_strategy) if hasattr(strategy, "query_strategy") else {}
-    return inner | {key: value for key, value in own.items() if value.kind is not value.VAR_KEYWORD}
 
 
 def _wrapped(clf: Any, classes: int) -> Any:
