@@ -40,7 +40,7 @@ def query_by(
     unknown = [key for key in required if key not in (*options, "X", "y")]
     if unknown:
         raise InvalidParameter(f"{name} also needs {', '.join(unknown)}, which `query` has not. Call its own `query`.")
-    found = strategy.query(X=_dense(X), y=y, **options)
+    found = strategy.query(X=_dense(X), y=y, **{key: _dense(value) for key, value in options.items()})
     if options["return_utilities"]:
         return np.asarray(found[0], np.int64), np.asarray(found[1])
     return np.asarray(found, np.int64)
@@ -58,5 +58,5 @@ def _wrapped(clf: Any, classes: int) -> Any:
     return model.set_params(**known) if isinstance(model, SkactivemlClassifier) else SklearnClassifier(model, **known)
 
 
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
+def _dense(value: Any) -> Any:
+    return value.toarray() if sp.issparse(value) else value
