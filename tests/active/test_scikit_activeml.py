@@ -180,12 +180,22 @@ def test_another_classifier_in_theirs() -> None:
     assert mixture.classes is None
 
 
-def test_new_rows_as_candidates() -> None:
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_new_rows_as_candidates(kind: Callable[[Array], Any]) -> None:
+    known, new = X[:150], kind(X[150:])
     found, utilities = query(
-        X[:150], some_labels(40)[:150], None, X[150:], uncertainty("entropy"), batch_size=3, return_utilities=True
+        known, some_labels(40)[:150], None, new, uncertainty("entropy"), batch_size=3, return_utilities=True
     )
     assert utilities.shape == (3, 50)
     assert max(found) < 50
+    with pytest.raises(InvalidInput, match="`candidates` has 3 features"):
+        query(known, some_labels(40)[:150], None, new[:, :3], uncertainty("entropy"))
+
+
+def test_a_mask_of_candidates() -> None:
+    allowed = np.arange(200) % 7 == 3
+    found = query(X, some_labels(40), None, allowed, pool.CoreSet(random_state=0), batch_size=4)
+    assert allowed[found].all()
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 import csv
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade.active import query
 from saccade.active.strategies import WAYS
+from saccade.cli.ask import ask
 from tests.cli.conftest import Data, Saccade, refused
 from tests.features.textures import write_folder
 
@@ -62,6 +64,7 @@ def test_the_whole_loop(data: Data, table: str, saccade: Saccade) -> None:
         assert f"{10 * (number - 1)} of 120 examples labelled" in done.stderr
         assert "10 new questions in questions.csv." in done.stderr
         assert ("saccade fit a.npy model.saccade --labels questions.csv" in done.stderr) == (number > 1)
+        assert Path("questions.csv").read_bytes().startswith(b"\xef\xbb\xbfrow,label" if number == 1 else b"row,label")
         new = asked()[-10:]
         assert new == query(data.X, known, GPClassifier(), batch_size=10).tolist()  # type: ignore[union-attr]
         fill_in("questions.csv", truth(data))
@@ -70,7 +73,9 @@ def test_the_whole_loop(data: Data, table: str, saccade: Saccade) -> None:
     assert list(every[0]) == ["row", "label", "score", "question"]
     assert [row["question"] for row in every] == [str(k) for k in range(1, 41)]
     assert len(set(asked())) == 40
-    assert "ant, bee, cow" in done.stderr
+    before = [row["label"] for row in every[:30]]
+    counts = ", ".join(f"{name} {before.count(name)}" for name in CLASSES)
+    assert f"30 of 120 examples labelled of 3 classes: {counts}." in done.stderr
 
     done = saccade("fit", table, "m.saccade", "--labels", "questions.csv")
     assert done.exit_code == 0, done.stderr
@@ -225,7 +230,7 @@ def test_one_class_so_far(table: str, saccade: Saccade) -> None:
     fill_in("questions.csv", lambda row: "ant")
     done = saccade("ask", table, "--batch", 3, "--guess", "--out", "-", "--labels", "questions.csv")
     assert done.exit_code == 0, done.stderr
-    assert "All labels are of one class so far." in done.stderr
+    assert "All labels are of one class so far," in done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "row,label,guess,probability,score,question"
     assert len(lines) == 4
@@ -240,7 +245,11 @@ def test_every_strategy(strategy: str, data: Data, table: str, saccade: Saccade)
     assert done.exit_code == 0, done.stderr
     assert len(set(asked())) == 4
     assert all(i % 3 for i in asked())
-    assert strategy in " ".join(saccade("ask", "--help").output.replace("│", " ").split())
+
+
+def test_the_help_names_every_strategy() -> None:
+    text = get_type_hints(ask, include_extras=True)["strategy"].__metadata__[0].help
+    assert set(WAYS) <= set(re.findall(r"[a-z-]+", text))
 
 
 def _questions(*lines: str) -> None:
@@ -265,8 +274,9 @@ def test_labels_that_cannot_be(lines: list[str], words: list[str], table: str, s
 
 
 def test_a_batch_beyond_the_pool(table: str, saccade: Saccade) -> None:
-    _questions(*(f"{i},{CLASSES[i % 3]},1,{i}" for i in range(1, 118)), "200,,1,118")
+    _questions(*(f"{i},{CLASSES[i % 3] if i < 110 else '?'},1,{i}" for i in range(1, 118)), "200,,1,118")
     done = saccade("ask", table)
+    assert "109 of 120 examples labelled" in done.stderr, done.output
     assert "3 new questions" in done.stderr, done.output
     assert sorted(asked()[-3:]) == [117, 118, 119]
 

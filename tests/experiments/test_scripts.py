@@ -129,6 +129,7 @@ SMALLEST = {
 
 
 SMALLEST |= {
+    "benchmarks/asking.py": Small("--out {out} --rows 5000 --batch-rows 600 --labels 60 --cycles 3"),
     "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
     "benchmarks/kernel_block.py": Small(

@@ -124,3 +124,33 @@ def test_three_hundred_steps_stay_exact() -> None:
     for k in range(300):
         field = field.observing(rows[k : k + 1], Y[: k + 1])
     assert_posterior(field, rows, Y)
+
+
+@every
+def test_beyond_a_factor(make: Callable[[Array], Gram], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conjugate gradients in place of a factor: the same but for their tolerance."""
+    rows, Y = np.random.default_rng(3).permutation(N)[:14], labels(14)
+    exact = Field.unobserved(pool(make), NOISE).observing(rows[:12], Y[:12])
+    small = exact.observing(rows[12:], Y)
+    monkeypatch.setattr(limits, "OBSERVED_FACTOR_UP_TO", 8)
+    field = Field.unobserved(pool(make), NOISE).observing(rows[:5], Y[:5])
+    for k in range(5, 14):
+        field = field.observing(rows[k : k + 1], Y[: k + 1])
+    steps = [
+        (field, small),
+        (field.forgetting(np.array([12, 13])), exact),
+        (field.retargeted(-Y), small.retargeted(-Y)),
+    ]
+    shorter = np.arange(6, 14)
+    steps.append((field.forgetting(shorter), small.forgetting(shorter)))
+    for found, expected in steps:
+        assert_close(found.mean, expected.mean, np.float32)
+        assert_close(found.variance, expected.variance, np.float32)
+        assert_close(found.leave_one_out(), expected.leave_one_out(), np.float32)
+        assert_close(
+            found.covariance(np.arange(3), np.arange(4)), expected.covariance(np.arange(3), np.arange(4)), np.float32
+        )
+    monkeypatch.setattr(limits, "OBSERVED_ONE_BY_ONE", 3)
+    many = Field.unobserved(pool(make), NOISE).observing(rows, Y)
+    assert_close(many.mean, small.mean, np.float32)
+    assert_close(many.inverse_diagonal, small.inverse_diagonal, np.float32)  # few enough for a solve each

@@ -61,6 +61,8 @@ SKETCH_NUMBERS = 12_800_000
 SKETCH_FLOAT64_NUMBERS = 2_000_000
 # Observed rows that are noted beside a sketch before it is written anew.
 SKETCH_STEPS = 64
+# Labels of a pool whose factor is held: 0.8 GB. Beyond, conjugate gradients solve.
+OBSERVED_FACTOR_UP_TO = 10_000
 # Rows that a Cholesky factor grows by before it is copied.
 FACTOR_BORDER = 256
 # Labels that the sharpness of the probabilities behind a question is found from: a few milliseconds.

@@ -102,7 +102,8 @@ def query(
     pool, open_, first = _candidates(X, candidates, rows)
     if not isinstance(strategy, str):
         _check_ours(strategy, costs=costs, budget=budget, targets=targets, fit_clf=None if fit_clf else False)
-        options = {"candidates": candidates, "batch_size": size, "return_utilities": return_utilities}
+        allowed = None if candidates is None else pool[n:] if first else open_
+        options = {"candidates": allowed, "batch_size": size, "return_utilities": return_utilities}
         by_other: Array | tuple[Array, Array] = query_by(strategy, X, rows, labels, clf, **options)
         return by_other
     X = pool

@@ -95,7 +95,7 @@ class ActiveLearner:
 
     def _begin(self, audit: Audit) -> None:
         """No label yet; what is asked comes from the rows that the audit has not."""
-        self.audit, self._labels, self._told = audit, dict[int, Label](), list[Told]()
+        self.audit, self._labels, self._told = audit, dict[int, Label](), tuple[Told, ...]()
         self._pool = np.setdiff1d(np.arange(self.X.shape[0]), audit.rows)  # what the model may ask about and learn from
         if not self._pool.size:
             raise InvalidInput("No row of the pool is left beside the audit. Pass a smaller `audit`, or more rows.")
@@ -133,7 +133,7 @@ class ActiveLearner:
     @property
     def history(self) -> tuple[Told, ...]:
         """Every `tell` so far, in order."""
-        return tuple(self._told)
+        return self._told
 
     @property
     def classes(self) -> Array:
@@ -209,8 +209,8 @@ class ActiveLearner:
         """
         answers = check_answers(rows, labels, self.X.shape[0], self._labels)
         before = tuple(self._labels.get(row, UNASKED) for row in answers)
-        self._move({**self._labels, **answers})
-        self._told.append(Told(tuple(answers), tuple(answers.values()), before))
+        told = Told(tuple(answers), tuple(answers.values()), before)
+        self._move({**self._labels, **answers}, (*self._told, told))
 
     def undo(self) -> Told:
         """Take the last `tell` back, and return it."""
@@ -222,11 +222,11 @@ class ActiveLearner:
                 del labels[row]
             else:
                 labels[row] = label
-        self._move(labels)
-        return self._told.pop()
+        self._move(labels, self._told[:-1])
+        return last
 
-    def _move(self, labels: dict[int, Label]) -> None:
-        """From the labels so far to others; the posterior follows in closed form, and changes last."""
+    def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
+        """From the labels so far to others: the posterior follows in closed form, and then all changes in one step."""
         known, field = self._known(labels), self.field
         gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
         if gone.size:
@@ -237,7 +237,7 @@ class ActiveLearner:
         targets = joined(known[int(row)] for row in [*kept, *new])
         field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
         audit = self._looked(labels, field, np.unique(targets))
-        self.field, self._labels, self.audit = field, labels, audit
+        vars(self).update(field=field, _labels=labels, audit=audit, _told=told)
 
     # ---- stopping
 
@@ -250,7 +250,7 @@ class ActiveLearner:
         answers = joined(labels[int(row)] for row in audited)
         if classes.size < 2:
             guesses = np.resize(classes, audited.size) if classes.size else answers[:0]
-        elif is_plain(self.given):
+        elif is_plain(self.given) and self.given.tune is None:
             mean = field.gram.kernel(self.X[audited], self._rows(field.rows)) @ field.alpha
             guesses = classes[mean.argmax(axis=1)]
         else:
@@ -284,13 +284,13 @@ class ActiveLearner:
         """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
         self.seed = seed
         self._begin(replace(audit, looks=()))
-        labels: dict[int, Label] = {}
+        labels, told = dict[int, Label](), list[Told]()
         for rows, values in history:
             answers = check_answers(rows, [read_label(value) for value in values], self.rows_in_pool, labels)
             before = tuple(labels.get(row, UNASKED) for row in answers)
             labels |= answers
-            self._told.append(Told(tuple(answers), tuple(answers.values()), before))
-        self._move(labels)
+            told.append(Told(tuple(answers), tuple(answers.values()), before))
+        self._move(labels, tuple(told))
         self.audit = audit
         if tensors is not None:
             self.field = restored(self.field, tensors)

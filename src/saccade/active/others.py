@@ -34,23 +34,16 @@ def query_by(
     classes, number = np.unique(labels, return_inverse=True)
     y = np.full(X.shape[0], np.nan)
     y[rows] = number
-    wanted = _wanted(strategy)
+    wanted = inspect.signature(strategy.query).parameters
     options |= {model: _wrapped(clf, max(classes.size, 2)) for model in MODEL_NAMES if model in wanted}
     required = [key for key, parameter in wanted.items() if parameter.default is parameter.empty]
     unknown = [key for key in required if key not in (*options, "X", "y")]
     if unknown:
         raise InvalidParameter(f"{name} also needs {', '.join(unknown)}, which `query` has not. Call its own `query`.")
-    found = strategy.query(X=_dense(X), y=y, **options)
+    found = strategy.query(X=_dense(X), y=y, **{key: _dense(value) for key, value in options.items()})
     if options["return_utilities"]:
         return np.asarray(found[0], np.int64), np.asarray(found[1])
     return np.asarray(found, np.int64)
-
-
-def _wanted(strategy: Any) -> dict[str, inspect.Parameter]:
-    """The parameters of its `query`; a wrapper hands further ones to the strategy inside."""
-    own = inspect.signature(strategy.query).parameters
-    inner = _wanted(strategy.query_strategy) if hasattr(strategy, "query_strategy") else {}
-    return inner | {key: value for key, value in own.items() if value.kind is not value.VAR_KEYWORD}
 
 
 def _wrapped(clf: Any, classes: int) -> Any:
@@ -65,5 +58,5 @@ def _wrapped(clf: Any, classes: int) -> Any:
     return model.set_params(**known) if isinstance(model, SkactivemlClassifier) else SklearnClassifier(model, **known)
 
 
-def _dense(X: Any) -> Array:
-    return np.asarray(X.toarray() if sp.issparse(X) else X)
+def _dense(value: Any) -> Any:
+    return value.toarray() if sp.issparse(value) else value

@@ -76,7 +76,7 @@ class Among:
         """c(·, x_j)/√(c(x_j, x_j) + noise), conditioned on all that came before."""
         column: Array = self.K[:, j].copy()
         if self.beside.size:
-            column -= self.beside @ self.known.factor.solve(self.beside[j])
+            column -= self.beside @ self.known.observed.solve(self.beside[[j]].T)[:, 0]
         for h in self.steps:
             column -= h * h[j]
         self.steps.append(column / np.sqrt(max(column[j], 0.0) + self.known.noise))

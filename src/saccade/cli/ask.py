@@ -33,8 +33,8 @@ def ask(
         typer.Option(
             metavar="NAME",
             help="How to choose: auto, random, margin, variance, uncertainty, one-a-class, entropy, least-margin, "
-            "typical, sigma, information-gain or output-change; for labels that are 1 where an example is normal, "
-            "novel or doubtful.",
+            "typical, sigma, variance-reduction, information-gain or output-change; for labels that are 1 where an "
+            "example is normal, novel or doubtful.",
         ),
     ] = "auto",
     out: Annotated[
@@ -246,11 +246,11 @@ def _summarise(
 ) -> None:
     what = "picture" if state.names.column == "file" else "example"
     n, classes = len(state.names.rows), _classes(state)
-    of = f" of {console.count(len(classes), 'class', 'classes')}: {_listed(classes)}" if classes else ""
+    of = f" of {console.count(len(classes), 'class', 'classes')}: {_counted(state.y)}" if classes else ""
     passed = f" ? stands for {len(state.passed):,}." if state.passed else ""
     console.note(f"{state.rows.size:,} of {console.count(n, what)} labelled{of}.{passed}")
     if len(classes) == 1:
-        console.note("All labels are of one class so far. Typical examples are asked for until there are two.")
+        console.note("All labels are of one class so far, and a classifier needs two.")
     waiting = f"{console.count(len(state.open), 'earlier question')} without an answer" if state.open else ""
     added = f"{console.count(len(questions), 'new question')} in {'the terminal' if out == '-' else out}"
     console.note(f"{waiting}{' and ' if waiting else ''}{added}.{f' Pictures in {page}.' if page else ''}")
@@ -262,6 +262,11 @@ def _summarise(
         console.note(f"To train with what is labelled: saccade fit {data} model.saccade {files}")
 
 
-def _listed(classes: list[str]) -> str:
-    more = f" and {len(classes) - NAMED:,} more" if len(classes) > NAMED else ""
-    return ", ".join(classes[:NAMED]) + more
+def _counted(y: Array) -> str:
+    """How many labels each class has: a class with one is perhaps a slip of the pen."""
+    import numpy as np
+
+    classes, counts = np.unique(y, return_counts=True)
+    shown = [f"{name} {count:,}" for name, count in zip(classes.tolist(), counts.tolist(), strict=True)]
+    more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
+    return ", ".join(shown[:NAMED]) + more

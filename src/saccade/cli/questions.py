@@ -1,10 +1,12 @@
 """The file of questions: what `saccade ask` writes, and a person fills in with a spreadsheet.
 
-It grows at its end alone. What is in it, answers and columns of one's own, stays as it is to the byte.
+It grows at its end alone. What is in it, answers and columns of one's own, stays as it is to the byte. It begins with a
+byte order mark, because Excel takes names and labels for UTF-8 only then.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections.abc import Container, Iterable
@@ -80,7 +82,7 @@ def append(path: Path, questions: Iterable[Question], name: str, guesses: bool) 
     """Write the questions at the end of the file, in its manner; the file is whole at every moment."""
     if not path.exists():
         columns = header(name, guesses)
-        old, new = b"", ",".join(columns) + "\n" + as_csv(questions, columns, name, ",", "\n")
+        old, new = codecs.BOM_UTF8, ",".join(columns) + "\n" + as_csv(questions, columns, name, ",", "\n")
     else:
         old = path.read_bytes()
         columns, delimiter = column_names(path)

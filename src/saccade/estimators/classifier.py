@@ -98,8 +98,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Decisions for the training examples, each predicted by all the others. With an approximate mean and more than
         2,048 examples, those of a sample; NaN for the others.
     leave_one_out_proba_ : array of shape (n, M)
-        Class probabilities from these decisions; two classes have two columns. `saccade.active.label_issues` finds
-        wrong labels with it. Not in a loaded model.
+        Class probabilities from these decisions; two classes have two columns. Not in a loaded model.
     leave_one_out_error_ : float
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
@@ -305,8 +304,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             raise AttributeError(
                 "A loaded model has no leave_one_out_proba_: it holds no training examples. Fit again."
             )
-        decision = self.leave_one_out_decision_
-        return probabilities(decision.reshape(len(decision), -1), self.sharpness_)
+        return probabilities(self.leave_one_out_decision_.reshape(self._label.size, -1), self.sharpness_)
 
     def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)
