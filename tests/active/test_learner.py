@@ -217,6 +217,15 @@ def test_a_campaign_from_products(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), large)
 
 
+def test_a_file_has_the_numbers_of_the_posterior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the start, the variance of a large pool is a bound; the file has it as it was, step by step."""
+    learner = campaign()
+    learner.save(tmp_path / "c.saccade")
+    for name, value in (("OBSERVED_ONE_BY_ONE", 5), ("FIELD_NUMBERS", 0), ("FIELD_DIRECTIONS", 3)):
+        monkeypatch.setattr(limits, name, value)
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), learner)
+
+
 def test_a_pool_that_grew(tmp_path: Path) -> None:
     learner = campaign()
     learner.save(tmp_path / "c.saccade")

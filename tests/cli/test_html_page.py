@@ -17,6 +17,8 @@ from saccade.cli.detector import Detector
 from saccade.cli.novelty import Verdicts
 from saccade.cli.novelty_report import write_report
 from saccade.cli.predict import Answers
+from saccade.cli.question_sheet import write_sheet as write_questions
+from saccade.cli.questions import Question
 from saccade.cli.read import Examples
 from saccade.cli.report import page
 from tests.cli.test_demo import Reader
@@ -68,7 +70,12 @@ def demo(path: Path) -> None:
     html_page.write(path, page(Demo(data, digits, faces, Saving(1, 1, True, 1.0), growing, EVIL, 1.0, 1.0)))
 
 
-PAGES = (sheet, novelty_of_pictures, novelty_of_a_table, demo)
+def questions(path: Path) -> None:
+    asked = [Question(i, name, str(i), guess=(EVIL, 0.5)) for i, name in enumerate(PICTURES.names)]
+    write_questions(path, path.parent / "photos", EVIL, PICTURES, asked, [EVIL])  # type: ignore[arg-type]
+
+
+PAGES = (sheet, questions, novelty_of_pictures, novelty_of_a_table, demo)
 
 
 @pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)

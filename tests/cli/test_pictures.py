@@ -69,6 +69,7 @@ def test_scores_against_the_folders(folder: Path, saccade: Any) -> None:
         (["fit", "known", "m.saccade", "--regression"], "are classes"),
         (["fit", "known", "m.saccade", "--features", "modern"], "'modern'"),
         (["predict", "table.saccade", "known"], "trained on a table"),
+        (["predict", "table.saccade", "known", "--labels", "table.csv"], "--labels is for tables"),
         (["predict", "table.saccade", "table.csv", "--sheet", "s.html"], "--sheet shows pictures"),
     ],
 )

@@ -1,14 +1,19 @@
-"""Calibration without a factor against calibration with one: they agree within the error that is reported."""
+"""Calibration: without a factor as with one, within the error that is reported; and from left-out predictions."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 
+import saccade
 from saccade import GPClassifier
+from saccade.inference.gp import GP
+from saccade.scores.probability import probabilities
 
 Array = np.ndarray[Any, np.dtype[Any]]
 X, y = load_digits(return_X_y=True)
@@ -85,3 +90,67 @@ def test_weights_below_one_keep_probabilities_sure() -> None:
     assert half.sharpness_ == pytest.approx(twice.sharpness_, rel=0.05)  # by half the observations
     faint = GPClassifier(noise=0.01).fit(X[train], y[train], np.full(900, 0.05))
     assert faint.predict_proba(X[test]).max(axis=1).mean() > 0.8
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_left_out_probabilities_are_those_of_a_model_without_the_example(classes: int, balanced: bool) -> None:
+    """Refitted without it, judged with the same sharpness; `balanced` has the noise of all examples."""
+    some = np.flatnonzero(y < classes)[:60]
+    A, b = X[some], y[some]
+    model = GPClassifier(balanced=balanced).fit(A, b)
+    assert model.leave_one_out_proba_.shape == (60, classes)
+    noise = model._noise_diagonal(model._targets(), None)
+    for i in range(0, 60, 7):
+        rest = np.arange(60) != i
+        gram = model.kernel_.gram(A[rest])
+        mean = GP.fit(gram, model._targets()[rest], noise[rest]).mean(A[[i]])
+        expected = probabilities(mean, model.sharpness_)
+        np.testing.assert_allclose(model.leave_one_out_proba_[[i]], expected, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("inference", ["laplace", "ep"])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_left_out_probabilities_of_a_likelihood_of_signs(classes: int, inference: Any) -> None:
+    """Their closed form keeps the sites of the other examples, and is close to refitting."""
+    some = np.flatnonzero(y < classes)[:60]
+    A, b = X[some], y[some]
+    model = GPClassifier(inference=inference, noise=0.5).fit(A, b)
+    p = model.leave_one_out_proba_
+    np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-12)
+    off = []
+    for i in range(0, 60, 5):
+        rest = np.arange(60) != i
+        without = GPClassifier(model.kernel_, inference=inference, noise=0.5).fit(A[rest], b[rest])
+        without.sharpness_ = model.sharpness_
+        off.append(np.abs(p[i] - without.predict_proba(A[[i]])[0]).max())
+    assert max(off) < 0.03
+
+
+def test_left_out_probabilities_after_partial_fit_and_with_weights() -> None:
+    whole = GPClassifier().fit(X[:80], y[:80])
+    grown = GPClassifier().fit(X[:50], y[:50]).partial_fit(X[50:80], y[50:80])
+    np.testing.assert_allclose(grown.leave_one_out_proba_, whole.leave_one_out_proba_, atol=1e-8)
+    weight = np.tile([2, 1], 40)
+    once = GPClassifier().fit(X[:80], y[:80], weight)
+    copies = np.repeat(np.arange(80), weight)
+    copied = GPClassifier().fit(X[copies], y[copies])
+    first = np.flatnonzero(np.diff(copies, prepend=-1))
+    np.testing.assert_allclose(once.leave_one_out_proba_, copied.leave_one_out_proba_[first], atol=1e-7)
+
+
+def test_left_out_probabilities_are_unknown_where_decisions_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade._core.limits.EXAMPLES_COMPARED", 20)
+    model = GPClassifier(approximation="fitc").fit(X[:60], y[:60])
+    unknown = np.isnan(model.leave_one_out_decision_).any(axis=1)
+    assert 0 < unknown.sum() < 60
+    np.testing.assert_array_equal(np.isnan(model.leave_one_out_proba_).all(axis=1), unknown)
+    assert np.isfinite(model.leave_one_out_proba_[~unknown]).all()
+
+
+def test_a_model_without_examples_says_that_it_has_no_left_out_probabilities(tmp_path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        _ = GPClassifier().leave_one_out_proba_
+    GPClassifier().fit(X[:60], y[:60]).save(tmp_path / "digits.saccade")
+    with pytest.raises(AttributeError, match="loaded model has no leave_one_out_proba_"):
+        _ = saccade.load(tmp_path / "digits.saccade").leave_one_out_proba_

@@ -49,6 +49,10 @@ SMALLEST = {
         "--cache {cache} --out {out} --campaigns 2",
         {"ask_stop_campaign.MADE_UP": 200, "ask_stop_campaign.MOST": 120, "ask_stop.LONGEST": 50},
     ),
+    "experiments/ask_wrong_labels.py": Small(
+        f"{TINY} --runs 2",
+        {"ask_wrong_labels.SIZE": 100, "ask_wrong_labels.TEST": 50, "ask_wrong_labels.FOLDS": 2},
+    ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
@@ -100,10 +104,14 @@ SMALLEST = {
 
 
 SMALLEST |= {
+    "benchmarks/asking.py": Small("--out {out} --rows 5000 --batch-rows 600 --labels 60 --cycles 3"),
     "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
     "benchmarks/kernel_block.py": Small(
         "--out {out}", {"kernel_block.CASES": {"digits": (20, 20, 64, 33)}, "kernel_block.ROWS": 4}
+    ),
+    "benchmarks/label_issues.py": Small(
+        "{data}/fashion-mnist --out {out}", {"label_issues.SIZES": (100, 200), "label_issues.EXACT": 100}
     ),
     "benchmarks/layouts.py": Small("--out {out}", {"layouts.SIZES": (300,)}),
     "benchmarks/novelty.py": Small(

@@ -8,6 +8,7 @@ import pytest
 
 from saccade._core import limits
 from saccade.inference.field import Field
+from saccade.inference.sketch import Sketch, signs
 from saccade.kernels import HIK, RBF
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -46,7 +47,9 @@ def assert_posterior(field: Field, rows: Array, Y: Array) -> None:
     some, others = np.array([3, 0, 17]), np.array([N - 1, 5])
     assert_close(field.covariance(some, others), C[np.ix_(some, others)])
     w = np.random.default_rng(2).random((len(K), 2))
-    assert_close(field.sums / len(K), C.sum(axis=1) / len(K))
+    assert_close(field.sketch.sums / len(K), C.sum(axis=1) / len(K))
+    assert_close(field.sketch.squares / len(K), np.square(C).sum(axis=1) / len(K))  # a group for each row
+    assert_close(field.sketch.rows(some)[:, 0] / len(K), C[some].sum(axis=1) / len(K))
     largest = (K @ w).max()  # what cancels
     assert_close(field.weighed_covariance(w) / largest, C @ w / largest)
 
@@ -104,6 +107,16 @@ def test_leaving_one_out(make: Callable[[Array], Gram]) -> None:
         assert_close(field.leave_one_out()[k], without.mean[rows[k]])
 
 
+def test_a_sketch_is_exact_with_a_group_for_each_target_and_right_on_average() -> None:
+    C = np.cov(np.random.default_rng(0).random((60, 90)))
+    targets = np.array([4, 8, 15, 16, 23, 42])
+    found = C @ signs(60, targets)
+    assert_close(found[:, 0], C[:, targets].sum(axis=1))
+    assert_close(np.square(found[:, 1:]).sum(axis=1), np.square(C[:, targets]).sum(axis=1))
+    few = Sketch.of(C @ signs(60, most=20)).squares
+    assert few.mean() == pytest.approx(np.square(C).sum(axis=1).mean(), rel=0.2)
+
+
 def test_three_hundred_steps_stay_exact() -> None:
     X = np.random.default_rng(0).random((350, 6))
     gram, rows, Y = HIK().gram(X), np.random.default_rng(4).permutation(350)[:300], labels(300)
@@ -111,3 +124,33 @@ def test_three_hundred_steps_stay_exact() -> None:
     for k in range(300):
         field = field.observing(rows[k : k + 1], Y[: k + 1])
     assert_posterior(field, rows, Y)
+
+
+@every
+def test_beyond_a_factor(make: Callable[[Array], Gram], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conjugate gradients in place of a factor: the same but for their tolerance."""
+    rows, Y = np.random.default_rng(3).permutation(N)[:14], labels(14)
+    exact = Field.unobserved(pool(make), NOISE).observing(rows[:12], Y[:12])
+    small = exact.observing(rows[12:], Y)
+    monkeypatch.setattr(limits, "OBSERVED_FACTOR_UP_TO", 8)
+    field = Field.unobserved(pool(make), NOISE).observing(rows[:5], Y[:5])
+    for k in range(5, 14):
+        field = field.observing(rows[k : k + 1], Y[: k + 1])
+    steps = [
+        (field, small),
+        (field.forgetting(np.array([12, 13])), exact),
+        (field.retargeted(-Y), small.retargeted(-Y)),
+    ]
+    shorter = np.arange(6, 14)
+    steps.append((field.forgetting(shorter), small.forgetting(shorter)))
+    for found, expected in steps:
+        assert_close(found.mean, expected.mean, np.float32)
+        assert_close(found.variance, expected.variance, np.float32)
+        assert_close(found.leave_one_out(), expected.leave_one_out(), np.float32)
+        assert_close(
+            found.covariance(np.arange(3), np.arange(4)), expected.covariance(np.arange(3), np.arange(4)), np.float32
+        )
+    monkeypatch.setattr(limits, "OBSERVED_ONE_BY_ONE", 3)
+    many = Field.unobserved(pool(make), NOISE).observing(rows, Y)
+    assert_close(many.mean, small.mean, np.float32)
+    assert_close(many.inverse_diagonal, small.inverse_diagonal, np.float32)  # few enough for a solve each

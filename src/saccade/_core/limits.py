@@ -53,6 +53,20 @@ OBSERVED_ONE_BY_ONE = 256
 FIELD_NUMBERS = 200_000_000
 # ... and directions of the upper bound beyond.
 FIELD_DIRECTIONS = 256
+# Groups of targets whose covariances are added up with random signs, at least and at most ...
+SKETCH_GROUPS = (32, 512)
+# ... and pool rows times groups: 51 MB of float32 ...
+SKETCH_NUMBERS = 12_800_000
+# ... which are float64 up to so many: 16 MB.
+SKETCH_FLOAT64_NUMBERS = 2_000_000
+# Observed rows that are noted beside a sketch before it is written anew.
+SKETCH_STEPS = 64
+# Labels of a pool whose factor is held: 0.8 GB. Beyond, conjugate gradients solve.
+OBSERVED_FACTOR_UP_TO = 10_000
+# Rows that a Cholesky factor grows by before it is copied.
+FACTOR_BORDER = 256
+# Labels that the sharpness of the probabilities behind a question is found from: a few milliseconds.
+SHARPNESS_EXAMPLES = 512
 # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_CANDIDATES = 2048
 # Candidates whose covariance with every target is held, drawn at random from more: 64 MB.

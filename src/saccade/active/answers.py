@@ -48,11 +48,14 @@ def _values(labels: Any) -> list[Any]:
 def joined(
     labels: Iterable[Any],
 ) -> Array:  # (l,)
-    """Labels as one array; an error where some are text and others numbers."""
+    """Labels as one array: an error where some are text and others numbers."""
     every = list(labels)
-    kinds = {"text" if isinstance(value, str) else "numbers" for value in every}
-    odd = [value for value in every if not isinstance(value, str | int | float | bool)]
-    if len(kinds) > 1 or odd:
-        shown = odd[:1] or [next(v for v in every if isinstance(v, str) is text) for text in (True, False)]
-        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}. Nothing was changed.")
+    if any(issubclass(kind, np.generic) for kind in set(map(type, every))):
+        every = [value.item() if isinstance(value, np.generic) else value for value in every]
+    kinds = set(map(type, every))
+    text = [kind for kind in kinds if issubclass(kind, str)]
+    odd = [kind for kind in kinds if not issubclass(kind, str | int | float)]
+    if odd or (text and len(text) < len(kinds)):
+        shown = [next(value for value in every if type(value) is kind) for kind in (odd or kinds)]
+        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
     return np.asarray(every) if every else np.zeros(0)

@@ -15,6 +15,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.choosing import Wanted, choose
 from saccade.active.models import beliefs_of, field_of, kernel_and_noise
+from saccade.active.others import query_by
 from saccade.active.pool import check_pool, known_labels
 from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
@@ -52,7 +53,7 @@ def query(
     candidates : None, array of int, or array (c, d)
         The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
     strategy : str, or a query strategy of scikit-activeml
-        "auto"              typical first, then doubtful and typical: Σ-optimality times squared doubt
+        "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
         "random"            uniformly at random
         "margin"            |μ|, the distance to the border between the two likeliest classes (K)
         "variance"          σ² (K, A)
@@ -60,6 +61,7 @@ def query(
         "one-a-class"       the same for each class against the rest, in turns (K's rounds of several classes)
         "entropy", "least-margin"   of the calibrated probabilities
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
+        "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats
         "output-change"     the expected change of all outputs at the targets
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
@@ -93,16 +95,18 @@ def query(
     >>> len(np.unique(y[first])) > 5, query(X, known, batch_size=3).shape
     (True, (3,))
     """
-    if not isinstance(strategy, str):
-        from saccade.active.others import query_by
-
-        options = {"candidates": candidates, "batch_size": batch_size, "return_utilities": return_utilities}
-        by_other: Array | tuple[Array, Array] = query_by(strategy, X, y, clf, missing_label, **options)
-        return by_other
-    check_choice("strategy", strategy, tuple(WAYS))
+    if isinstance(strategy, str):
+        check_choice("strategy", strategy, tuple(WAYS))
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
     n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
-    X, open_, first = _candidates(X, candidates, rows)
+    pool, open_, first = _candidates(X, candidates, rows)
+    if not isinstance(strategy, str):
+        _check_ours(strategy, costs=costs, budget=budget, targets=targets, fit_clf=None if fit_clf else False)
+        allowed = None if candidates is None else pool[n:] if first else open_
+        options = {"candidates": allowed, "batch_size": size, "return_utilities": return_utilities}
+        by_other: Array | tuple[Array, Array] = query_by(strategy, X, rows, labels, clf, **options)
+        return by_other
+    X = pool
     if size > open_.size:
         warnings.warn(f"`batch_size` is {size} and there are {open_.size} candidates: all are asked.", stacklevel=2)
     clf = GPClassifier() if clf is None else clf
@@ -123,6 +127,15 @@ def query(
     for line, score in zip(utilities, used, strict=True):
         line[scored] = np.where(np.isfinite(score), score, np.nan)
     return found - first, utilities[:, first:]
+
+
+def _check_ours(strategy: Any, **given: Any) -> None:
+    """An error for what a strategy of scikit-activeml does not know, and would be ignored."""
+    name = next((name for name, value in given.items() if value is not None), None)
+    if name is not None:
+        raise InvalidParameter(
+            f"`{name}` is for strategies by name, and {type(strategy).__name__} does not know it. Leave it out."
+        )
 
 
 def _candidates(X: Any, candidates: Any, labelled: Array) -> tuple[Any, Array, int]:

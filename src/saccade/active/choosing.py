@@ -13,6 +13,7 @@ from saccade.active.batch import greedy
 from saccade.active.outlook import Among, Outlook
 from saccade.active.strategies import WAYS, Way
 from saccade.inference.field import Field
+from saccade.inference.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
 
 
@@ -45,7 +46,8 @@ def beliefs_of_field(
 ) -> Beliefs:
     """Those of label regression, calibrated by leave-one-out as `GPClassifier` is."""
     m = field.mean.shape[1]
-    sharpness = fit_sharpness(field.leave_one_out(), labels) if m >= 2 else 1.0
+    some = slice(None, None, -(-labels.size // limits.SHARPNESS_EXAMPLES) or 1)
+    sharpness = fit_sharpness(field.leave_one_out()[some], labels[some]) if m >= 2 else 1.0
     return Beliefs(
         m,
         lambda rows: field.mean[rows],
@@ -72,7 +74,8 @@ def choose(
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance and candidates.size > limits.COVARIANCE_CANDIDATES:
         candidates = np.sort(rng.choice(candidates, limits.COVARIANCE_CANDIDATES, replace=False))
-    outlook = _outlook(field, beliefs, candidates, way, wanted, rng)
+    totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
+    outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
     cost = None if wanted.cost is None else wanted.cost[candidates]
     size = min(wanted.size, candidates.size)
     if not wanted.joint or size == 1 or strategy == "random":
@@ -81,9 +84,9 @@ def choose(
     most = max(limits.BATCH_CANDIDATES, 4 * size)
     if candidates.size > most:
         kept = np.sort(np.argpartition(-alone, most)[:most])
-        outlook = _outlook(field, beliefs, candidates[kept], way, wanted, rng)
+        outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
         cost = None if cost is None else cost[kept]
-    outlook.among = Among(field, outlook.rows)
+    outlook.among = Among(field, outlook.rows, totals.rows(outlook.rows))
     places, used = greedy(outlook, way.score, size, cost, wanted.budget)
     return outlook.rows[places], used, outlook.rows
 
@@ -99,7 +102,7 @@ def _first(
 
 
 def _outlook(
-    field: Field, beliefs: Beliefs, rows: Array, way: Way, wanted: Wanted, rng: np.random.Generator
+    field: Field, beliefs: Beliefs, rows: Array, way: Way, wanted: Wanted, totals: Sketch, rng: np.random.Generator
 ) -> Outlook:
     outlook = Outlook(
         rows=rows,
@@ -108,7 +111,8 @@ def _outlook(
         variance=beliefs.variance(rows),
         mean=beliefs.mean(rows),
         calibrated=lambda: beliefs.probability(rows),
-        sums=_sums(field, wanted.targets)[rows],
+        sums=totals.sums[rows],
+        squares=totals.squares[rows],
         given=rng.random(rows.size) if beliefs.scores is None else beliefs.scores(rows),
     )
     if way.needs_covariance:
@@ -118,11 +122,3 @@ def _outlook(
         outlook.covariance = field.covariance(rows, targets)
         outlook.target_variance = field.variance[targets]
     return outlook
-
-
-def _sums(field: Field, targets: Array | None) -> Array:  # (n,)
-    if targets is None:
-        return field.sums
-    weight = np.zeros((field.variance.size, 1))
-    weight[targets] = 1.0
-    return field.weighed_covariance(weight)[:, 0]

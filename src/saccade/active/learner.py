@@ -14,7 +14,7 @@ from saccade._core.checks import check_choice, check_count, check_flag, check_sh
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import check_answers, joined
-from saccade.active.choosing import Beliefs, Wanted, choose
+from saccade.active.choosing import Beliefs, Wanted, beliefs_of_field, choose
 from saccade.active.models import beliefs_of, field_of, is_plain, kernel_and_noise
 from saccade.active.pool import check_pool, one_against_rest
 from saccade.active.state_file import load, read_label, restored, save
@@ -95,7 +95,7 @@ class ActiveLearner:
 
     def _begin(self, audit: Audit) -> None:
         """No label yet; what is asked comes from the rows that the audit has not."""
-        self.audit, self._labels, self._told = audit, dict[int, Label](), list[Told]()
+        self.audit, self._labels, self._told = audit, dict[int, Label](), tuple[Told, ...]()
         self._pool = np.setdiff1d(np.arange(self.X.shape[0]), audit.rows)  # what the model may ask about and learn from
         if not self._pool.size:
             raise InvalidInput("No row of the pool is left beside the audit. Pass a smaller `audit`, or more rows.")
@@ -133,7 +133,7 @@ class ActiveLearner:
     @property
     def history(self) -> tuple[Told, ...]:
         """Every `tell` so far, in order."""
-        return tuple(self._told)
+        return self._told
 
     @property
     def classes(self) -> Array:
@@ -193,7 +193,9 @@ class ActiveLearner:
 
     def _beliefs(self) -> Beliefs:
         rows = self.field.rows
-        labels = joined(self._labels[int(row)] for row in self._pool[rows])
+        labels = joined(self._labels[row] for row in self._pool[rows].tolist())
+        if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
+            return beliefs_of_field(self.field, np.unique(labels, return_inverse=True)[1])
         clf = clone(self.given)
         return beliefs_of(clf, self._prior, self.field, self._rows(), rows, labels, self.strategy, True)
 
@@ -207,8 +209,8 @@ class ActiveLearner:
         """
         answers = check_answers(rows, labels, self.X.shape[0], self._labels)
         before = tuple(self._labels.get(row, UNASKED) for row in answers)
-        self._move({**self._labels, **answers})
-        self._told.append(Told(tuple(answers), tuple(answers.values()), before))
+        told = Told(tuple(answers), tuple(answers.values()), before)
+        self._move({**self._labels, **answers}, (*self._told, told))
 
     def undo(self) -> Told:
         """Take the last `tell` back, and return it."""
@@ -220,21 +222,22 @@ class ActiveLearner:
                 del labels[row]
             else:
                 labels[row] = label
-        self._move(labels)
-        return self._told.pop()
+        self._move(labels, self._told[:-1])
+        return last
 
-    def _move(self, labels: dict[int, Label]) -> None:
-        """From the labels so far to others; the posterior follows in closed form, and changes last."""
+    def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
+        """From the labels so far to others: the posterior follows in closed form, and then all changes in one step."""
         known, field = self._known(labels), self.field
         gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
         if gone.size:
             field = field.forgetting(gone)
-        kept = self._pool[field.rows]
-        new = np.array([row for row in known if row not in set(kept.tolist())], np.int64)
+        kept = self._pool[field.rows].tolist()
+        seen = set(kept)
+        new = np.array([row for row in known if row not in seen], np.int64)
         targets = joined(known[int(row)] for row in [*kept, *new])
         field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
         audit = self._looked(labels, field, np.unique(targets))
-        self.field, self._labels, self.audit = field, labels, audit
+        vars(self).update(field=field, _labels=labels, audit=audit, _told=told)
 
     # ---- stopping
 
@@ -242,12 +245,12 @@ class ActiveLearner:
         """The audit after the model's guesses at all audited rows were compared with the answers."""
         in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
         audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
-        if not audited.size:
+        if not self.audit.looks_at(audited.size):
             return self.audit
         answers = joined(labels[int(row)] for row in audited)
         if classes.size < 2:
             guesses = np.resize(classes, audited.size) if classes.size else answers[:0]
-        elif is_plain(self.given):
+        elif is_plain(self.given) and self.given.tune is None:
             mean = field.gram.kernel(self.X[audited], self._rows(field.rows)) @ field.alpha
             guesses = classes[mean.argmax(axis=1)]
         else:
@@ -281,13 +284,13 @@ class ActiveLearner:
         """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
         self.seed = seed
         self._begin(replace(audit, looks=()))
-        labels: dict[int, Label] = {}
+        labels, told = dict[int, Label](), list[Told]()
         for rows, values in history:
             answers = check_answers(rows, [read_label(value) for value in values], self.rows_in_pool, labels)
             before = tuple(labels.get(row, UNASKED) for row in answers)
             labels |= answers
-            self._told.append(Told(tuple(answers), tuple(answers.values()), before))
-        self._move(labels)
+            told.append(Told(tuple(answers), tuple(answers.values()), before))
+        self._move(labels, tuple(told))
         self.audit = audit
         if tensors is not None:
             self.field = restored(self.field, tensors)

@@ -7,38 +7,56 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.active.pool import check_pool, known_labels
 from saccade.estimators.classifier import GPClassifier
 
+MODEL_NAMES = ("clf", "estimator", "discriminator")  # what strategies call the classifier they want
 
-def query_by(strategy: Any, X: Any, y: Any, clf: Any, missing: Any, **options: Any) -> Any:
-    """What `strategy.query` answers, with our classifier inside where it wants one."""
+
+def query_by(
+    strategy: Any,
+    X: Any,  # (n, d), checked
+    rows: Array,  # (l,) with a label
+    labels: Array,  # (l,)
+    clf: Any,
+    **options: Any,  # candidates, batch_size, return_utilities
+) -> Any:
+    """What `strategy.query` answers, with our classifier inside where it wants one. It needs a dense X."""
+    name = type(strategy).__name__
     if not callable(getattr(strategy, "query", None)):
         raise InvalidParameter(f"`strategy` must be a name or a query strategy of scikit-activeml, got {strategy!r}.")
-    wanted = inspect.signature(strategy.query).parameters
-    X = check_pool(X)
-    rows, labels = known_labels(y, X.shape[0], missing)
+    missing = getattr(strategy, "missing_label", np.nan)
+    if missing is None or missing == missing:
+        raise InvalidParameter(f"{name} has missing_label={missing!r}. Leave it at NaN: `query` numbers the classes.")
     classes, number = np.unique(labels, return_inverse=True)
-    known = np.full(X.shape[0], np.nan)
-    known[rows] = number
-    if "clf" in wanted:
-        from skactiveml.classifier import SklearnClassifier
-
-        model = GPClassifier() if clf is None else clone(clf)
-        options["clf"] = SklearnClassifier(model, classes=np.arange(max(classes.size, 2)), missing_label=np.nan)
-    unknown = [
-        name
-        for name, parameter in wanted.items()
-        if parameter.default is parameter.empty
-        and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
-        and name not in (*options, "X", "y")
-    ]
+    y = np.full(X.shape[0], np.nan)
+    y[rows] = number
+    wanted = inspect.signature(strategy.query).parameters
+    options |= {model: _wrapped(clf, max(classes.size, 2)) for model in MODEL_NAMES if model in wanted}
+    required = [key for key, parameter in wanted.items() if parameter.default is parameter.empty]
+    unknown = [key for key in required if key not in (*options, "X", "y")]
     if unknown:
-        raise InvalidParameter(
-            f"{type(strategy).__name__} also needs {', '.join(unknown)}, which `query` does not have. Call its own "
-            "`query` method."
-        )
-    return strategy.query(X=X.toarray() if sp.issparse(X) else X, y=known, **options)
+        raise InvalidParameter(f"{name} also needs {', '.join(unknown)}, which `query` has not. Call its own `query`.")
+    found = strategy.query(X=_dense(X), y=y, **{key: _dense(value) for key, value in options.items()})
+    if options["return_utilities"]:
+        return np.asarray(found[0], np.int64), np.asarray(found[1])
+    return np.asarray(found, np.int64)
+
+
+def _wrapped(clf: Any, classes: int) -> Any:
+    """As scikit-activeml wants it: a classifier that knows its classes beforehand and takes NaN for no label."""
+    from skactiveml.base import SkactivemlClassifier
+    from skactiveml.classifier import SklearnClassifier
+
+    model = GPClassifier() if clf is None else clone(clf)
+    if not is_classifier(model):
+        raise InvalidParameter(f"Strategies of scikit-activeml take a classifier as `clf`, got {model!r}.")
+    known = {"classes": np.arange(classes), "missing_label": np.nan}
+    return model.set_params(**known) if isinstance(model, SkactivemlClassifier) else SklearnClassifier(model, **known)
+
+
+def _dense(value: Any) -> Any:
+    return value.toarray() if sp.issparse(value) else value

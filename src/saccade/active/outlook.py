@@ -27,6 +27,7 @@ class Outlook:
     mean: Array  # (s, m)
     calibrated: Callable[[], Array]  # (s, m): the class probabilities
     sums: Array  # (s,): Σ c over all targets
+    squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.sketch`
     given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
     covariance: Array | None = None  # (s, t): with some of the targets
     target_variance: Array | None = None  # (t,)
@@ -44,7 +45,8 @@ class Outlook:
             return
         h = self.among.condition(j)
         root = np.sqrt(max(self.variance[j], 0.0) + self.noise)
-        self.sums = self.sums - h * (self.sums[j] / root)
+        self.among.sketch -= np.outer(h, self.among.sketch[j] / root)
+        self.sums, self.squares = self.among.totals()
         self.variance = np.maximum(self.variance - h * h, 0.0)
         if self.covariance is not None and self.target_variance is not None:
             shared = self.covariance[j] / root
@@ -60,17 +62,21 @@ class Outlook:
 class Among:
     """The posterior covariance among candidates, column by column."""
 
-    def __init__(self, known: Field, rows: Array) -> None:
-        self.known, self.rows = known, rows
+    def __init__(self, known: Field, rows: Array, sketch: Array) -> None:
+        self.known, self.rows, self.sketch = known, rows, sketch  # the sketch is changed
         self.K = known.gram.between(rows, rows)
         self.beside = known.gram.between(rows, known.rows) if known.rows.size else np.zeros((rows.size, 0))
         self.steps: list[Array] = []
+
+    def totals(self) -> tuple[Array, Array]:  # (s,), (s,)
+        """Sums of covariances over all targets, and of their squares."""
+        return self.sketch[:, 0].copy(), np.einsum("ij,ij->i", self.sketch[:, 1:], self.sketch[:, 1:])
 
     def condition(self, j: int) -> Array:  # (s,)
         """c(·, x_j)/√(c(x_j, x_j) + noise), conditioned on all that came before."""
         column: Array = self.K[:, j].copy()
         if self.beside.size:
-            column -= self.beside @ self.known.factor.solve(self.beside[j])
+            column -= self.beside @ self.known.observed.solve(self.beside[[j]].T)[:, 0]
         for h in self.steps:
             column -= h * h[j]
         self.steps.append(column / np.sqrt(max(column[j], 0.0) + self.known.noise))

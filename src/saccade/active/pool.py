@@ -13,6 +13,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
+from saccade.active.answers import joined
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -83,11 +84,7 @@ def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  #
         )
     named = [value is not None and value == value and not _is(value, missing) for value in labels.tolist()]
     rows = np.flatnonzero(named)
-    found = np.asarray(labels[rows].tolist()) if rows.size else np.zeros(0)
-    if found.dtype.kind not in "biufU":
-        kinds = sorted({type(value).__name__ for value in labels[rows].tolist()})
-        raise InvalidInput(f"Labels must be all of one kind, numbers or text, got {', '.join(kinds)}.")
-    return rows, found
+    return rows, joined(labels[rows].tolist())
 
 
 def _is(value: object, missing: object) -> bool:

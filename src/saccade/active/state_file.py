@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from saccade.active.learner import ActiveLearner
 
 KIND = "ActiveLearner"
-ARRAYS = ("mean", "variance", "sums")
+ARRAYS = ("mean", "variance")
 
 
 def save(learner: ActiveLearner, path: Any) -> None:

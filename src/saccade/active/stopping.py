@@ -174,6 +174,10 @@ class Audit:
         missing = ~np.isin(self.rows, told)
         return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)
 
+    def looks_at(self, audited: int) -> bool:
+        """Whether so many answers are a look: the next number of the schedule is reached."""
+        return looks_until(audited) > looks_until(self.looks[-1].audited if self.looks else 0)
+
     def looked(
         self,
         right: Array,  # (n,) bool: whether the current model guesses each of the n audited rows right
@@ -190,9 +194,9 @@ class Audit:
                 f"`right` must be one True or False per audited row, at most {self.rows.size}; "
                 f"got {right.dtype} of shape {right.shape}."
             )
-        before = self.looks[-1].audited if self.looks else 0
-        if looks_until(right.size) <= looks_until(before):
+        if not self.looks_at(right.size):
             return self
+        before = self.looks[-1].audited if self.looks else 0
         labels = check_count("labels", labels, "Pass how many labels the model was trained on.", least=0)
         look = _look(labels, right.size, int(right.sum()), before, self.rows.size, self.confidence)
         return Audit(self.rows, self.share, self.confidence, (*self.looks, look))

@@ -23,6 +23,7 @@ Strategy = Literal[
     "least-margin",
     "typical",
     "sigma",
+    "variance-reduction",
     "information-gain",
     "output-change",
     "novel",
@@ -46,13 +47,13 @@ def _apart(score: Callable[[Outlook], Array]) -> Callable[[Outlook], Array]:
 
 
 def _auto(o: Outlook) -> Array:
-    """Σ-optimality times squared doubt, 1 minus the lead of the likeliest class in calibrated probability.
+    """The reduction of variance times squared doubt, 1 minus the lead of the likeliest class in calibrated probability.
 
-    Without labels, and while there is one class, all is equally doubtful, and typical examples are asked for. What was
-    compared, and on which pictures: docs/decisions/021.
+    Without labels, and while there is one class, all is equally doubtful: what is asked for is typical, and each of
+    another kind. What was compared, and on which pictures: docs/decisions/021.
     """
     doubt = scores.least_margin(o.probability)
-    return np.asarray(scores.sigma_optimality(o.sums, o.variance, o.noise) * np.square(doubt))
+    return np.asarray(_variance_reduction(o) * np.square(doubt))
 
 
 def _one_a_class(o: Outlook) -> Array:
@@ -81,6 +82,10 @@ def _sigma(o: Outlook) -> Array:
     return scores.sigma_optimality(o.sums, o.variance, o.noise)
 
 
+def _variance_reduction(o: Outlook) -> Array:
+    return scores.variance_reduction(o.squares, o.variance, o.noise)
+
+
 WAYS: dict[str, Way] = {
     "auto": Way(_auto),
     "random": Way(_given),
@@ -92,6 +97,7 @@ WAYS: dict[str, Way] = {
     "least-margin": Way(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
     "typical": Way(_sigma),
     "sigma": Way(_sigma),
+    "variance-reduction": Way(_variance_reduction),
     "information-gain": Way(_information_gain, needs_covariance=True),
     "output-change": Way(_output_change, needs_classes=True, needs_covariance=True),
     "novel": Way(_apart(_given), one_class=True),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import console, fit, info, novelty, predict
+from saccade.cli import ask, console, fit, info, novelty, predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]
@@ -72,6 +72,10 @@ def _saccade(
 
     saccade predict model.saccade new.csv --out answers.csv
 
+    Few labels yet? Ask which examples are worth labelling:
+
+    saccade ask photos/
+
     Or learn what is normal, and find what is not:
 
     saccade novelty known/ new/ --report report.html
@@ -80,6 +84,7 @@ def _saccade(
 
 app.command()(fit.fit)
 app.command()(predict.predict)
+app.command()(ask.ask)
 app.command()(novelty.novelty)
 app.command()(info.info)
 

@@ -17,7 +17,7 @@ class Reading:
     """How a file is to be read; what is None or empty is guessed from the file."""
 
     label: str | None = None  # a column, by name or by number from 1
-    labels: Path | None = None  # a file with one label per row
+    labels: tuple[Path, ...] = ()  # files with one label per row, or with names of examples and labels
     x: str | None = None  # arrays of an .npz
     y: str | None = None
     id: str | None = None

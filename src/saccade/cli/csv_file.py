@@ -19,7 +19,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose
+from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose, listed
 
 MISSING = ("", "na", "n/a", "none", "null", "?", "-")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote
@@ -62,6 +62,35 @@ def read_column(path: Path, how: Reading) -> list[str]:
         if place is None:
             raise InvalidInput(f"{path} has {len(names)} columns: name the one with the labels with --label.")
         return [_whole(path, line, names, row)[place].strip() for line, row in rows]
+
+
+def column_names(path: Path) -> tuple[list[str], str]:
+    """The first line, whatever it is, and what separates its columns."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        delimiter = _delimiter(file.readline(limits.CSV_LINE))
+        file.seek(0)
+        return [name.strip() for name in next(csv.reader(file, delimiter=delimiter), [])], delimiter
+
+
+def read_named(path: Path, how: Reading, column: str, more: str = "") -> list[tuple[int, str, str, str]] | None:
+    """Line number, name, label and the text of one column more of every row that has a name or a label.
+
+    None without a column of that name. Names of files are bytes, and come through as such.
+    """
+    with _open(path, how, "surrogateescape") as (names, named, rows, _):
+        name = [k for k, text in enumerate(names) if text.casefold() == column.casefold()]
+        if not named or not name:
+            return None
+        known = Reading(how.label if how.label in names else None)
+        label, other = choose(path, names, known, named=True).label, names.index(more) if more in names else None
+        if label is None:
+            raise InvalidInput(f"{path} has no column `label`; it has {listed(names)}. Name it with --label.")
+        found = []
+        for line, row in rows:
+            text = [value.strip() for value in _whole(path, line, names, row)]
+            text[label].encode()  # UnicodeEncodeError where the bytes are no UTF-8
+            found.append((line, text[name[0]], text[label], text[other] if other is not None else ""))
+    return [line for line in found if line[1] or line[2]]
 
 
 def _collect(
@@ -113,12 +142,12 @@ def _not_a_number(path: Path, line: int, names: list[str], columns: Columns, row
 
 @contextmanager
 def _open(
-    path: Path, how: Reading
+    path: Path, how: Reading, errors: str = "strict"
 ) -> Iterator[tuple[list[str], bool, Iterator[tuple[int, list[str]]], Callable[[], float]]]:
     """The column names, whether they stand in the file, the rows with their line numbers, and the share read so far."""
     size = max(path.stat().st_size, 1)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with path.open(encoding="utf-8-sig", errors=errors, newline="") as file:
             binary: Any = file.buffer  # it can tell, the text cannot
             reader = csv.reader(file, delimiter=_delimiter(file.readline(limits.CSV_LINE)))
             file.seek(0)
@@ -131,7 +160,7 @@ def _open(
             if not named:
                 names = [str(k + 1) for k in range(len(names))]
             yield names, named, chain(first[1:] if named else first, rows), lambda: binary.tell() / size
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise InvalidInput(f"{path} is not a text file in UTF-8. Save it again as CSV in UTF-8.") from None
     except csv.Error as error:
         raise InvalidInput(f"{path} is not a CSV file ({error}).") from None

@@ -66,9 +66,10 @@ def fit(
 ) -> None:
     """Train on DATA and write MODEL, one file of tables.
 
-    In a folder of pictures each class has a folder of its own.
+    In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
+    examples, those without a label are left out.
     """
-    o.check_target(model, force, (data,) if labels is None else (data, labels))
+    o.check_target(model, force, (data, *(labels or ())))
     with console.progress():
         from saccade.cli.columns import Reading
         from saccade.cli.pictures import TrainingPictures
@@ -77,9 +78,9 @@ def fit(
         estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
             chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
-            rows = _fit_pictures(estimator, data, model, chosen, test_share)
+            rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()))
         else:
-            how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
+            how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
             rows = _fit_table(estimator, data, model, how, test_share, seed)
     console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
 
@@ -88,7 +89,7 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
     from saccade.cli.read import read
 
     regression = not hasattr(estimator, "predict_proba")
-    examples = read(data, how)
+    examples = read(data, how, partly=True)
     target = _targets(examples, regression)
     train, test = _split(target, share, seed, regression)
     watch = console.Stopwatch()
@@ -103,7 +104,7 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
 
 
 def _fit_pictures(
-    estimator: Any, data: Path, model: Path, how: TrainingPictures, share: float
+    estimator: Any, data: Path, model: Path, how: TrainingPictures, share: float, labels: tuple[Path, ...]
 ) -> list[tuple[str, str]]:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
@@ -113,9 +114,9 @@ def _fit_pictures(
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
     chain = images(how.recipe, cache=how.cache, random_state=how.seed)
-    pictures = p.read(data, chain, how.cache, how.max_pixels)
+    pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
     p.note_skipped(pictures)
-    y = p.labels(data, pictures)
+    pictures, y = p.with_labels(data, pictures, labels)
     train, test = _split(y, share, how.seed, False)
     watch = console.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])

@@ -39,7 +39,7 @@ def write(path: Path, page: str) -> None:
         file.write(page.encode("utf-8", "backslashreplace"))
 
 
-def thumbnail(picture: Any) -> str:
+def thumbnail(picture: Any, side: int = SIDE) -> str:
     """A small JPEG inside a link."""
     from PIL import Image
 
@@ -47,5 +47,5 @@ def thumbnail(picture: Any) -> str:
 
     height, width = picture.shape[:2]
     out = io.BytesIO()
-    Image.fromarray(resize(picture, limited((width, height), SIDE))).save(out, "JPEG", quality=80)
+    Image.fromarray(resize(picture, limited((width, height), side))).save(out, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

@@ -48,24 +48,37 @@ def read_labels(
     how: Reading,
 ) -> Array:  # (n,)
     """One label per row, from .npy, .csv or .txt."""
+    from saccade.cli.numpy_file import load_array
+
+    if path.suffix.lower() == ".npy":
+        return checked(load_array(path), str(path))
+    texts = label_texts(path, how)
+    while path.suffix.lower() == ".txt" and texts and not texts[-1]:
+        texts.pop()  # blank lines at the end
+    return typed(texts, str(path))
+
+
+def label_texts(path: Path, how: Reading) -> list[str]:
+    """The same as they are written; an empty text where there is none. NaN in an .npy file is none."""
     from saccade.cli.csv_file import read_column
     from saccade.cli.numpy_file import load_array
 
     kind = path.suffix.lower()
     if kind == ".npy":
-        return checked(load_array(path), str(path))
-    if kind == ".csv":
-        return typed(read_column(path, how), str(path))
+        y = load_array(path)
+        missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, bool)
+        known = checked(np.where(missing, np.zeros((), y.dtype), y), str(path))
+        return ["" if gap else str(value) for gap, value in zip(missing.ravel(), whole(known).tolist(), strict=True)]
+    if kind in (".csv", ".tsv"):
+        return read_column(path, how)
     if kind == ".txt":
         try:
             text = path.read_text("utf-8-sig").splitlines()
         except UnicodeDecodeError:
             raise InvalidInput(f"{path} is not a text file in UTF-8. Save it again in UTF-8.") from None
-        while text and not text[-1].strip():
-            text.pop()
         if text and text[0].strip().casefold() in LABEL_NAMES:
             text = text[1:]
-        return typed([line.strip() for line in text], str(path))
+        return [line.strip() for line in text]
     raise InvalidInput(f"{path} cannot be read as labels. Give an .npy, .csv or .txt file with one label per row.")
 
 

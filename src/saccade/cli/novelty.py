@@ -95,7 +95,7 @@ def novelty(
         from saccade.cli.columns import Reading
         from saccade.cli.pictures import TrainingPictures
 
-        how = Reading(label, None, x, None, id_, tuple(drop or ()), header, zero_based)
+        how = Reading(label, (), x, None, id_, tuple(drop or ()), header, zero_based)
         seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, o.picture_levels(levels))
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination

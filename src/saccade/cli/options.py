@@ -26,8 +26,14 @@ Label = Annotated[
     ),
 ]
 Labels = Annotated[
-    Path | None,
-    typer.Option("--labels", metavar="FILE", help="Labels from a .npy, .csv or .txt file.", rich_help_panel=PANEL),
+    list[Path] | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="Labels from a .npy, .csv or .txt file, one per row; or from .csv files that name the examples by the "
+        "column file, row or id, such as the questions of `saccade ask`. May be repeated.",
+        rich_help_panel=PANEL,
+    ),
 ]
 XName = Annotated[
     str | None,

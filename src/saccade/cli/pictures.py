@@ -67,17 +67,38 @@ def printable(name: str) -> str:
     return text if text.isprintable() else repr(text)
 
 
-def labels(path: Path, pictures: Pictures) -> Any:
+def with_labels(
+    path: Path,
+    pictures: Pictures,
+    files: tuple[Path, ...],  # labels by the names of pictures; without a file, the folders are the classes
+) -> tuple[Pictures, Any]:
+    """The pictures that have a label, and the labels: of two classes at least."""
     from saccade._core.errors import InvalidInput
 
-    if pictures.labels is None:
+    if files:
+        from saccade.cli.columns import Reading
+        from saccade.cli.named_labels import names_of, read_labelled
+
+        rows, y = read_labelled(files, Reading(), names_of(path, named(pictures)))
+        pictures = pictures[rows]
+    elif pictures.labels is None:
         raise _unlabelled(path)
-    if len(set(pictures.labels)) < 2:
+    else:
+        y = pictures.labels
+    if len(set(y)) < 2:
+        remedy = "label one of another class" if files else "add the folder of another"
         raise InvalidInput(
-            f"All pictures of {path} are of one class, {pictures.labels[0]}. There must be at least two classes: add "
-            "the folder of another."
+            f"All {'labelled ' if files else ''}pictures of {path} are of one class, {y[0]}. There must be at least "
+            f"two classes: {remedy}."
         )
-    return pictures.labels
+    return pictures, y
+
+
+def named(pictures: Pictures, X: Any = None) -> Examples:
+    """Examples that are called as the files are."""
+    from saccade.cli.read import Examples
+
+    return Examples(pictures if X is None else X, ids=pictures.names, id_name="file")
 
 
 def examples(how: NewPictures, path: Path, need_labels: bool) -> Examples:
@@ -110,7 +131,8 @@ def _unlabelled(path: Path) -> Exception:
     from saccade._core.errors import InvalidInput
 
     return InvalidInput(
-        f"The pictures of {path} have no labels. Put those of each class into a folder of its own, named after it."
+        f"The pictures of {path} have no labels. Put those of each class into a folder of its own, named after it, or "
+        "name them in a file for --labels."
     )
 
 

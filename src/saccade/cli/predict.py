@@ -57,7 +57,7 @@ def predict(
         from saccade.cli.columns import Reading
         from saccade.estimators.model_file import load
 
-        how = Reading(label, labels, x, y, id_, tuple(drop or ()), header, zero_based)
+        how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
         estimator = load(model)
         _check_predicts(estimator, model, data)
         seeing = pictures.NewPictures(model, cache, max_pixels)
@@ -102,6 +102,8 @@ def _examples(
     if sheet is not None and not hasattr(estimator, "classes_"):
         raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
     if pictures.are_pictures(data) and data.exists():
+        if how.labels:
+            raise InvalidInput("--labels is for tables: --score compares pictures with the names of their folders.")
         return pictures.examples(seeing, data, score)
     if sheet is not None:
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from saccade.cli import console
 from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
 from saccade.cli.csv_file import read_table
 from saccade.cli.labels import checked, read_labels, typed, whole
+from saccade.cli.named_labels import names_examples, names_of, read_labelled
 from saccade.cli.numpy_file import load_archive, load_array
 
 CSV, NUMPY, SVMLIGHT = (".csv", ".tsv"), (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
@@ -39,6 +40,7 @@ def read(
     how: Reading,
     *,
     need_labels: bool = True,
+    partly: bool = False,  # leave out the examples that --labels does not name, which is an error else
     width: int | None = None,  # features of the model that will predict
     wanted: tuple[str, ...] = (),  # their names
 ) -> Examples:
@@ -63,6 +65,8 @@ def read(
             f"{path} has the unknown ending {kind!r}. It can be {', '.join(TABLES[:-1])} or {TABLES[-1]}."
         )
     _check_finite(path, examples)
+    if need_labels and how.labels and names_examples(how.labels, how, examples.id_name):
+        return _with_named_labels(path, how, examples, partly)
     return _with_labels(path, how, examples) if need_labels else examples
 
 
@@ -88,8 +92,20 @@ def read_matching(
     return examples
 
 
+def _with_named_labels(path: Path, how: Reading, examples: Examples, partly: bool) -> Examples:
+    names = names_of(path, examples)
+    rows, y = read_labelled(how.labels, how, names)
+    if not partly and len(rows) < len(names.rows):
+        missing = next(name for name, row in names.rows.items() if row not in set(rows.tolist()))
+        raise InvalidInput(f"There is no label for {names.column} {missing} of {path} in {how.labels[0]}. Fill it in.")
+    if len(rows) == len(names.rows):
+        return replace(examples, y=y)
+    ids = None if examples.ids is None else [examples.ids[row] for row in rows.tolist()]
+    return replace(examples, X=examples.X[rows], y=y, ids=ids)
+
+
 def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
-    y = examples.y if how.labels is None else read_labels(how.labels, how)
+    y = read_labels(how.labels[0], how) if how.labels else examples.y
     if y is None:
         remedy = "Give a file of them with --labels"
         if examples.names:
@@ -100,15 +116,15 @@ def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
             remedy += ", or name their array with --y"
         raise InvalidInput(f"{path} has no labels. {remedy}.")
     if len(y) != examples.X.shape[0]:
-        source = how.labels or path
+        source = how.labels[0] if how.labels else path
         raise InvalidInput(f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}.")
-    return Examples(examples.X, y, examples.names, examples.ids, examples.id_name, examples.ignored)
+    return replace(examples, y=y)
 
 
 def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
     table = read_table(path, how, wanted)
     names = table.names if len(set(table.names)) == len(table.names) else ()
-    y = typed(table.labels, str(path)) if table.labels and need_labels and how.labels is None else None
+    y = typed(table.labels, str(path)) if table.labels and need_labels and not how.labels else None
     return Examples(table.X, y, names, table.ids, table.id_name or "row", table.ignored)
 
 
@@ -129,7 +145,7 @@ def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels
     X = frame.iloc[:, list(columns.features)].to_numpy(np.float64, na_value=np.nan)
     ids = None if columns.id is None else [str(value) for value in frame.iloc[:, columns.id]]
     id_name = "row" if columns.id is None else names[columns.id]
-    y = _parquet_labels(path, frame, columns) if need_labels and how.labels is None else None
+    y = _parquet_labels(path, frame, columns) if need_labels and not how.labels else None
     return Examples(X, y, tuple(names[k] for k in columns.features), ids, id_name, columns.ignored)
 
 

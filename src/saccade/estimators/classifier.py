@@ -97,6 +97,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     leave_one_out_decision_ : array of shape (n,) or (n, M)
         Decisions for the training examples, each predicted by all the others. With an approximate mean and more than
         2,048 examples, those of a sample; NaN for the others.
+    leave_one_out_proba_ : array of shape (n, M)
+        Class probabilities from these decisions; two classes have two columns. Not in a loaded model.
     leave_one_out_error_ : float
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
@@ -294,6 +296,15 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def predict_proba(self, X: Any) -> Array:
         """Calibrated class probabilities (n, M), columns as in `classes_`."""
         return probabilities(self._decision(X), self.sharpness_)
+
+    @property
+    def leave_one_out_proba_(self) -> Array:  # (n, M)
+        check_is_fitted(self)
+        if not hasattr(self, "leave_one_out_decision_"):
+            raise AttributeError(
+                "A loaded model has no leave_one_out_proba_: it holds no training examples. Fit again."
+            )
+        return probabilities(self.leave_one_out_decision_.reshape(self._label.size, -1), self.sharpness_)
 
     def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)

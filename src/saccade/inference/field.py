@@ -3,12 +3,12 @@
 With L the observed rows, K̃ = K_LL + σ²I and c(x, z) = k(x, z) − k(x, L) K̃⁻¹ k(L, z), the posterior covariance:
 
     observing rows R     S = c(R, R) + σ²I,  a = S⁻¹(y_R − mean_R)
-                         mean += c(·, R) a,  variance −= diag(c(·, R) S⁻¹ c(R, ·)),  sums of c alike
+                         mean += c(·, R) a,  variance −= diag(c(·, R) S⁻¹ c(R, ·)),  c Z alike
     forgetting rows R    A = K̃⁻¹E_R,  D = A_R
                          mean −= k(·, L) A D⁻¹ α_R,  variance += diag(k(·, L) A D⁻¹ Aᵀ k(L, ·))
 
-The factor of K̃ grows by the new rows, and so do α = K̃⁻¹y and the diagonal of K̃⁻¹, which leaving one out needs. A step
-costs a product with K and |L|² per row: nothing of the size pool × labels is held.
+What solves with K̃ (observed.py) grows by the new rows, and so do α = K̃⁻¹y and the diagonal of K̃⁻¹, which leaving one
+out needs. A step costs a product with K and |L|² per row: nothing of the size pool × labels is held.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.low_rank import low_rank
+from saccade.inference.observed import Observed, Part, observed
+from saccade.inference.sketch import Sketch, signs
 from saccade.kernels.gram import Gram
-from saccade.operators.base import Dense
-from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.cholesky import factorise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,20 +45,21 @@ class Field:
     noise: float
     rows: Array  # (l,): the observed ones, in the order in which they came
     targets: Array  # (l, m)
-    factor: Factor  # of K̃
+    observed: Observed  # K̃
     alpha: Array  # (l, m)
     inverse_diagonal: Array  # (l,): of K̃⁻¹
     mean: Array  # (n, m)
     variance: Array  # (n,): exact, or an upper bound where many rows were observed at once
-    sums: Array  # (n,): Σ_z c(x, z) over the whole pool
+    sketch: Sketch  # sums of covariances
     prior: Array  # (n,): k(x, x)
-    row_sums: Array  # (n,): Σ_z k(x, z)
 
     @classmethod
     def unobserved(cls, gram: Gram, noise: float) -> Field:
         nothing, rows, mean = np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros((gram.shape[0], 0))
-        prior, sums = gram.diag(), gram.matmul(np.ones((gram.shape[0], 1)))[:, 0]
-        return cls(gram, noise, rows, nothing, Factor(nothing), nothing, np.zeros(0), mean, prior, sums, prior, sums)
+        prior, sketched = gram.diag(), Sketch.of(gram.matmul(signs(gram.shape[0])))
+        return cls(
+            gram, noise, rows, nothing, observed(gram, noise, rows), nothing, np.zeros(0), mean, prior, sketched, prior
+        )
 
     def __repr__(self) -> str:
         return f"Field({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
@@ -75,33 +77,30 @@ class Field:
         old = self.retargeted(targets[: self.rows.size])
         if rows.size > limits.OBSERVED_ONE_BY_ONE:
             return old._with_many(rows, targets)
-        K_new = self.gram.spread(rows, np.eye(rows.size))
-        beside, corner = K_new[self.rows], K_new[rows] + self.noise * np.eye(rows.size)
-        V = self.factor.solve(beside)
-        c = K_new - self._from_observed(V)
-        factor = self.factor.grown(beside, corner)
-        S = factor.L[self.rows.size :, self.rows.size :]
-        half = solve_triangular(S, targets[self.rows.size :] - old.mean[rows], lower=True)
-        gain = solve_triangular(S, half, lower=True, trans=1)
+        n, unit = self.rows.size, np.eye(rows.size)
+        beside = self.gram.spread(rows, unit, self.rows)
+        more, V = self.observed.grown(rows, beside, self.gram.spread(rows, unit, rows) + self.noise * unit)
+        c = self.gram.spread(np.append(rows, self.rows), np.vstack([unit, -V]))
+        S = factorise(c[rows], np.full(rows.size, self.noise))
+        gain = S.solve(targets[n:] - old.mean[rows])
         return replace(
             old,
             rows=np.append(self.rows, rows),
             targets=targets,
-            factor=factor,
+            observed=more,
             alpha=np.vstack([old.alpha - V @ gain, gain]),
-            inverse_diagonal=np.append(self.inverse_diagonal + _squares(S, V), Factor(S).inverse_diagonal()),
+            inverse_diagonal=np.append(self.inverse_diagonal + _squares(S.L, V), S.inverse_diagonal()),
             mean=old.mean + c @ gain,
-            variance=np.maximum(self.variance - _squares(S, c), 0.0),
-            sums=self.sums - c @ Factor(S).solve(self.sums[rows, None])[:, 0],
+            variance=np.maximum(self.variance - _squares(S.L, c), 0.0),
+            sketch=self.sketch.less(c, S.solve(self.sketch.rows(rows))),
         )
 
     def _with_many(self, rows: Array, targets: Array) -> Field:
         """The same from the start, which is quicker for many rows at once."""
         every = np.append(self.rows, rows)
-        factor = factorise(self.gram.between(every, every), np.full(every.size, self.noise), overwrite=True)
-        new = replace(self, rows=every, factor=factor, inverse_diagonal=factor.inverse_diagonal())
-        explained = new._from_observed(factor.solve(self.row_sums[every, None]))[:, 0]
-        new = replace(new, variance=new._variance(), sums=self.row_sums - explained)
+        known = observed(self.gram, self.noise, every)
+        new = replace(self, rows=every, observed=known, inverse_diagonal=known.inverse_diagonal())
+        new = replace(new, variance=new._variance(), sketch=new.sketched())
         return new.retargeted(targets, anew=True)
 
     def retargeted(
@@ -112,7 +111,8 @@ class Field:
         """With other targets of the same rows."""
         if not anew and np.array_equal(targets, self.targets):
             return self
-        alpha = self.factor.solve(targets) if targets.size else targets
+        start = self.alpha if self.alpha.shape == targets.shape else None
+        alpha = self.observed.solve(targets, start) if targets.size else targets
         return replace(self, targets=targets, alpha=alpha, mean=self._from_observed(alpha))
 
     def forgetting(
@@ -123,34 +123,32 @@ class Field:
         kept = np.setdiff1d(np.arange(self.rows.size), places)
         unit = np.zeros((self.rows.size, places.size))
         unit[places, np.arange(places.size)] = 1.0
-        A = self.factor.solve(unit)
+        A = self.observed.solve(unit)
         D = factorise(A[places], np.zeros(places.size))
         P, gain = self._from_observed(A), D.solve(self.alpha[places])
-        if np.array_equal(kept, np.arange(kept.size)):
-            factor = Factor(self.factor.L[: kept.size, : kept.size])
-        else:
-            K = self.gram.between(self.rows[kept], self.rows[kept])
-            factor = factorise(K, np.full(kept.size, self.noise), overwrite=True)
+        last = np.array_equal(kept, np.arange(kept.size))
+        rest = self.observed.shortened(kept.size) if last else observed(self.gram, self.noise, self.rows[kept])
         return replace(
             self,
             rows=self.rows[kept],
             targets=self.targets[kept],
-            factor=factor,
+            observed=rest,
             alpha=(self.alpha - A @ gain)[kept],
             inverse_diagonal=(self.inverse_diagonal - _squares(D.L, A))[kept],
             mean=self.mean - P @ gain,
             variance=np.minimum(self.variance + _squares(D.L, P), self.prior),
-            sums=self.sums + P @ D.solve(P.sum(axis=0)),
+            sketch=self.sketch.less(P, -D.solve(P.T @ signs(self.prior.size))),
         )
 
     def _variance(self) -> Array:  # (n,)
         """From the start: exact, or from directions W with ‖Wᵀk*‖² ≤ k*ᵀK̃⁻¹k* where there are too many rows."""
         n, count = self.gram.shape[0], self.rows.size
         if count * n <= limits.FIELD_NUMBERS:
-            W = solve_triangular(self.factor.L, np.eye(count), lower=True).T
+            K = self.gram.between(self.rows, self.rows)
+            W = factorise(K, np.full(count, self.noise), overwrite=True).half_solve(np.eye(count)).T
         else:
-            K = Dense(self.gram.between(self.rows, self.rows))
-            W = low_rank(K, np.full((count, 1), self.noise), limits.FIELD_DIRECTIONS, np.random.default_rng(0)).W
+            part, rng = Part(self.gram, self.rows), np.random.default_rng(0)
+            W = low_rank(part, np.full((count, 1), self.noise), limits.FIELD_DIRECTIONS, rng).W
         explained = np.zeros(n)
         for first in range(0, W.shape[1], limits.UNIT_COLUMNS):
             some = self._from_observed(np.ascontiguousarray(W[:, first : first + limits.UNIT_COLUMNS]))
@@ -180,8 +178,15 @@ class Field:
         prior = self.gram.between(a, b)
         if not self.rows.size:
             return prior
-        left, right = (self.factor.half_solve(self.gram.between(self.rows, some)) for some in (a, b))
-        return np.asarray(prior - left.T @ right)
+        left, right = (self.gram.between(self.rows, some) for some in (a, b))
+        return np.asarray(prior - left.T @ self.observed.solve(right))
+
+    def sketched(
+        self,
+        targets: Array | None = None,  # (t,) row numbers; None for the whole pool
+    ) -> Sketch:
+        """Sums over these targets, from the start."""
+        return Sketch.of(self.weighed_covariance(signs(self.prior.size, targets)))
 
     def weighed_covariance(
         self,
@@ -189,7 +194,7 @@ class Field:
     ) -> Array:  # (n, q)
         """Σ_z c(x, z) w_z for every row x, over the whole pool: two products with K and one solve."""
         sums = self.gram.matmul(weight)
-        return sums - self._from_observed(self.factor.solve(sums[self.rows]))
+        return sums - self._from_observed(self.observed.solve(sums[self.rows].astype(np.float64)).astype(sums.dtype))
 
 
 def _squares(

@@ -61,10 +61,12 @@ class StreamedGram(Gram):
             out[rows] = block @ V
         return out
 
-    def spread(self, rows: Array, V: Array) -> Array:
-        out = np.empty((self.shape[0], V.shape[1]), V.dtype)
-        for some in gen_batches(self.shape[0], max(1, self._at_once // max(rows.size, 1))):
-            out[some] = self.kernel(self.X[some], self.X[rows]) @ V
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        here = self.X if at is None else self.X[at]
+        out = np.empty((here.shape[0], V.shape[1]), V.dtype)
+        if out.size and rows.size:
+            for some in gen_batches(here.shape[0], max(1, self._at_once // rows.size)):
+                out[some] = self.kernel(here[some], self.X[rows]) @ V
         return out
 
     def row_sums(self) -> tuple[Array, float]:
@@ -108,8 +110,8 @@ class DenseGram(StreamedGram):
         K = self._K
         return super().columns(rows) if K is None else np.asarray(K[:, rows])
 
-    def spread(self, rows: Array, V: Array) -> Array:
-        product: Array = self._held()[:, rows] @ V
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        product: Array = (self._held()[:, rows] if at is None else self._held()[np.ix_(at, rows)]) @ V
         return product.astype(V.dtype, copy=False)
 
     def between(self, a: Array, b: Array) -> Array:

@@ -94,6 +94,8 @@ class Gram(Operator):
         b: Array,  # (q,)
     ) -> Array:  # (p, q)
         """K[a, b], from the rows alone."""
+        if a is b:
+            return self.block(a)
         first, second = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
         K = np.empty((a.size, b.size))
         K[np.ix_(first, second)] = self.kernel(self.rows(a[first]), self.rows(b[second]))

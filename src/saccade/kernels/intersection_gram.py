@@ -76,8 +76,8 @@ class IntersectionGram(TabledGram):
     def matmul(self, V: Array) -> Array:
         return self.operator.matmul(V)
 
-    def spread(self, rows: Array, V: Array) -> Array:
-        return self.operator.spread(rows, V)
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        return self.operator.spread(rows, V, at)
 
     def row_sums(self) -> tuple[Array, float]:
         return self.operator.row_sums()

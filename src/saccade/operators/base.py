@@ -44,11 +44,13 @@ class Operator(ABC):
         self,
         rows: Array,  # (b,) example numbers, each once
         V: Array,  # (b, m)
-    ) -> Array:  # (n, m)
-        """K[:, rows] V: what values at some examples add up to at all of them."""
+        at: Array | None = None,  # (p,) example numbers; None for all
+    ) -> Array:  # (n, m), or (p, m)
+        """K[at, rows] V: what values at some examples add up to at others."""
         every = np.zeros((self.shape[0], V.shape[1]), V.dtype)
         every[rows] = V
-        return self.matmul(every)
+        found = self.matmul(every)
+        return found if at is None else np.asarray(found[at])
 
     def columns(
         self,
@@ -105,8 +107,8 @@ class Dense(Operator):
         product: Array = self.K @ V
         return product.astype(V.dtype, copy=False)
 
-    def spread(self, rows: Array, V: Array) -> Array:
-        product: Array = self.K[:, rows] @ V
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        product: Array = (self.K[:, rows] if at is None else self.K[np.ix_(at, rows)]) @ V
         return product.astype(V.dtype, copy=False)
 
     def columns(self, rows: Array) -> Array:

@@ -333,7 +333,11 @@ def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, A
     starts = codes.starts[block * D : (block + 1) * D + 1]
     own = slice(starts[0], starts[-1])
     place = place[codes.bases[block] : codes.bases[block + 1]]
-    row = np.tile(place, D) if codes.rows is None else place[codes.rows[own]]
+    if codes.rows is None:
+        kept = np.flatnonzero(place >= 0)
+        code = codes.codes[starts[:-1, None] + kept]
+        return np.repeat(np.arange(D), kept.size), np.tile(place[kept], D), code.reshape(-1)
+    row = place[codes.rows[own]]
     keep = row >= 0
     return np.repeat(np.arange(D), np.diff(starts))[keep], row[keep], codes.codes[own][keep]
 

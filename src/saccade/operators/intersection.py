@@ -215,15 +215,16 @@ class BinnedIntersection(Intersection):
             out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
         return out
 
-    def spread(self, rows: Array, V: Array) -> Array:
-        """Dense codes of the given rows are read alone, and all codes once."""
+    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        """Dense codes of the given rows are read alone."""
         if self.codes.rows is not None:
-            return super().spread(rows, V)
+            return super().spread(rows, V, at)
         order = np.argsort(rows, kind="stable")
-        out = np.empty((self.shape[0], V.shape[1]), V.dtype)
+        out = np.empty((self.shape[0] if at is None else at.size, V.shape[1]), V.dtype)
         for some, block, lanes in lane_blocks(V[order]):
             table = self._table(self._histogram_of(rows[order], block, lanes), lanes)
-            out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
+            found = self._look_up(table, lanes) if at is None else self._look_up_at(at, table, lanes)
+            out[:, some] = found[:, : V.shape[1] - some.start]
         return out
 
     def tables(self, V: Array) -> PiecewiseTables:
@@ -284,6 +285,19 @@ class BinnedIntersection(Intersection):
         out = np.zeros((self.shape[0], len(lanes)), T.dtype)
         calls = ranged(loops.look_up, self._layout, (T, out, lanes))
         share_calls(calls, self.codes.bases.size - 1, thread_count())
+        return out
+
+    def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Array:  # (p, lanes)
+        """The same at some rows of dense codes."""
+        from saccade.operators import loops
+
+        c, order = self.codes, np.argsort(rows, kind="stable")
+        found, chosen = np.zeros((rows.size, len(lanes)), T.dtype), rows[order]
+        block = np.searchsorted(c.bases, chosen, side="right") - 1
+        fixed = c.starts, c.codes, c.bases, c.level_starts, block, chosen
+        share_calls(ranged(loops.look_up_at, fixed, (T, found, lanes)), rows.size, thread_count())
+        out = np.empty_like(found)
+        out[order] = found
         return out
 
     @property

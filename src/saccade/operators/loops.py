@@ -172,6 +172,18 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
 
 
 @compiled()
+def look_up_at(starts, codes, bases, level_starts, blocks, chosen, first, last, T, out, lanes):
+    """out_k += sum_d T_d[c_id] for the chosen rows i with numbers first..last, of dense codes; blocks are theirs."""
+    one = T.dtype.type(1)
+    dims = level_starts.size - 1
+    for d in range(dims):
+        o = level_starts[d]
+        for k in range(first, last):
+            at = starts[blocks[k] * dims + d] + chosen[k] - bases[blocks[k]]
+            fma_row(out, k, out, k, one, T, o + codes[at], lanes)
+
+
+@compiled()
 def _by_dimension(indptr, indices, data, first, last, heads, rows, values):
     """The entries of rows first..last by dimension: those of d from heads[d] to heads[d+1], unknown ones after all."""
     known = U(heads.size - 2)

@@ -88,6 +88,19 @@ def sigma_optimality(
     return np.asarray(np.square(sums) / (variance + noise))
 
 
+def variance_reduction(
+    squares: Array,  # (n,): Σ_* c(x, x_*)²
+    variance: Array,  # (n,)
+    noise: float,
+) -> Array:  # (n,)
+    """Σ_* c² / (σ² + noise): by how much a label at x lowers the variances of f at all targets together.
+
+    V-optimality: Ji and Han, a variance minimisation criterion to active learning on graphs (2012). Before the first
+    label it asks for typical examples too, but each of another kind: what is far from x counts little when squared.
+    """
+    return np.asarray(squares / (variance + noise))
+
+
 def information_gain(
     covariance: Array,  # (n, t)
     variance: Array,  # (n,)

@@ -1,0 +1,119 @@
+"""Which training labels are probably wrong, and what the others say instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from saccade._core.arrays import Array
+from saccade._core.checks import check_flag
+from saccade._core.errors import InvalidInput
+from saccade.estimators.classifier import GPClassifier
+from saccade.inference.gp import GP
+from saccade.scores.probability import class_means
+
+DIGITS = 9  # decimals of a decision that count: further ones are rounding, and differ between processors
+
+
+@dataclass(frozen=True, eq=False)
+class LabelIssues:
+    """Training examples with the most suspicious label first.
+
+    Attributes
+    ----------
+    index : array of int
+        Numbers of the examples, in the order in which the model got them. Examples of weight 0 are not counted.
+    given, proposed : arrays of labels
+        The label that the model was fitted with, and the most probable other one.
+    probability : array
+        Leave-one-out probability of the given label.
+    score : array
+        log(p(given)/p(proposed)), ascending: negative where the others speak against the label.
+    """
+
+    index: Array  # (s,)
+    given: Array  # (s,)
+    proposed: Array  # (s,)
+    probability: Array  # (s,)
+    score: Array  # (s,)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def head(self, count: int) -> LabelIssues:
+        """The first `count` of them."""
+        return self._at(slice(max(count, 0)))
+
+    def _at(self, rows: Array | slice) -> LabelIssues:
+        return LabelIssues(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+
+def label_issues(
+    model: GPClassifier,
+    *,
+    everything: bool = False,  # also examples whose label the others agree with
+) -> LabelIssues:
+    """Training examples whose label is probably wrong, and the label to check instead; nothing is retrained.
+
+    Each example is judged by all others: with the leave-one-out probabilities p of `leave_one_out_proba_`, the score of
+    an example with label g is
+
+        log p_g − max_{k ≠ g} log p_k = sharpness · (μ_g − max_{k ≠ g} μ_k),
+
+    μ its leave-one-out decisions. The suspects are those with a negative score. docs/decisions/023 compares other
+    scores, and says why a `noise` of about 1 finds more wrong labels than the default of 0.1.
+
+    Beyond 2,048 examples the decisions are estimates, and `model.leave_one_out_error_` says how good they are.
+
+    Parameters
+    ----------
+    model : GPClassifier
+        Fitted, not loaded: it needs its training examples, and leave-one-out decisions for all of them.
+    everything : bool
+        Rank all examples, and not only the suspects.
+
+    Returns
+    -------
+    LabelIssues
+        Equal scores are in the order of the examples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> y[17] = 3  # a seven
+    >>> found = label_issues(GPClassifier(noise=1.0).fit(X[:500], y[:500]))
+    >>> int(found.index[0]), int(found.given[0]), int(found.proposed[0])
+    (17, 3, 7)
+    """
+    check_flag("everything", everything)
+    label, decision = _judged(model)
+    rows = np.arange(label.size)
+    others = decision.copy()
+    others[rows, label] = -np.inf
+    proposed = np.round(others, DIGITS).argmax(axis=1)
+    margin = decision[rows, label] - others[rows, proposed]
+    given, chance = model.classes_[label], model.leave_one_out_proba_[rows, label]
+    ranked = LabelIssues(rows, given, model.classes_[proposed], chance, model.sharpness_ * margin)
+    counts = np.round(margin, DIGITS)
+    order = np.argsort(counts, kind="stable")
+    return ranked._at(order if everything else order[counts[order] < 0.0])
+
+
+def _judged(model: GPClassifier) -> tuple[Array, Array]:  # (n,) class numbers, (n, M)
+    """The labels, and one leave-one-out decision per class."""
+    if not isinstance(model, GPClassifier):
+        raise InvalidInput(f"`model` must be a GPClassifier, which has labels to check, got a {type(model).__name__}.")
+    check_is_fitted(model)
+    if not isinstance(model.gp_, GP):
+        model.gp_.needs_examples()
+    decision = class_means(model.leave_one_out_decision_.reshape(model._label.size, -1))
+    unknown = int(np.isnan(decision).any(axis=1).sum())
+    if unknown:
+        raise InvalidInput(
+            f"{unknown} of {len(decision)} examples have no leave-one-out decision, because the mean is approximate "
+            f'(approximation="{model.approximation}"). Fit with approximation="auto", whose mean is exact.'
+        )
+    return model._label, decision

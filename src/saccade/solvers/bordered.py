@@ -1,0 +1,93 @@
+"""A Cholesky factor that grows row by row without being copied.
+
+K + N = L Lᵀ with L = [[L₀, 0], [Hᵀ, S]]: L₀ stays as it is, new rows lengthen the border H and S. When the border has
+grown wide, one copy makes all of it the new L₀. A step costs n² operations and no n² memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.solvers.cholesky import Factor, factorise
+
+
+@dataclass(frozen=True)
+class Bordered:
+    """Of n₀ rows, and p more."""
+
+    inner: Array  # (n₀, n₀) lower: L₀
+    H: Array  # (n₀, p)
+    S: Array  # (p, p) lower
+
+    @classmethod
+    def of(cls, L: Array) -> Bordered:
+        return cls(L, np.zeros((len(L), 0)), np.zeros((0, 0)))
+
+    @property
+    def size(self) -> int:
+        return len(self.inner) + len(self.S)
+
+    def half_solve(
+        self,
+        B: Array,  # (n, m)
+    ) -> Array:
+        """L⁻¹ B."""
+        n = len(self.inner)
+        first = _triangular(self.inner, B[:n])
+        return np.concatenate([first, _triangular(self.S, B[n:] - self.H.T @ first)])
+
+    def back_solve(
+        self,
+        B: Array,  # (n, m)
+    ) -> Array:
+        """L⁻ᵀ B."""
+        n = len(self.inner)
+        last = _triangular(self.S, B[n:], back=True)
+        return np.concatenate([_triangular(self.inner, B[:n] - self.H @ last, back=True), last])
+
+    def solve(
+        self,
+        B: Array,  # (n, m)
+    ) -> Array:
+        """(K + N)⁻¹ B."""
+        return self.back_solve(self.half_solve(B))
+
+    def inverse_diagonal(self) -> Array:  # (n,)
+        return Factor(self.whole()).inverse_diagonal()
+
+    def whole(self) -> Array:  # (n, n)
+        """L."""
+        n, size = len(self.inner), self.size
+        L = np.zeros((size, size), order="F")
+        L[:n, :n], L[n:, :n], L[n:, n:] = self.inner, self.H.T, self.S
+        return L
+
+    def grown(
+        self,
+        half: Array,  # (n, b): L⁻¹ times K between the old examples and the new ones
+        corner: Array,  # (b, b): K + N of the new ones
+    ) -> Bordered:
+        """With b more rows."""
+        n, p, b = len(self.inner), len(self.S), len(corner)
+        S = np.zeros((p + b, p + b), order="F")
+        S[:p, :p], S[p:, :p] = self.S, half[n:].T
+        S[p:, p:] = factorise(corner - half.T @ half, np.zeros(b), overwrite=True).L
+        new = Bordered(self.inner, np.hstack([self.H, half[:n]]), S)
+        return Bordered.of(new.whole()) if p + b > limits.FACTOR_BORDER else new
+
+    def shortened(self, size: int) -> Bordered:
+        """The first rows alone."""
+        n = len(self.inner)
+        if size < n:
+            return Bordered.of(np.asfortranarray(self.inner[:size, :size]))
+        p = size - n
+        return Bordered(self.inner, self.H[:, :p], np.asfortranarray(self.S[:p, :p]))
+
+
+def _triangular(L: Array, B: Array, back: bool = False) -> Array:
+    return np.asarray(solve_triangular(L, B, lower=True, trans=int(back))) if len(L) else B

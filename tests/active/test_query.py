@@ -1,0 +1,290 @@
+"""`query`: its shape, its strategies against dense algebra, joint batches, costs, and input that cannot be right."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from saccade import GPClassifier, OneClassGP
+from saccade._core import limits
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.active import query
+from saccade.active.strategies import WAYS
+from saccade.kernels import RBF
+from saccade.scores import query as scores
+from tests.tolerances import assert_close
+
+Array = np.ndarray[Any, np.dtype[Any]]
+DIGITS, TRUTH = load_digits(return_X_y=True)
+X, y = DIGITS[:150], TRUTH[:150]
+NOISE = 0.1
+FOR_CLASSES = [name for name, way in WAYS.items() if not way.one_class]
+every = pytest.mark.parametrize("strategy", FOR_CLASSES)
+
+
+def some_labels(count: int = 25) -> Array:
+    known = np.full(150, np.nan)
+    known[:count] = y[:count]
+    return known
+
+
+def posterior(labelled: Array) -> tuple[Array, Array, Array]:
+    """Mean of each class, covariance and calibrated probabilities, by the model and one inverse."""
+    from saccade.kernels import HIK
+
+    K, rows = HIK().settled(X)(X), np.flatnonzero(~np.isnan(labelled))
+    inverse = np.linalg.inv(K[np.ix_(rows, rows)] + NOISE * np.eye(rows.size))
+    model = GPClassifier(HIK().settled(X)).fit(X[rows], labelled[rows])
+    return model.decision_function(X), K - K[:, rows] @ inverse @ K[rows], model.predict_proba(X)
+
+
+def dense_scores(strategy: str, labelled: Array) -> Array:
+    mean, C, p = posterior(labelled)
+    v = C.diagonal()
+    found: dict[str, Array] = {
+        "margin": scores.margin(mean),
+        "variance": v,
+        "uncertainty": scores.uncertainty(mean, v, NOISE),
+        "one-a-class": scores.class_uncertainty(mean, v, NOISE)[:, 0],
+        "entropy": scores.entropy(p),
+        "least-margin": scores.least_margin(p),
+        "typical": scores.sigma_optimality(C.sum(axis=1), v, NOISE),
+        "sigma": scores.sigma_optimality(C.sum(axis=1), v, NOISE),
+        "variance-reduction": scores.variance_reduction(np.square(C).sum(axis=1), v, NOISE),
+        "information-gain": scores.information_gain(C, v, v, NOISE),
+        "output-change": scores.output_change(C, v, NOISE, mean, p),
+    }
+    found["auto"] = found["variance-reduction"] * found["least-margin"] ** 2
+    return found[strategy]
+
+
+@pytest.mark.parametrize("strategy", [name for name in FOR_CLASSES if name != "random"])
+@pytest.mark.parametrize("held", [True, False], ids=["matrix held", "by products"])
+def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not held:
+        monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
+    known = some_labels()
+    rows, utilities = query(X, known, strategy=strategy, return_utilities=True)
+    open_ = np.arange(25, 150)
+    expected = dense_scores(strategy, known)[open_]
+    assert utilities.shape == (1, 150)
+    assert np.isnan(utilities[0, :25]).all()
+    assert_close(utilities[0, open_] / expected.max(), expected / expected.max(), np.float32)
+    assert rows.tolist() == [25 + expected.argmax()]
+
+
+@every
+def test_a_joint_batch_conditions_on_itself(strategy: str) -> None:
+    """Each score of a batch is that of the posterior in which the batch so far was observed."""
+    known = some_labels()
+    rows, utilities = query(X, known, strategy=strategy, batch_size=6, return_utilities=True, random_state=0)
+    assert np.unique(rows).size == 6
+    assert (rows >= 25).all()
+    for k in range(6):
+        best = np.nanmax(utilities[k])
+        assert utilities[k, rows[k]] >= best - 1e-9 * abs(best)
+        assert np.isnan(utilities[k, rows[:k]]).all()
+    if strategy in ("variance", "sigma", "variance-reduction"):
+        _, C, _ = posterior(known)
+        for k in range(6):
+            v = C.diagonal()
+            expected = {
+                "variance": v,
+                "sigma": C.sum(axis=1) ** 2 / (v + NOISE),
+                "variance-reduction": (C**2).sum(axis=1) / (v + NOISE),
+            }[strategy]
+            left = ~np.isnan(utilities[k])
+            assert_close(utilities[k, left], expected[left], np.float32)
+            C = C - np.outer(C[:, rows[k]], C[rows[k]]) / (v[rows[k]] + NOISE)
+
+
+@every
+def test_naive_batches_are_the_first_k(strategy: str) -> None:
+    known = some_labels()
+    rows = query(X, known, strategy=strategy, batch_size=6, joint=False, random_state=0)
+    first, utilities = query(X, known, strategy=strategy, return_utilities=True, joint=False, random_state=0)
+    if strategy != "one-a-class":
+        assert rows.tolist() == np.argsort(-np.nan_to_num(utilities[0], nan=-1.0), kind="stable")[:6].tolist()
+    assert rows[0] == first[0]
+
+
+def test_one_a_class_takes_turns() -> None:
+    known = some_labels()
+    rows = query(X, known, strategy="one-a-class", batch_size=10, joint=False)
+    mean, C, _ = posterior(known)
+    each = scores.class_uncertainty(mean, C.diagonal(), NOISE)
+    left = np.arange(25, 150)
+    for c, row in enumerate(rows):
+        assert each[row, c] == pytest.approx(each[left, c].max(), rel=1e-9)
+        left = left[left != row]
+
+
+@every
+def test_no_label_and_one_class(strategy: str) -> None:
+    nothing = np.full(150, None)
+    first = query(X, nothing, strategy=strategy, batch_size=5)
+    assert first.size == np.unique(first).size == 5
+    one = nothing.copy()
+    one[:3] = 0
+    found = query(X, one, strategy=strategy, batch_size=5)
+    assert found.size == 5
+    assert found.min() >= 3
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, -1, "?"])
+def test_every_way_to_say_that_there_is_no_label(missing: Any) -> None:
+    known = np.full(150, missing, object)
+    known[:25] = y[:25].astype(str) if missing == "?" else y[:25]
+    expected = query(X, some_labels(), batch_size=4)
+    assert query(X, known, batch_size=4, missing_label=missing).tolist() == expected.tolist()
+    assert query(X, known.tolist(), batch_size=4, missing_label=missing).tolist() == expected.tolist()
+
+
+def test_numbers_of_numpy_in_a_list() -> None:
+    mixed = [*y[:25], *[None] * 125]
+    assert query(X, mixed, batch_size=4).tolist() == query(X, some_labels(), batch_size=4).tolist()
+
+
+def test_sparse_rows_and_candidates() -> None:
+    known, expected = some_labels(), query(X, some_labels(), batch_size=4)
+    assert query(sp.csr_matrix(X), known, batch_size=4).tolist() == expected.tolist()
+    among = query(X, known, candidates=np.arange(100, 150), batch_size=4)
+    assert among.min() >= 100
+    new, utilities = query(X[:60], known[:60], candidates=DIGITS[200:260], batch_size=4, return_utilities=True)
+    assert utilities.shape == (4, 60)
+    assert 0 <= new.min() <= new.max() < 60
+    new_only = query(X[:60], known[:60], candidates=sp.csr_matrix(DIGITS[200:260]), batch_size=4)
+    assert new_only.tolist() == new.tolist()
+
+
+def test_costs_and_budget() -> None:
+    known, costs = some_labels(), np.ones(150)
+    _, utilities = query(X, known, strategy="variance", return_utilities=True)
+    costs[query(X, known, strategy="variance")[0]] = 100.0
+    row, per_cost = query(X, known, strategy="variance", costs=costs, return_utilities=True)
+    assert_close(per_cost[0, 25:], utilities[0, 25:] / costs[25:])
+    assert costs[row[0]] == 1.0
+    costs = np.random.default_rng(0).uniform(0.5, 3.0, 150)
+    rows = query(X, known, batch_size=50, costs=costs, budget=10.0)
+    assert 10.0 - 0.6 <= costs[rows].sum() <= 10.0
+    assert query(X, known, costs=costs, budget=0.1).size == 0
+
+
+def test_targets() -> None:
+    known, targets = some_labels(), np.arange(100, 120)
+    _, found = query(X, known, strategy="sigma", targets=targets, return_utilities=True)
+    _, C, _ = posterior(known)
+    expected = C[:, targets].sum(axis=1) ** 2 / (C.diagonal() + NOISE)
+    assert_close(found[0, 25:], expected[25:])
+
+
+def test_duplicates_are_not_asked_twice_in_a_batch() -> None:
+    twice = np.vstack([X[:40], X[:40]])
+    rows = query(twice, np.full(80, np.nan), batch_size=10)
+    assert np.unique(rows % 40).size == 10
+
+
+def test_equal_scores_take_the_first_row() -> None:
+    same = np.tile(X[0], (9, 1))
+    for strategy in FOR_CLASSES:
+        if strategy != "random":
+            assert query(same, [0, 1, *[None] * 7], strategy=strategy)[0] == 2
+
+
+@pytest.mark.parametrize(
+    "clf",
+    [
+        GPClassifier(inference="laplace"),
+        GPClassifier(balanced=True),
+        GPClassifier(RBF(20.0)),
+        GPClassifier(levels=8),
+        GPClassifier(approximation="lowrank"),
+        LogisticRegression(max_iter=2000),
+    ],
+)
+def test_other_models(clf: Any) -> None:
+    known, before = some_labels(), repr(clf)
+    rows = query(X, known, clf, batch_size=5)
+    assert rows.size == 5
+    assert rows.min() >= 25
+    assert repr(clf) == before
+    _, p = query(X, known, clf, strategy="entropy", return_utilities=True)
+    assert np.isfinite(p[0, 25:]).all()
+
+
+def test_a_fitted_model_is_taken_as_it_is() -> None:
+    known = some_labels()
+    clf = GPClassifier(noise=0.5).fit(X[:25], y[:25])
+    _, found = query(X, known, clf, strategy="variance", fit_clf=False, return_utilities=True)
+    assert_close(found[0, 25:], clf.latent_mean_and_variance(X[25:])[1])
+
+
+def test_one_class_questions() -> None:
+    members = np.flatnonzero(TRUTH == 3)[:60]
+    pool = np.vstack([DIGITS[members], DIGITS[TRUTH == 7][:40]])
+    known = np.full(100, np.nan)
+    known[:10] = 1
+    known[99] = -1
+    clf = OneClassGP()
+    fitted = OneClassGP().fit(pool[:10])
+    normal = fitted.score_samples(pool)
+    open_ = np.arange(10, 99)
+    assert query(pool, known, clf, strategy="novel")[0] == open_[normal[open_].argmin()]
+    assert query(pool, known, clf, strategy="doubtful")[0] == open_[np.abs(normal[open_] - fitted.offset_).argmin()]
+    assert query(pool, known, clf, strategy="novel", batch_size=5).size == 5
+    for strategy in ("novel", "doubtful", "random", "typical", "variance"):
+        assert query(pool, np.full(100, np.nan), clf, strategy=strategy, batch_size=3).size == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"strategy": "best"}, "strategy"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"y": y[:10]}, "one entry for each of the 150 rows"),
+        ({"y": y}, "All 150 examples are labelled"),
+        ({"candidates": []}, "candidates. is empty"),
+        ({"candidates": [150]}, "has row 150"),
+        ({"candidates": np.ones((2, 3))}, "3 features and X has 64"),
+        ({"costs": np.zeros(150)}, "positive numbers"),
+        ({"budget": 3.0}, "needs `costs`"),
+        ({"targets": [-1]}, "has row -1"),
+        ({"strategy": "novel"}, "do not go together"),
+        ({"clf": OneClassGP(), "strategy": "margin"}, "do not go together"),
+        ({"clf": LogisticRegression(), "strategy": "uncertainty"}, "needs the mean"),
+        ({"strategy": object()}, "must be a name"),
+        ({"y": [0, "cat", *[None] * 148]}, "all text or all numbers"),
+    ],
+)
+def test_input_that_cannot_be_right(change: dict[str, Any], message: str) -> None:
+    arguments = {"X": X, "y": some_labels()} | change
+    with pytest.raises((InvalidInput, InvalidParameter), match=message):
+        query(**arguments)
+
+
+def test_a_bad_number_names_its_row() -> None:
+    spoilt = X.copy()
+    spoilt[77, 5] = np.inf
+    for pool in (spoilt, sp.csr_matrix(spoilt)):
+        with pytest.raises(InvalidInput, match="Row 77 of the pool has a value that is inf"):
+            query(pool, some_labels())
+
+
+def test_a_batch_larger_than_the_pool() -> None:
+    known = y.astype(float)
+    known[[3, 77]] = np.nan
+    with pytest.warns(UserWarning, match="there are 2 candidates"):
+        assert sorted(query(X, known, batch_size=5)) == [3, 77]
+
+
+@every
+def test_many_candidates_and_few_that_are_looked_at_jointly(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BATCH_CANDIDATES", 30)
+    monkeypatch.setattr(limits, "COVARIANCE_CANDIDATES", 60)
+    monkeypatch.setattr(limits, "TARGETS", 20)
+    rows = query(X, some_labels(), strategy=strategy, batch_size=5)
+    assert np.unique(rows).size == 5
+    assert rows.min() >= 25
