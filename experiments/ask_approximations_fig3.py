@@ -58,9 +58,17 @@ def ask(
     return int(made.variance(k_star, np.ones(k_star.shape[1]))[:, 0].argmax())
 
 
-def run(K: Array, K_test: Array, targets: Array, normal: Array, start: Array, way: tuple[str, str]) -> list[float]:
+def run(
+    K: Array,  # (n, n) of the rows to ask about
+    K_test: Array,  # (t, n)
+    targets: Array,  # (n, 1)
+    normal: Array,  # (t,) bool
+    start: Array,  # rows that are labelled
+    way: tuple[str, str],
+    rng: np.random.Generator,
+) -> list[float]:
     """The AUC at the start and after each question."""
-    rng, labelled, found = np.random.default_rng(len(start)), start.tolist(), []
+    labelled, found = start.tolist(), []
     for question in range(QUESTIONS + 1):
         inner, y = K[np.ix_(labelled, labelled)], targets[labelled]
         alpha = learn(inner, "exact").weights(y)
@@ -86,7 +94,7 @@ def measure(X: Any, y: Array, tasks: int, starts: int) -> dict[str, list[list[fl
             rng = np.random.default_rng([seed, number])
             start = np.concatenate([rng.choice(np.flatnonzero(y[pool] == c), START, replace=False) for c in categories])
             for way in ways if number < OPTIMISED_STARTS else [way for way in ways if way[0] != "OA"]:
-                found[name(way)].append(run((K + K.T) / 2, K_test, targets, y[test] == categories[0], start, way))
+                found[name(way)].append(run((K + K.T) / 2, K_test, targets, y[test] == categories[0], start, way, rng))
         print(
             f"task {seed + 1} of {tasks}", {k: round(float(np.mean(v, 0)[-1]), 4) for k, v in found.items()}, flush=True
         )

@@ -50,10 +50,13 @@ def ratio(ours: Array, other: Array, full: Array, share: float) -> dict[str, Any
     rng, runs = np.random.default_rng(0), len(full)
     draws = [rng.integers(0, runs, runs) for _ in range(DRAWS)]
     found = [needed(ours[d], full[d], share) / needed(other[d], full[d], share) for d in draws]
-    value = needed(ours, full, share) / needed(other, full, share)
-    if not np.isfinite(value):
+    mine, theirs = needed(ours, full, share), needed(other, full, share)
+    if not np.isfinite([mine, theirs]).all():
         return {"ratio": None, "interval": None}
-    return {"ratio": value, "interval": [float(np.quantile(found, q, method="nearest")) for q in (0.025, 0.975)]}
+    return {
+        "ratio": mine / theirs,
+        "interval": [float(np.quantile(found, q, method="nearest")) for q in (0.025, 0.975)],
+    }
 
 
 def measure(curves: Curves, name: str, runs: int, slow_runs: int, logistic_runs: int) -> dict[str, Any]:

@@ -87,3 +87,11 @@ def test_questions_of_kapoor_are_those_of_the_library(modules: Any) -> None:
     assert_close(1.0 / (1.0 + doubt), worth[0, 15:], np.float32)  # the noise is small, and K nearly singular
     round_ = query(X, np.where(np.arange(80) < 15, y, np.nan), model, strategy="one-a-class", batch_size=3, joint=False)
     assert fig6.one_a_class(K, y, known, 3) == round_.tolist()
+
+
+def test_no_ratio_where_a_goal_is_not_reached(modules: Any) -> None:
+    """Labels over infinity would be 0, the best ratio of all."""
+    low_budget = modules("ask_low_budget")
+    good, bad, full = np.array([[0.5, 1.0]] * 3), np.array([[0.1, 0.2]] * 3), np.ones(3)
+    assert low_budget.ratio(good, bad, full, 0.9)["ratio"] is None
+    assert low_budget.ratio(good, good, full, 0.9)["ratio"] == 1.0
