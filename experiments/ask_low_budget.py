@@ -12,6 +12,7 @@ Labels to a goal are read off the mean curve, between two rounds by a straight l
 over the runs, pairs kept together.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,7 @@ def main() -> None:
     parser.add_argument("--logistic-runs", type=int, default=20, help="runs with logistic regression; 0: none")
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), help=f"some of {list(SPECS)}")
     options = parser.parse_args()
+    warnings.filterwarnings("ignore", message="The number of unique classes")  # of logistic regression on few labels
     curves = Curves(options.data, options.cache)
     slow, logistic = (min(options.runs, some) for some in (options.slow_runs, options.logistic_runs))
     record: dict[str, Any] = {"runs": options.runs, "runs of slow ones": slow, "runs, logistic": logistic}
