@@ -68,16 +68,19 @@ def judge(task: Task, labelled: Array) -> float:
 
 
 def judge_logistic(task: Task, labelled: Array) -> float:
-    """The same for logistic regression, as scikit-learn has it."""
+    """The same for logistic regression."""
     if len(np.unique(task.y[labelled])) == 1:
         return task.rate(task.y_test, np.full(len(task.y_test), task.y[labelled][0]))
     return task.rate(task.y_test, logistic().fit(task.X[labelled], task.y[labelled]).predict(task.X_test))
 
 
 def logistic() -> Any:
+    """Rows of length 1 and C = 100: on the development halves good on all collections; plain rows fail on words."""
     from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Normalizer
 
-    return LogisticRegression(max_iter=1000)
+    return make_pipeline(Normalizer(), LogisticRegression(C=100.0, max_iter=1000))
 
 
 def campaign(task: Task, ask: Asker, budget: int, batch: int, seed: int) -> Array:  # rows in the order of asking
