@@ -47,17 +47,16 @@ def needed(rates: Array, full: Array, share: float) -> float:
 
 
 def ratio(ours: Array, other: Array, full: Array, share: float) -> dict[str, Any]:
-    """Our labels over the other's, with the middle 95 % of the bootstrap; None where one does not reach the goal."""
+    """Our labels over the other's, with the middle 95 % of the bootstrap; None where a goal is not reached."""
     rng, runs = np.random.default_rng(0), len(full)
     draws = [rng.integers(0, runs, runs) for _ in range(DRAWS)]
-    found = [needed(ours[d], full[d], share) / needed(other[d], full[d], share) for d in draws]
+    labels = np.array([[needed(ours[d], full[d], share), needed(other[d], full[d], share)] for d in draws])
     mine, theirs = needed(ours, full, share), needed(other, full, share)
     if not np.isfinite([mine, theirs]).all():
         return {"ratio": None, "interval": None}
-    return {
-        "ratio": mine / theirs,
-        "interval": [float(np.quantile(found, q, method="nearest")) for q in (0.025, 0.975)],
-    }
+    if not np.isfinite(labels).all():
+        return {"ratio": mine / theirs, "interval": None}
+    return {"ratio": mine / theirs, "interval": np.quantile(labels[:, 0] / labels[:, 1], (0.025, 0.975)).tolist()}
 
 
 def measure(curves: Curves, name: str, runs: int, slow_runs: int, logistic_runs: int) -> dict[str, Any]:
@@ -118,9 +117,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
             )
         for share in SHARES:
             axes.axhline(100 * share * full, color="#999999", linewidth=0.8, linestyle=":")
-            axes.text(
-                budget, 100 * share * full, f"{100 * share:.0f} % of all labels'", ha="right", va="bottom", fontsize=8
-            )
+            axes.text(3, 100 * share * full, f"{100 * share:.0f} % of full", va="bottom", fontsize=8)
         lowest = min(task["mean rates"]["auto"][0], task["mean rates"]["margin"][1])
         axes.set(title=name, xlabel="labels", ylabel="correct on test pictures, %", ylim=(95 * lowest, 101 * full))
         axes.set_xlim(0, 1.01 * budget)

@@ -94,4 +94,6 @@ def test_no_ratio_where_a_goal_is_not_reached(modules: Any) -> None:
     low_budget = modules("ask_low_budget")
     good, bad, full = np.array([[0.5, 1.0]] * 3), np.array([[0.1, 0.2]] * 3), np.ones(3)
     assert low_budget.ratio(good, bad, full, 0.9)["ratio"] is None
-    assert low_budget.ratio(good, good, full, 0.9)["ratio"] == 1.0
+    assert low_budget.ratio(good, good, full, 0.9) == {"ratio": 1.0, "interval": [1.0, 1.0]}
+    once = np.vstack([bad[:2], [[0.1, 5.0]]])  # on average it arrives, in some draws it does not
+    assert low_budget.ratio(good, once, full, 0.9)["interval"] is None
