@@ -47,7 +47,7 @@ def test_shrinkage_fades_with_rows() -> None:
 
 def test_without_gaps_a_normal_is_one_formula() -> None:
     U = rows(30)
-    found, shrinkage = learn_normals(U, 1, SPREAD, np.random.default_rng(0))
+    found, shrinkage = learn_normals(U, 1, SPREAD)
     S = np.cov(U.T, bias=True)
     D = (30 * S.diagonal() + SPREAD) / 31
     C = (1 - shrinkage) * S + shrinkage * np.diag(D)
@@ -58,14 +58,14 @@ def test_without_gaps_a_normal_is_one_formula() -> None:
 
 @pytest.mark.parametrize("U", [rows(1), np.tile(rows(1), (5, 1)), rows(3)[:, [0, 0, 2]], rows(400)[:, [1, 1, 1]]])
 def test_singular_covariances_become_definite(U: Array) -> None:
-    found, _ = learn_normals(U, 1, SPREAD, np.random.default_rng(0))
+    found, _ = learn_normals(U, 1, SPREAD)
     np.linalg.cholesky(found.covariances[0])
     assert np.isfinite(found.log_density(U)).all()
     assert np.linalg.cond(found.covariances[0]) < 1e6
 
 
 def test_one_row_gives_the_broad_variances() -> None:
-    found, shrinkage = learn_normals(rows(1), 1, SPREAD, np.random.default_rng(0))
+    found, shrinkage = learn_normals(rows(1), 1, SPREAD)
     assert shrinkage == 1.0
     assert_close(found.covariances[0], 2.0 * np.diag(SPREAD / 2.0))
     assert_close(shrunk(np.eye(3), 3.0, 1.0, SPREAD), np.diag((3.0 + SPREAD) / 4.0))
@@ -75,7 +75,7 @@ def test_gaps_cost_precision_and_bring_no_bias() -> None:
     """Gaps in the second column where the first is large: the mean of the rest is far off, EM is not."""
     U = rows(4000, share=0.9)
     U[U[:, 0] > 0.5, 1] = np.nan
-    found, _ = learn_normals(U, 1, SPREAD, np.random.default_rng(0))
+    found, _ = learn_normals(U, 1, SPREAD)
     assert np.nanmean(U[:, 1]) < -0.3
     np.testing.assert_allclose(found.means[0], [0.0, 0.0, 2.0], atol=0.15)
     np.testing.assert_allclose(found.covariances[0][:2, :2], [[1.0, 0.9], [0.9, 1.0]], atol=0.1)
@@ -83,7 +83,7 @@ def test_gaps_cost_precision_and_bring_no_bias() -> None:
 
 def test_a_mixture_finds_its_parts() -> None:
     U = np.vstack([rows(300), rows(100, seed=1) + APART])
-    found, _ = learn_normals(U, 2, SPREAD, np.random.default_rng(0))
+    found, _ = learn_normals(U, 2, SPREAD)
     order = np.argsort(-found.weights)
     np.testing.assert_allclose(found.weights[order], [0.75, 0.25], atol=0.01)
     np.testing.assert_allclose(found.means[order], [U[:300].mean(axis=0), U[300:].mean(axis=0)], atol=0.01)
@@ -95,13 +95,13 @@ def test_a_mixture_with_gaps_keeps_its_parts() -> None:
     U = np.vstack([rows(300), rows(100, seed=1) + APART])
     U[::3, 1] = np.nan
     U[1::5, 2] = np.nan
-    found, _ = learn_normals(U, 2, SPREAD, np.random.default_rng(0))
+    found, _ = learn_normals(U, 2, SPREAD)
     order = np.argsort(-found.weights)
     np.testing.assert_allclose(found.means[order][:, :2], [[0, 0], [8, -6]], atol=0.6)
 
 
 def test_a_mixture_of_equal_rows_does_not_break() -> None:
     U = np.vstack([np.tile(rows(1), (6, 1)), rows(1, seed=3)])
-    found, _ = learn_normals(U, 2, SPREAD, np.random.default_rng(0))
+    found, _ = learn_normals(U, 2, SPREAD)
     assert np.isfinite(found.log_density(U)).all()
     np.linalg.cholesky(found.covariances)

@@ -43,7 +43,7 @@ def photographs() -> tuple[dict[str, Array], Array]:
 def test_context_helps(photographs: tuple[dict[str, Array], Array], kind: Any) -> None:
     boxes, sizes = photographs
     train, test = np.arange(500) % 4 > 0, np.flatnonzero(np.arange(500) % 4 == 0)
-    model = SituationModel(kind, random_state=0).fit({name: box[train] for name, box in boxes.items()}, sizes[train])
+    model = SituationModel(kind).fit({name: box[train] for name, box in boxes.items()}, sizes[train])
     for name in model.objects_:
         gain, fell_back = [], []
         for i in test:

@@ -112,15 +112,15 @@ def iou(
 
 def _iou(a: Array, b: Array) -> Array:
     """Of boxes that were checked, element by element over all axes but the last."""
-    sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
-    shared = np.maximum(sides, 0.0).prod(axis=-1)
+    width, height = (np.minimum(a[..., i + 2], b[..., i + 2]) - np.maximum(a[..., i], b[..., i]) for i in (0, 1))
+    shared = np.maximum(width, 0.0) * np.maximum(height, 0.0)
     return np.asarray(shared / (areas(a) + areas(b) - shared))
 
 
 def areas(
     boxes: Array,  # (..., 4)
 ) -> Array:  # (...)
-    return np.asarray((boxes[..., 2:] - boxes[..., :2]).prod(axis=-1))
+    return np.asarray((boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1]))
 
 
 def boxes_within(

@@ -25,13 +25,12 @@ def learn_normals(
     U: Array,  # (n, d), NaN where an object is missing; something known in every row and column
     components: int,
     spread: Array,  # (d,), the variance of a coordinate before any situation was seen
-    rng: np.random.Generator,
 ) -> tuple[Normals, float]:
     """The mixture, and the shrinkage λ of a normal of all rows."""
     n, mean = len(U), np.nanmean(U, axis=0)
     rows = np.where(np.isnan(U), mean, U)
     shrinkage = choose_shrinkage(rows, spread)
-    shares = _first_shares(rows, components, rng)  # (n, k)
+    shares = _first_shares(rows, components)  # (n, k)
     C = np.diag(rows.var(axis=0) + spread)
     normals = Normals(
         np.full(components, 1.0 / components), np.tile(mean, (components, 1)), np.tile(C, (components, 1, 1))
@@ -117,13 +116,17 @@ def _maximize(U: Array, shares: Array, before: Normals, shrinkage: float, spread
     return Normals(weights / weights.sum(), np.array(means), np.array(covariances))
 
 
-def _first_shares(rows: Array, components: int, rng: np.random.Generator) -> Array:
-    """Each row wholly to one component: clusters of the standardised rows."""
-    from sklearn.cluster import KMeans
+def _first_shares(
+    rows: Array,  # (n, d)
+    components: int,
+) -> Array:  # (n, k)
+    """Each row wholly to one component: parts of equal size along the direction in which the rows differ most.
 
-    if components == 1:
-        return np.ones((len(rows), 1))
+    No random numbers. On the Portland boxes EM ends about as well as after k-means.
+    """
     scale = rows.std(axis=0)
     standard = (rows - rows.mean(axis=0)) / np.where(scale > 0, scale, 1.0)
-    labels = KMeans(components, n_init=4, random_state=int(rng.integers(2**31))).fit_predict(standard)
-    return np.asarray(np.eye(components)[labels])
+    direction = np.linalg.eigh(standard.T @ standard)[1][:, -1]
+    along = standard @ direction * np.sign(direction[np.abs(direction).argmax()])
+    rank = np.argsort(np.argsort(along, kind="stable"))
+    return np.asarray(np.eye(components)[rank * components // len(rows)])

@@ -12,7 +12,6 @@ from saccade._core import model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_share
 from saccade._core.errors import InvalidInput
-from saccade._core.random_state import seed_of
 from saccade.localize import situation_file
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, to_coordinates
 from saccade.localize.densities import Block, Density, Normals
@@ -41,8 +40,6 @@ class SituationModel:
     doubt : float
         What was found is not used where its tail probability is lower: then it is probably wrong, or this is another
         situation.
-    random_state : int, RandomState or None
-        For the start of the mixture.
 
     Attributes
     ----------
@@ -72,11 +69,9 @@ class SituationModel:
     n_situations_: int
     shrinkage_: float | None
 
-    def __init__(
-        self, kind: Kind = "normal", *, components: int = 3, doubt: float = 1e-3, random_state: Any = None
-    ) -> None:
+    def __init__(self, kind: Kind = "normal", *, components: int = 3, doubt: float = 1e-3) -> None:
         check_choice("kind", kind, get_args(Kind))
-        self.kind, self.random_state = kind, random_state
+        self.kind = kind
         self.components = check_count("components", components, "The default is 3.")
         self.doubt = check_share("doubt", doubt, 1.0, "Pass 0 to use whatever was found. The default is 0.001.")
 
@@ -106,8 +101,7 @@ class SituationModel:
             return self
         filled = np.where(np.isnan(U), 0.0, U)
         components = min(self.components, len(np.unique(filled, axis=0))) if self.kind == "mixture" else 1
-        rng = np.random.default_rng(seed_of(self.random_state))
-        self.density_, self.shrinkage_ = learn_normals(U, components, np.tile(SPREAD, len(self.objects_)), rng)
+        self.density_, self.shrinkage_ = learn_normals(U, components, np.tile(SPREAD, len(self.objects_)))
         return self
 
     def prior(
