@@ -111,6 +111,13 @@ def test_draws_where_the_model_says_outside() -> None:
     assert boxes_within(boxes, np.array([0.0, 0.0, 640.0, 480.0])).all()
 
 
+def test_draws_with_a_centre_outside_are_drawn_again() -> None:
+    """Half of the centres would be left of the picture: what is drawn is the half-normal, not a heap at the edge."""
+    half = Normals(np.ones(1), np.array([[0.0, 0.5, -20.0, 0.0]]), np.diag([0.01, 1e-4, 1e-4, 1e-4])[None])
+    boxes = BoxPrior(np.array([0.0, 0.0, 1.0, 1.0]), half).sample(20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(boxes[:, [0, 2]].mean(), 0.1 * np.sqrt(2.0 / np.pi), atol=0.003)
+
+
 def test_draws_repeat(model: SituationModel) -> None:
     a, b = (model.sample(5, "dog", FOUND, SIZE, np.random.default_rng(7)) for _ in range(2))
     assert np.array_equal(a, b)
@@ -168,6 +175,8 @@ def test_few_situations(kind: Any, n: int) -> None:
     assert np.isfinite(prior.log_density(boxes["walker"][0])).all()
     assert prior.sample(50, np.random.default_rng(0)).shape == (50, 4)
     assert model.n_situations_ == n
+    if isinstance(model.density_, Normals):
+        assert model.density_.weights.size == (n if kind == "mixture" else 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -287,6 +296,13 @@ def _broken(state: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[st
 def test_a_foreign_state_is_refused(model: SituationModel, path: tuple[Any, ...], value: Any) -> None:
     with pytest.raises(ModelFileError):
         SituationModel.from_dict(_broken(model.to_dict(), path, value))
+
+
+def test_a_range_that_ends_before_it_begins_is_refused() -> None:
+    state = SituationModel("uniform").fit(*situations(4)).to_dict()
+    for value in (-9.0, 9.0):
+        with pytest.raises(ModelFileError, match="ranges do not fit"):
+            SituationModel.from_dict(_broken(state, ("density", "high" if value < 0 else "low", 2), value))
 
 
 def test_a_broken_file_is_refused(model: SituationModel, tmp_path: Path) -> None:

@@ -53,16 +53,26 @@ def choose_shrinkage(
     rows: Array,  # (n, d)
     spread: Array,  # (d,)
 ) -> float:
-    """λ for which the rows, each left out in turn, are likeliest under N(m, (1 − λ) S + λ diag(D)).
+    """λ for which the left-out rows are likeliest. Two rows or one tell nothing about correlations, and λ is 1."""
+    if len(rows) < 3:
+        return 1.0
+    scores = left_out_log_densities(rows, spread)
+    equal = np.flatnonzero(scores >= scores.max() - TIE * max(1.0, abs(scores.max())))
+    return float(SHRINKAGES[equal[-1]])
+
+
+def left_out_log_densities(
+    rows: Array,  # (n, d)
+    spread: Array,  # (d,)
+) -> Array:  # one for each of SHRINKAGES
+    """The mean log density of a row under N(m, (1 − λ) S + λ diag(D)), m and S being those of the other rows.
 
     With z = row − m, leaving a row out changes m by −z/(n − 1), S into n/(n − 1) S − n/(n − 1)² z zᵀ. Then Sherman and
     Morrison give all n densities from one factor, with c = (1 − λ) n/(n − 1)², G = (1 − λ) n/(n − 1) S + λ diag(D) and
     r = zᵀ G⁻¹ z: the squared distance is (n/(n − 1))² r/(1 − c r), the determinant |G| (1 − c r). Theiler: the
-    incredible shrinking covariance estimator (2012). Two rows or one tell nothing about correlations, and λ is 1.
+    incredible shrinking covariance estimator (2012).
     """
-    n = len(rows)
-    if n < 3:
-        return 1.0
+    n, d = rows.shape
     Z = rows - rows.mean(axis=0)
     S = Z.T @ Z / n
     D = _variances(S.diagonal(), n, spread)
@@ -74,8 +84,7 @@ def choose_shrinkage(
         left = np.maximum(1.0 - c * r, np.finfo(np.float64).eps)
         distance = (n / (n - 1)) ** 2 * r / left
         scores.append(-0.5 * (distance + np.log(left)).mean() - np.log(L.diagonal()).sum())
-    equal = np.flatnonzero(np.array(scores) >= max(scores) - TIE * max(1.0, abs(max(scores))))
-    return float(SHRINKAGES[equal[-1]])
+    return np.asarray(np.array(scores) - 0.5 * d * np.log(2.0 * np.pi))
 
 
 def shrunk(
