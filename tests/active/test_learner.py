@@ -70,6 +70,13 @@ def test_new_classes_and_changed_labels() -> None:
     assert_close(learner.model.predict_proba(X[:50]), fresh.model.predict_proba(X[:50]))
 
 
+def test_a_label_may_change_from_a_number_to_text() -> None:
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([4, 5], [3, 3])
+    learner.tell([4, 5], ["cat", "dog"])
+    assert learner.classes.tolist() == ["cat", "dog"]
+
+
 @pytest.mark.parametrize("last", ["new rows", "changed labels", "nobody can tell", "a new class"])
 def test_undo_takes_the_last_answers_back(last: str) -> None:
     learner, same = campaign(), campaign()
@@ -106,6 +113,9 @@ def test_undo_of_nothing() -> None:
         ([0, 5], [1, "cat"], "all text or all numbers"),
         ([0], ["cat"], "all text or all numbers"),
         ([0], [[1, 2]], "all text or all numbers"),
+        ([0], [1.5], "text or whole numbers, the names of classes, got 1.5"),
+        ([0], [np.inf], "text or whole numbers"),
+        ([0], np.array(["2020-01-02"], "datetime64[ns]"), "all text or all numbers"),
     ],
 )
 def test_a_bad_answer_changes_nothing(rows: Any, labels: Any, message: str) -> None:

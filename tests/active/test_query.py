@@ -11,7 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from saccade import GPClassifier, OneClassGP
 from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.active import query
+from saccade.active import ActiveLearner, query
+from saccade.active.pool import known_labels
 from saccade.active.strategies import WAYS
 from saccade.kernels import RBF
 from saccade.scores import query as scores
@@ -143,6 +144,33 @@ def test_every_way_to_say_that_there_is_no_label(missing: Any) -> None:
     assert query(X, known.tolist(), batch_size=4, missing_label=missing).tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize(
+    ("known", "missing"),
+    [
+        ([0.0, 1.0, -1.0, -1.0], -1),
+        (np.array([0, 1, -1, -1]), np.int64(-1)),
+        (np.array([np.str_("a"), np.str_("b"), np.str_("?"), np.str_("?")], object), "?"),
+        (["a", "b", "?", "?"], np.str_("?")),
+        ([True, False, None, 0], 0),  # False is a label
+        (np.array([0.0, 1.0, np.nan, -1.0]), -1),
+    ],
+)
+def test_a_missing_label_of_another_type(known: Any, missing: Any) -> None:
+    rows, labels = known_labels(known, 4, missing)
+    assert rows.tolist() == [0, 1]
+    assert labels.size == 2
+
+
+def test_missing_values_of_pandas() -> None:
+    import pandas
+
+    known = pandas.Series(["a", "b", pandas.NA, None], dtype="string")
+    assert known_labels(known, 4)[0].tolist() == [0, 1]
+    learner = ActiveLearner(X)
+    learner.tell([0, 1], [pandas.NA, "a"])
+    assert learner.labels == {0: None, 1: "a"}
+
+
 def test_numbers_of_numpy_in_a_list() -> None:
     mixed = [*y[:25], *[None] * 125]
     assert query(X, mixed, batch_size=4).tolist() == query(X, some_labels(), batch_size=4).tolist()
@@ -257,6 +285,8 @@ def test_one_class_questions() -> None:
         ({"clf": LogisticRegression(), "strategy": "uncertainty"}, "needs the mean"),
         ({"strategy": object()}, "must be a name"),
         ({"y": [0, "cat", *[None] * 148]}, "all text or all numbers"),
+        ({"y": [0.5, 1.5, *[None] * 148]}, "text or whole numbers"),
+        ({"y": np.full(150, "NaT", "datetime64[ns]")}, "all text or all numbers"),
     ],
 )
 def test_input_that_cannot_be_right(change: dict[str, Any], message: str) -> None:
