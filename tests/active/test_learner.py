@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from saccade import GPClassifier
-from saccade._core import limits
+from saccade._core import limits, model_file
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.active import ActiveLearner
 from saccade.kernels import HIK, RBF
@@ -73,7 +73,8 @@ def test_new_classes_and_changed_labels() -> None:
 def test_a_label_may_change_from_a_number_to_text() -> None:
     learner = ActiveLearner(X, audit=0.0)
     learner.tell([4, 5], [3, 3])
-    learner.tell([4, 5], ["cat", "dog"])
+    learner.tell([4, 5], (name for name in ("cat", "dog")))
+    learner.tell(6, np.array("dog"))
     assert learner.classes.tolist() == ["cat", "dog"]
 
 
@@ -213,6 +214,63 @@ def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
         one.undo()
         one.undo()
     assert_same(again, learner)
+
+
+def test_answers_taken_back_before_saving(tmp_path: Path) -> None:
+    """What is forgotten and observed again comes last in the posterior, and not in the answers."""
+    learner = campaign()
+    known = [row for row in learner.labels if not learner.is_audit(row)]
+    learner.tell(known[:2], [None, None])
+    learner.undo()
+    learner.save(tmp_path / "c.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), learner)
+
+
+def test_parameters_in_a_file(tmp_path: Path) -> None:
+    learner = campaign(model=GPClassifier(noise=np.float32(0.5), levels=np.int64(16)))
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert (again.given.noise, again.given.levels) == (0.5, 16)
+    assert_same(again, learner)
+    with pytest.raises(ModelFileError, match="not those of its answers with this model"):
+        ActiveLearner.load(tmp_path / "c.saccade", X, GPClassifier(noise=7.0, levels=16))
+    model = GPClassifier(random_state=np.random.RandomState(1))
+    campaign(model=model).save(tmp_path / "d.saccade")
+    with pytest.raises(ModelFileError, match=r"cannot keep .*random_state.* Pass model="):
+        ActiveLearner.load(tmp_path / "d.saccade", X)
+    assert ActiveLearner.load(tmp_path / "d.saccade", X, model).labels
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        (None, "seed", -1),
+        (None, "seed", 1e300),
+        (None, "history", [[[999], [1]]]),
+        (None, "history", [[[1], [[1]]]]),
+        (None, "strategy", "novel"),
+        ("audit", "rows", [10**9]),
+        ("audit", "rows", list(range(300))),
+        ("model", "parameters", {"noise": 5.0}),
+        ("model", "parameters", {"evil": 1}),
+        ("tensors", "variance", -1.0),
+        ("tensors", "variance", 1e300),
+        ("tensors", "mean", 0.0),
+    ],
+)
+def test_a_forged_file_is_refused(tmp_path: Path, part: str | None, name: str, value: Any) -> None:
+    """A file whose digest is right, and whose content is not."""
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([0, 1], [0, 1])
+    learner.save(tmp_path / "c.saccade")
+    header, tensors = model_file.read(tmp_path / "c.saccade")
+    if part == "tensors":
+        tensors[name] = np.full_like(tensors[name], value)
+    else:
+        (header if part is None else header[part])[name] = value
+    model_file.write(tmp_path / "c.saccade", header, tensors)
+    with pytest.raises(ModelFileError):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
 
 
 def test_a_campaign_from_products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,8 @@ def check_answers(
 
 
 def _values(labels: Any) -> list[Any]:
-    one = isinstance(labels, str | bytes) or not isinstance(labels, Iterable) or np.ndim(labels) == 0
+    single = labels.ndim == 0 if isinstance(labels, np.ndarray) else not isinstance(labels, Iterable)
+    one = single or isinstance(labels, str | bytes)
     return [value if has_value(value) and value != "" else None for value in plain([labels] if one else labels)]
 
 
