@@ -353,6 +353,10 @@ def test_parameters() -> None:
         ActiveLearner(X, RBF())
     with pytest.raises(InvalidInput, match="costs"):
         ActiveLearner(X, costs=np.zeros(300))
+    with pytest.raises(InvalidInput, match="costs"):
+        ActiveLearner(X, costs=["dear"] * 300)
+    with pytest.raises(InvalidParameter, match="noise"):
+        ActiveLearner(X, GPClassifier(noise=np.nan))
     spoilt = X.copy()
     spoilt[41, 2] = np.nan
     with pytest.raises(InvalidInput, match="Row 41 of the pool"):

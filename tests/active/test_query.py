@@ -7,6 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
 from saccade import GPClassifier, OneClassGP
 from saccade._core import limits
@@ -231,6 +233,7 @@ def test_equal_scores_take_the_first_row() -> None:
         GPClassifier(levels=8),
         GPClassifier(approximation="lowrank"),
         LogisticRegression(max_iter=2000),
+        GaussianNB(),  # without decision_function
     ],
 )
 def test_other_models(clf: Any) -> None:
@@ -280,6 +283,15 @@ def test_one_class_questions() -> None:
         ({"costs": np.zeros(150)}, "positive numbers"),
         ({"budget": 3.0}, "needs `costs`"),
         ({"targets": [-1]}, "has row -1"),
+        ({"targets": []}, "targets. is empty"),
+        ({"costs": ["dear"] * 150}, "150 positive numbers"),
+        ({"costs": np.append(np.ones(149), np.nan)}, "150 positive numbers"),
+        ({"joint": "no"}, "joint"),
+        ({"fit_clf": "no"}, "fit_clf"),
+        ({"clf": GPClassifier(noise=np.nan)}, "noise. must be positive"),
+        ({"clf": GPClassifier(noise=-1)}, "noise. must be positive"),
+        ({"clf": GPClassifier(levels=1)}, "levels. must be"),
+        ({"clf": LinearSVC()}, "must have predict_proba"),
         ({"strategy": "novel"}, "do not go together"),
         ({"clf": OneClassGP(), "strategy": "margin"}, "do not go together"),
         ({"clf": LogisticRegression(), "strategy": "uncertainty"}, "needs the mean"),

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_positive
+from saccade._core.checks import check_choice, check_count, check_costs, check_flag, check_positive
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.choosing import Wanted, choose
@@ -97,6 +97,8 @@ def query(
     """
     if isinstance(strategy, str):
         check_choice("strategy", strategy, tuple(WAYS))
+    for name, flag in {"return_utilities": return_utilities, "joint": joint, "fit_clf": fit_clf}.items():
+        check_flag(name, flag)
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
     n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
     pool, open_, first = _candidates(X, candidates, rows)
@@ -119,7 +121,10 @@ def query(
     field = field_of(model, X, rows, labels)
     beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
     cost = _costs(costs, n, X.shape[0] - n, first)
-    wanted = Wanted(size, joint, cost, _budget(budget, costs), _rows(targets, "targets", n), seed_of(random_state))
+    aims = _rows(targets, "targets", n)
+    if aims is not None and not aims.size:
+        raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
+    wanted = Wanted(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state))
     found, used, scored = choose(field, beliefs, open_, strategy, wanted)
     if not return_utilities:
         return found - first
@@ -177,10 +182,7 @@ def _costs(costs: Any, n: int, added: int, first: int) -> Array | None:
     """One for each row of the pool; with candidates of their own, one for each of these."""
     if costs is None:
         return None
-    found = np.asarray(costs, np.float64)
-    wanted = added if first else n
-    if found.shape != (wanted,) or not (found > 0).all() or not np.isfinite(found).all():
-        raise InvalidInput(f"`costs` must be {wanted} positive numbers, one for each row, got {costs!r}.")
+    found = check_costs(costs, added if first else n)
     return np.append(np.ones(n), found) if first else found
 
 

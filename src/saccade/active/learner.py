@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_flag, check_share
+from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import check_answers, joined
@@ -88,7 +88,7 @@ class ActiveLearner:
         self.given = clone(GPClassifier() if model is None else model)
         if not isinstance(self.given, GPClassifier):
             raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
-        self.costs = self._check_costs(costs)
+        self.costs = None if costs is None else check_costs(costs, self.rows_in_pool)
         share = check_share("audit", audit, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
         rows = reserve(np.arange(self.X.shape[0]), share, np.random.default_rng(self.seed))
         self._begin(Audit(rows, share))
@@ -102,13 +102,6 @@ class ActiveLearner:
         nothing = np.zeros(0, np.int64)
         self._prior = kernel_and_noise(self.given, self._rows(), nothing, np.zeros(0), fit=True)
         self.field = field_of(self._prior, self._rows(), nothing, np.zeros(0))
-
-    def _check_costs(self, costs: Any) -> Array | None:
-        n = self.X.shape[0]
-        found = None if costs is None else np.asarray(costs, np.float64)
-        if found is not None and (found.shape != (n,) or not ((found > 0) & np.isfinite(found)).all()):
-            raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row of the pool, got {costs!r}.")
-        return found
 
     def _rows(self, rows: Array | None = None) -> Any:
         """Rows of X by their places in the part of the pool that the model sees; None for all of it."""

@@ -108,7 +108,7 @@ def restored(field: Field, tensors: dict[str, Array]) -> Field:
         raise ModelFileError(
             "The numbers of the file are not those of its answers with this model. Pass model= as it was at the start."
         )
-    return replace(field, **found)
+    return replace(field, mean=found["mean"], variance=variance)
 
 
 def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
