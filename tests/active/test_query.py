@@ -13,7 +13,8 @@ from sklearn.svm import LinearSVC
 from saccade import GPClassifier, OneClassGP
 from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.active import ActiveLearner, query
+from saccade.active import ActiveLearner, choosing, query
+from saccade.active.batch import best_places, greedy
 from saccade.active.pool import known_labels
 from saccade.active.strategies import WAYS
 from saccade.kernels import RBF
@@ -215,6 +216,52 @@ def test_duplicates_are_not_asked_twice_in_a_batch() -> None:
     twice = np.vstack([X[:40], X[:40]])
     rows = query(twice, np.full(80, np.nan), batch_size=10)
     assert np.unique(rows % 40).size == 10
+
+
+@every
+@pytest.mark.parametrize("costs", [None, np.ones(150)], ids=["", "costs"])
+def test_a_large_batch_is_joint_at_first_and_then_by_scores_alone(
+    strategy: str, costs: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, options = some_labels(), {"strategy": strategy, "random_state": 0, "costs": costs}
+    few = query(X, known, batch_size=4, **options)
+    monkeypatch.setattr(limits, "BATCH_JOINT", 4)
+    rows, utilities = query(X, known, batch_size=12, return_utilities=True, **options)
+    assert rows[:4].tolist() == few.tolist()
+    assert np.unique(rows).size == 12
+    assert utilities.shape == (12, 150)
+    for k, row in enumerate(rows):
+        assert utilities[k, row] >= np.nanmax(utilities[k]) * (1 - 1e-9)
+    if costs is not None:
+        assert query(X, known, batch_size=12, budget=7.0, **options).tolist() == rows[:7].tolist()
+    assert np.unique(query(X, known, batch_size=125, **options)).size == 125
+
+
+def test_scores_are_held_only_where_they_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of 1,000 from a million would be 8 GB of them."""
+    kept = []
+
+    def spy(*arguments: Any) -> Any:
+        found = greedy(*arguments)
+        kept.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(choosing, "greedy", spy)
+    query(X, some_labels(), batch_size=5)
+    query(X, some_labels(), batch_size=5, joint=False)
+    query(X, some_labels(), batch_size=5, return_utilities=True)
+    assert kept == [0, 0, 5]
+
+
+def test_equal_candidates_beyond_those_that_are_looked_at_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of them are looked at, whatever the order of a partial sort is on this processor."""
+    monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
+    same = np.repeat(X[:1], 500, axis=0) * (1.0 + 1e-13 * np.random.default_rng(0).random((500, 1)))
+    assert query(same, [None] * 500, batch_size=2)[0] == 0
+    rough = np.random.default_rng(1).permutation(np.r_[np.ones(3), 0.5 + 1e-13 * np.arange(97)])
+    best = best_places(rough, 20)
+    assert best.size == 20
+    assert best.tolist() == np.sort(np.r_[np.flatnonzero(rough == 1), np.flatnonzero(rough < 1)[:17]]).tolist()
 
 
 def test_equal_scores_take_the_first_row() -> None:

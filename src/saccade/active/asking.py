@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_costs, check_flag, check_positive
+from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_positive
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.choosing import Wanted, choose
@@ -124,12 +124,12 @@ def query(
     aims = _rows(targets, "targets", n)
     if aims is not None and not aims.size:
         raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
-    wanted = Wanted(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state))
-    found, used, scored = choose(field, beliefs, open_, strategy, wanted)
+    wanted = Wanted(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
+    found, lines = choose(field, beliefs, open_, strategy, wanted)
     if not return_utilities:
         return found - first
     utilities = np.full((found.size, X.shape[0]), np.nan)
-    for line, score in zip(utilities, used, strict=True):
+    for line, (scored, score) in zip(utilities, lines, strict=True):
         line[scored] = np.where(np.isfinite(score), score, np.nan)
     return found - first, utilities[:, first:]
 

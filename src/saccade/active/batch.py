@@ -20,14 +20,30 @@ def first_best(
     return int(np.flatnonzero(scores >= top - TIE * abs(top))[0])
 
 
+def best_places(
+    scores: Array,  # (s,)
+    count: int,  # below s
+) -> Array:  # (count,) ascending
+    """The places of the largest scores; of those that equal the last of them but for rounding, the first.
+
+    >>> best_places(np.array([2.0, 1.0, 3.0, 1.0, 1.0]), 3)
+    array([0, 1, 2])
+    """
+    last = np.partition(scores, -count)[-count]
+    above = scores > last + TIE * abs(last)
+    level = np.flatnonzero(~above & (scores >= last - TIE * abs(last)))
+    return np.sort(np.append(np.flatnonzero(above), level[: count - int(above.sum())]))
+
+
 def greedy(
     outlook: Outlook,
     score: Callable[[Outlook], Array],
     size: int,
     cost: Array | None = None,  # (s,)
     budget: float = np.inf,
+    keep: bool = False,
 ) -> tuple[list[int], list[Array]]:
-    """Places of the chosen candidates, at most `size`, and the scores (s,) that each was chosen by.
+    """Places of the chosen candidates, at most `size`, and with `keep` the scores (s,) that each was chosen by.
 
     With costs it is the score per cost that counts, and what the budget can no longer pay is passed over.
     """
@@ -36,11 +52,11 @@ def greedy(
         found = np.asarray(score(outlook), np.float64)
         found = found.copy() if cost is None else found / cost
         found[places] = -np.inf
-        used.append(found)
         open_ = found if cost is None else np.where(spent + cost <= budget * (1 + TIE), found, -np.inf)
         if not np.isfinite(open_.max(initial=-np.inf)):
-            used.pop()
             break
+        if keep:
+            used.append(found)
         best = first_best(open_)
         places.append(best)
         spent += 0.0 if cost is None else float(cost[best])
