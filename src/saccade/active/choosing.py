@@ -72,7 +72,7 @@ def choose(
     times the batch: a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the rest of
     the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
     """
-    if wanted.joint and limits.BATCH_JOINT < min(wanted.size, candidates.size) and strategy != "random":
+    if wanted.joint and min(wanted.size, candidates.size) > limits.BATCH_JOINT and strategy != "random":
         return _in_two(field, beliefs, candidates, strategy, wanted)
     way = WAYS[strategy]
     if way.needs_classes and beliefs.classes < 2:
