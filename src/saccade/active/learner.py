@@ -109,7 +109,7 @@ class ActiveLearner:
 
     def __repr__(self) -> str:
         known, n = self._known(), self.X.shape[0]
-        audits = sum(row in self._labels for row in self.audit.rows.tolist())
+        audits = int(self.is_audit(list(self._labels)).sum())
         return f"ActiveLearner({n} rows, {len(known)} labels of {self.classes.size} classes, {audits} audits)"
 
     @property
@@ -164,12 +164,11 @@ class ActiveLearner:
         Audit questions are among them (`is_audit`). Do not show a guess of the model with these.
         """
         k = check_count("k", k, "The default is 1.")
-        asked = sum(len(told.rows) for told in self._told)
-        audited = sum(row in self._labels for row in self.audit.rows.tolist())
-        audits = self.audit.next_rows(self.audit.due(asked, k, audited), np.fromiter(self._labels, np.int64))
-        open_ = np.flatnonzero(~np.isin(self._pool, np.fromiter(self._labels, np.int64)))
+        asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
+        audits = self.audit.next_rows(self.audit.due(asked, k, int(self.is_audit(known).sum())), known)
+        open_ = np.flatnonzero(~np.isin(self._pool, known))
         if not open_.size and not audits.size:
-            audits = self.audit.next_rows(k, np.fromiter(self._labels, np.int64))
+            audits = self.audit.next_rows(k, known)
             if not audits.size:
                 raise InvalidInput(f"All {self.X.shape[0]} rows of the pool were asked: there is nothing left to ask.")
         found = audits[:0]

@@ -66,7 +66,8 @@ class Among:
         self.known, self.rows, self.sketch = known, rows, sketch  # the sketch is changed
         self.K = known.gram.between(rows, rows)
         self.beside = known.gram.between(rows, known.rows) if known.rows.size else np.zeros((rows.size, 0))
-        self.steps: list[Array] = []
+        self.steps = np.zeros((16, rows.size))  # doubles where it is full
+        self.taken = 0
 
     def totals(self) -> tuple[Array, Array]:  # (s,), (s,)
         """Sums of covariances over all targets, and of their squares."""
@@ -74,10 +75,11 @@ class Among:
 
     def condition(self, j: int) -> Array:  # (s,)
         """c(·, x_j)/√(c(x_j, x_j) + noise), conditioned on all that came before."""
-        column: Array = self.K[:, j].copy()
+        column: Array = self.K[j] - self.steps[: self.taken, j] @ self.steps[: self.taken]
         if self.beside.size:
             column -= self.beside @ self.known.observed.solve(self.beside[[j]].T)[:, 0]
-        for h in self.steps:
-            column -= h * h[j]
-        self.steps.append(column / np.sqrt(max(column[j], 0.0) + self.known.noise))
-        return self.steps[-1]
+        if self.taken == len(self.steps):
+            self.steps = np.concatenate([self.steps, np.zeros_like(self.steps)])
+        self.steps[self.taken] = column / np.sqrt(max(column[j], 0.0) + self.known.noise)
+        self.taken += 1
+        return np.asarray(self.steps[self.taken - 1])
