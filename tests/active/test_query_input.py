@@ -78,6 +78,7 @@ def test_numbers_of_numpy_in_a_list() -> None:
         ({"clf": GPClassifier(noise=-1)}, "noise. must be positive"),
         ({"clf": GPClassifier(levels=1)}, "levels. must be"),
         ({"clf": LinearSVC()}, "must have predict_proba"),
+        ({"clf": OneClassGP(), "strategy": "novel", "y": ["normal", *[None] * 149]}, "1 or true for members"),
         ({"strategy": "novel"}, "do not go together"),
         ({"clf": OneClassGP(), "strategy": "margin"}, "do not go together"),
         ({"clf": LogisticRegression(), "strategy": "uncertainty"}, "needs the mean"),

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.estimators.classifier import GPClassifier
@@ -20,6 +20,7 @@ from saccade.kernels import HIK, Kernel
 from saccade.scores.probability import class_means
 
 NOISE = 0.1  # beside a classifier that has none
+MEMBER, NO_MEMBER = ("1", "1.0", "true"), ("0", "0.0", "-1", "-1.0", "false")  # labels of one class
 WITH_MEAN = ("margin", "uncertainty", "one-a-class", "output-change")
 
 
@@ -101,7 +102,13 @@ def _means(clf: GPClassifier, X: Any) -> Array:  # (s, m)
 
 def _one_class(clf: OneClassGP, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool) -> Beliefs:
     """A §7: the model of the members known so far, labels that are 1 or true; the others only leave the pool."""
-    members = rows[np.isin(labels.astype(str), ("1", "1.0", "True"))]
+    known = np.char.lower(labels.astype(str))
+    unknown = labels[~np.isin(known, (*MEMBER, *NO_MEMBER))]
+    if unknown.size and labels.dtype.kind == "U":  # any other number is no member
+        raise InvalidInput(
+            f"Labels for a OneClassGP are 1 or true for members, 0, -1 or false for others, got {unknown[0].item()!r}."
+        )
+    members = rows[np.isin(known, MEMBER)]
     if fit and not members.size:
         return beliefs_of_field(field, np.zeros(rows.size, np.int64))
     model = clf.fit(X[members]) if fit else clf
