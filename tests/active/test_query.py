@@ -281,3 +281,20 @@ def test_many_candidates_and_few_that_are_looked_at_jointly(strategy: str, monke
     rows = query(X, some_labels(), strategy=strategy, batch_size=5)
     assert np.unique(rows).size == 5
     assert rows.min() >= 25
+
+
+def test_duplicates_are_not_asked_twice_by_any_strategy() -> None:
+    twice, known = np.vstack([X[:60], X[:60]]), np.full(120, np.nan)
+    known[:20] = y[:20]
+    known[60:80] = y[:20]
+    for strategy in FOR_CLASSES:
+        if strategy != "random":
+            rows = query(twice, known, strategy=strategy, batch_size=8)
+            assert np.unique(rows % 60).size == 8, strategy
+
+
+def test_equal_rows_of_a_large_pool_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums in float32 differ more between processors: the first of equal rows is asked all the same."""
+    monkeypatch.setattr(limits, "SKETCH_FLOAT64_NUMBERS", 0)
+    twice = np.vstack([X, X])
+    assert query(twice, np.full(300, np.nan), batch_size=20).max() < 150

@@ -63,9 +63,11 @@ def query(
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
         "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats
-        "output-change"     the expected change of all outputs at the targets
+        "output-change"     the expected change of all outputs at the targets; both look at 512 targets and 16,384
+                            candidates at most, drawn at random
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
-        A strategy that needs two classes asks for typical examples until there are two.
+        A strategy that needs two classes asks for typical examples until there are two; "novel" and "doubtful" ask at
+        random until there is a member.
     batch_size : int
         How many. With `joint`, the batch is chosen one by one, variance and covariance conditioned on what is in it
         already; without, the best ones as if each were asked alone.

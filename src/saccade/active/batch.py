@@ -7,22 +7,22 @@ from collections.abc import Callable
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.active.outlook import Outlook
-
-TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
+from saccade.active.outlook import TIE, Outlook
 
 
 def first_best(
     scores: Array,  # (s,); −inf where it may not be taken
+    tie: float = TIE,
 ) -> int:
     """The place of the largest score; of several that are equal but for rounding, the first."""
     top = scores.max()
-    return int(np.flatnonzero(scores >= top - TIE * abs(top))[0])
+    return int(np.flatnonzero(scores >= top - tie * abs(top))[0])
 
 
 def best_places(
     scores: Array,  # (s,)
     count: int,  # below s
+    tie: float = TIE,
 ) -> Array:  # (count,) ascending
     """The places of the largest scores; of those that equal the last of them but for rounding, the first.
 
@@ -30,8 +30,8 @@ def best_places(
     array([0, 1, 2])
     """
     last = np.partition(scores, -count)[-count]
-    above = scores > last + TIE * abs(last)
-    level = np.flatnonzero(~above & (scores >= last - TIE * abs(last)))
+    above = scores > last + tie * abs(last)
+    level = np.flatnonzero(~above & (scores >= last - tie * abs(last)))
     return np.sort(np.append(np.flatnonzero(above), level[: count - int(above.sum())]))
 
 
@@ -57,7 +57,7 @@ def greedy(
             break
         if keep:
             used.append(found)
-        best = first_best(open_)
+        best = first_best(open_, outlook.tie)
         places.append(best)
         spent += 0.0 if cost is None else float(cost[best])
         outlook.choose(best)

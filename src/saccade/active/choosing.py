@@ -10,7 +10,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
-from saccade.active.outlook import Among, Outlook
+from saccade.active.outlook import TIE, TIE_SINGLE, Among, Outlook
 from saccade.active.strategies import WAYS, Way
 from saccade.inference.field import Field
 from saccade.inference.sketch import Sketch
@@ -89,7 +89,7 @@ def choose(
     alone = way.score(outlook) if cost is None else way.score(outlook) / cost
     most = max(limits.BATCH_CANDIDATES, 4 * size)
     if candidates.size > most:
-        kept = best_places(alone, most)
+        kept = best_places(alone, most, outlook.tie)
         outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
         cost = None if cost is None else cost[kept]
     outlook.among = Among(field, outlook.rows, totals.rows(outlook.rows))
@@ -131,6 +131,7 @@ def _outlook(
         calibrated=lambda: beliefs.probability(rows),
         sums=totals.sums[rows],
         squares=totals.squares[rows],
+        tie=TIE if totals.base.dtype == np.float64 else TIE_SINGLE,
         given=rng.random(rows.size) if beliefs.scores is None else beliefs.scores(rows),
     )
     if way.needs_covariance:

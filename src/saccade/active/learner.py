@@ -44,7 +44,8 @@ class ActiveLearner:
     X : array or sparse matrix (n, d)
         The pool. It is kept, not copied; do not change it.
     model : GPClassifier, default GPClassifier()
-        What learns. Kernel and noise are settled on the pool, once.
+        What learns. Kernel and noise are settled on the pool, once; what `tune` learns from labels is for `model`, and
+        questions do without.
     strategy : as for `query`
     audit : float
         The share of questions that measure the accuracy: rows drawn at random before the first question, which the
@@ -165,7 +166,11 @@ class ActiveLearner:
         """
         k = check_count("k", k, "The default is 1.")
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
-        audits = self.audit.next_rows(self.audit.due(asked, k, int(self.is_audit(known).sum())), known)
+        due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
+        catch_up = int(
+            np.ceil(2.0 * self.audit.share * k)
+        )  # labels that were told unasked do not fill a batch with audits
+        audits = self.audit.next_rows(min(due, catch_up), known)
         open_ = np.flatnonzero(~np.isin(self._pool, known))
         if not open_.size and not audits.size:
             audits = self.audit.next_rows(k, known)
@@ -205,7 +210,7 @@ class ActiveLearner:
         self._move({**self._labels, **answers}, (*self._told, told))
 
     def undo(self) -> Told:
-        """Take the last `tell` back, and return it."""
+        """Take the last `tell` back, and return it. A look that it gave the audit stays: it was taken."""
         if not self._told:
             raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
         last, labels = self._told[-1], dict(self._labels)

@@ -39,7 +39,7 @@ def check_pool(X: Any) -> Any:
 def digest(
     X: Any,  # (n, d), checked
 ) -> str:
-    """The same for the same rows in the same order, dense or sparse, in one or two bytes more of precision."""
+    """The same for the same rows in the same order, dense or sparse, in float32 or float64."""
     found = hashlib.sha256(f"{X.shape[1]}".encode())
     for first in range(0, X.shape[0], limits.ROWS_AT_ONCE):
         rows = sp.csr_matrix(X[first : first + limits.ROWS_AT_ONCE])
