@@ -69,6 +69,8 @@ FACTOR_BORDER = 256
 SHARPNESS_EXAMPLES = 512
 # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_CANDIDATES = 2048
+# Questions of a batch that are chosen jointly: among four times as many candidates, 0.5 GB of covariances.
+BATCH_JOINT = 2048
 # Candidates whose covariance with every target is held, drawn at random from more: 64 MB.
 COVARIANCE_CANDIDATES = 16_384
 # Pool rows whose doubt a question is to lower, where each has a covariance with every candidate.

@@ -78,8 +78,8 @@ class Field:
         if rows.size > limits.OBSERVED_ONE_BY_ONE:
             return old._with_many(rows, targets)
         n, unit = self.rows.size, np.eye(rows.size)
-        beside = self.gram.spread(rows, unit, self.rows)
-        more, V = self.observed.grown(rows, beside, self.gram.spread(rows, unit, rows) + self.noise * unit)
+        K = self.gram.spread(rows, unit, np.append(self.rows, rows))
+        more, V = self.observed.grown(rows, K[:n], K[n:] + self.noise * unit)
         c = self.gram.spread(np.append(rows, self.rows), np.vstack([unit, -V]))
         S = factorise(c[rows], np.full(rows.size, self.noise))
         gain = S.solve(targets[n:] - old.mean[rows])

@@ -90,4 +90,5 @@ class Bordered:
 
 
 def _triangular(L: Array, B: Array, back: bool = False) -> Array:
-    return np.asarray(solve_triangular(L, B, lower=True, trans=int(back))) if len(L) else B
+    """To look for NaN in L each time would take as long as to solve."""
+    return np.asarray(solve_triangular(L, B, lower=True, trans=int(back), check_finite=False)) if len(L) else B
