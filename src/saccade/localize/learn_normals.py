@@ -6,8 +6,9 @@ both of which fade as situations come in:
 - Variances are averaged with a broad one (`spread`) that counts as one further situation.
 - Correlations are multiplied by 1 − λ. λ makes the left-out rows likeliest.
 
-On the Portland boxes, held-out log densities are as good as or better than with the λ of Ledoit and Wolf (towards the
-identity) and of Schäfer and Strimmer (towards the diagonal, as here) from 3 to 400 training situations.
+experiments/situations.py compares held-out log densities on the Portland boxes: against the λ of Schäfer and Strimmer
+(towards the diagonal too) 0.1 nats less after 5 to 8 situations and up to 0.9 more after 3 and from 20 on; Ledoit and
+Wolf's (towards the identity) is 1.5 to 13 nats below.
 """
 
 import numpy as np

@@ -94,7 +94,7 @@ class SituationModel:
         sizes : array (n, 2) or (2,)
             Width and height of the pictures; or (n, 4) with their bounds.
         """
-        self.objects_, U = _situations(boxes, sizes)
+        self.objects_, U = coordinates_of(boxes, sizes)
         self.n_situations_ = len(U)
         if self.kind == "uniform":
             self.density_, self.shrinkage_ = _ranges(U), None
@@ -183,7 +183,7 @@ def _one_box(name: str, box: Any) -> Array:
     return np.asarray(found[0])
 
 
-def _situations(boxes: Mapping[str, Any], sizes: Any) -> tuple[list[str], Array]:
+def coordinates_of(boxes: Mapping[str, Any], sizes: Any) -> tuple[list[str], Array]:
     """Names, and the coordinates (n, 4 · objects) of every situation that has an object."""
     if not isinstance(boxes, Mapping) or not boxes or not all(isinstance(name, str) and name for name in boxes):
         raise InvalidInput(
