@@ -84,5 +84,5 @@ $(FLOORS)/.dev: pyproject.toml .ci/floors.py $(VENV)/.created
 	@echo "Installing saccade and the oldest versions it takes into $(FLOORS) (a few minutes)"
 	@$(OLDEST) -m venv --clear $(FLOORS)
 	@$(FLOORS)/bin/python .ci/floors.py > $(FLOORS)/constraints.txt
-	@$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/constraints.txt -e '.[dev]'
+	@$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check -c $(FLOORS)/constraints.txt -e '.[plots,tables,pictures,deep,demo,tools]'
 	@touch $@

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TESTS = [f"tests/{room}" for room in ("operators", "solvers", "kernels", "inference", "scores", "estimators")]
+TESTS = [f"tests/{room}" for room in ("operators", "solvers", "kernels", "inference", "scores", "estimators", "active")]
 BLAS = """
 import numpy, scipy.linalg, threadpoolctl, numba
 blas = {(p.get("version"), p.get("architecture"), p["num_threads"]) for p in threadpoolctl.threadpool_info()}

@@ -1,6 +1,5 @@
-"""The learner: every answer counts at once, nothing is half applied, and a saved campaign goes on where it was."""
+"""The learner: every answer counts at once, and nothing is half applied. Files: test_campaign_files.py."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 from saccade import GPClassifier
-from saccade._core import limits
-from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.active import ActiveLearner
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
@@ -70,6 +68,14 @@ def test_new_classes_and_changed_labels() -> None:
     assert_close(learner.model.predict_proba(X[:50]), fresh.model.predict_proba(X[:50]))
 
 
+def test_a_label_may_change_from_a_number_to_text() -> None:
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([4, 5], [3, 3])
+    learner.tell([4, 5], (name for name in ("cat", "dog")))
+    learner.tell(6, np.array("dog"))
+    assert learner.classes.tolist() == ["cat", "dog"]
+
+
 @pytest.mark.parametrize("last", ["new rows", "changed labels", "nobody can tell", "a new class"])
 def test_undo_takes_the_last_answers_back(last: str) -> None:
     learner, same = campaign(), campaign()
@@ -106,6 +112,9 @@ def test_undo_of_nothing() -> None:
         ([0, 5], [1, "cat"], "all text or all numbers"),
         ([0], ["cat"], "all text or all numbers"),
         ([0], [[1, 2]], "all text or all numbers"),
+        ([0], [1.5], "text or whole numbers, the names of classes, got 1.5"),
+        ([0], [np.inf], "text or whole numbers"),
+        ([0], np.array(["2020-01-02"], "datetime64[ns]"), "all text or all numbers"),
     ],
 )
 def test_a_bad_answer_changes_nothing(rows: Any, labels: Any, message: str) -> None:
@@ -189,84 +198,6 @@ def test_audit_rows_told_unasked_count_in_their_turn() -> None:
     assert learner.accuracy().audited == 26
 
 
-def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
-    learner = campaign(rounds=4, k=15, costs=np.linspace(1.0, 2.0, 300), strategy="uncertainty")
-    learner.tell([3, 4], [None, 8])
-    learner.save(tmp_path / "c.saccade")
-    again = ActiveLearner.load(tmp_path / "c.saccade", X)
-    assert_same(again, learner)
-    for one in (again, learner):
-        rows = one.ask(9)
-        one.tell(rows, y[rows])
-    assert_same(again, learner)
-    for one in (again, learner):
-        one.undo()
-        one.undo()
-    assert_same(again, learner)
-
-
-def test_a_campaign_from_products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As for a large pool: no kernel matrix is held."""
-    small = campaign()
-    monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
-    large = campaign()
-    assert_same(large, small)
-    monkeypatch.setattr(limits, "POOL_EXACT_NUMBERS", 10)
-    assert campaign().model.score(X, y) > 0.6
-    large.save(tmp_path / "c.saccade")
-    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), large)
-
-
-def test_a_file_has_the_numbers_of_the_posterior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the start, the variance of a large pool is a bound; the file has it as it was, step by step."""
-    learner = campaign()
-    learner.save(tmp_path / "c.saccade")
-    for name, value in (("OBSERVED_ONE_BY_ONE", 5), ("FIELD_NUMBERS", 0), ("FIELD_DIRECTIONS", 3)):
-        monkeypatch.setattr(limits, name, value)
-    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), learner)
-
-
-def test_a_pool_that_grew(tmp_path: Path) -> None:
-    learner = campaign()
-    learner.save(tmp_path / "c.saccade")
-    again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:400])
-    assert again.labels == learner.labels
-    assert again.ask(300).max() >= 300  # new rows are asked too
-
-
-def test_another_pool_is_refused(tmp_path: Path) -> None:
-    campaign().save(tmp_path / "c.saccade")
-    changed = X.copy()
-    changed[17, 3] += 1.0
-    for other in (changed, X[:200], X[::-1], X[:, :30]):
-        with pytest.raises(InvalidInput, match="belongs to another pool"):
-            ActiveLearner.load(tmp_path / "c.saccade", other)
-    assert ActiveLearner.load(tmp_path / "c.saccade", sp.csr_matrix(X)).labels  # the same numbers, held otherwise
-
-
-def test_other_files_are_refused(tmp_path: Path) -> None:
-    GPClassifier().fit(X, y).save(tmp_path / "m.saccade")
-    with pytest.raises(ModelFileError, match="holds a GPClassifier, no campaign"):
-        ActiveLearner.load(tmp_path / "m.saccade", X)
-    (tmp_path / "t.saccade").write_bytes(b"nothing")
-    with pytest.raises(ModelFileError, match="not a model file"):
-        ActiveLearner.load(tmp_path / "t.saccade", X)
-    campaign().save(tmp_path / "c.saccade")
-    whole = (tmp_path / "c.saccade").read_bytes()
-    (tmp_path / "c.saccade").write_bytes(whole[:-9] + b"123456789")
-    with pytest.raises(ModelFileError, match="was changed after"):
-        ActiveLearner.load(tmp_path / "c.saccade", X)
-
-
-def test_a_kernel_that_a_file_cannot_keep(tmp_path: Path) -> None:
-    model = GPClassifier(RBF(20.0))
-    learner = campaign(model=model)
-    learner.save(tmp_path / "c.saccade")
-    with pytest.raises(ModelFileError, match="Pass model="):
-        ActiveLearner.load(tmp_path / "c.saccade", X)
-    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X, model), learner)
-
-
 @pytest.mark.parametrize(
     "model", [GPClassifier(inference="laplace"), GPClassifier(balanced=True), GPClassifier(HIK(), levels=16)]
 )
@@ -285,6 +216,10 @@ def test_parameters() -> None:
         ActiveLearner(X, RBF())
     with pytest.raises(InvalidInput, match="costs"):
         ActiveLearner(X, costs=np.zeros(300))
+    with pytest.raises(InvalidInput, match="costs"):
+        ActiveLearner(X, costs=["dear"] * 300)
+    with pytest.raises(InvalidParameter, match="noise"):
+        ActiveLearner(X, GPClassifier(noise=np.nan))
     spoilt = X.copy()
     spoilt[41, 2] = np.nan
     with pytest.raises(InvalidInput, match="Row 41 of the pool"):

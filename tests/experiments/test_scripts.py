@@ -116,6 +116,9 @@ SMALLEST = {
     "experiments/pyramid_match_scale.py": Small("--cache {cache} --out {out}"),
     "experiments/relevance_fig5.py": Small("--out {out} --runs 2 --examples 5 --processes 1"),
     "experiments/scenes15.py": Small("--cache {cache} --out {out} --words 20"),
+    "experiments/situations.py": Small(
+        "--out {out} --splits 2", {"situations.SIZES": (1, 3, 15), "situations.TEST": 10}
+    ),
     "experiments/small_pictures.py": Small(TINY, {"small_pictures.WORDS": 20}, makes=()),
     "experiments/solvers_fig4.py": Small(
         "--out {out} --n 200",

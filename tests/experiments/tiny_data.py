@@ -16,13 +16,14 @@ SIDE = 48  # px
 
 
 def write_all(folder: Path) -> None:
-    """caltech101/, scenes15/, fashion-mnist/ and cifar10/ inside the folder."""
+    """caltech101/, scenes15/, fashion-mnist/, cifar10/ and portland/ inside the folder."""
     _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
     for seed, part in enumerate(("train", "test"), 1):
         _pictures(folder / "scenes15" / part, ("coast", "forest", "street"), seed)
     rng = np.random.default_rng(0)
     _fashion(folder / "fashion-mnist", rng)
     _cifar10(folder / "cifar10", rng)
+    _portland(folder / "portland", rng)
 
 
 def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
@@ -63,3 +64,21 @@ def _cifar10(place: Path, rng: np.random.Generator, sheet: int = 40) -> None:
         Image.fromarray(pixels).save(place / f"{name}.png")
     for part, some in (("train", labels[: 5 * sheet]), ("test", labels[5 * sheet :])):
         (place / f"{part}_lables.json").write_text(json.dumps(some.tolist()))
+
+
+def _portland(place: Path, rng: np.random.Generator, count: int = 40) -> None:
+    """Boxes of three objects beside each other, and proposals anywhere in pictures of 800 × 600."""
+    place.mkdir()
+    objects, names = ["dog", "dog_walker", "leash"], [f"dog-walking{number}" for number in range(count)]
+    lines = ["image,object,x,y,w,h,max_abs_iou_error,n_overlapping"]
+    boxes = np.zeros((count, 3, 4))
+    for i, name in enumerate(names):
+        start = rng.uniform([50, 300], [450, 450])
+        for j, thing in enumerate(objects):
+            boxes[i, j] = [*(start + j * np.array([80, -30]) + rng.normal(0, 5, 2)), *rng.uniform(40, 90, 2)]
+            lines.append(",".join([name, thing, *(f"{number:.2f}" for number in boxes[i, j]), "0.001", "50"]))
+    (place / "ground_truth.csv").write_text("\n".join(lines) + "\n")
+    corner, side = rng.uniform(0, [600, 400], (count, 3, 30, 2)), rng.uniform(20, 200, (count, 3, 30, 2))
+    props = np.concatenate([corner, side, rng.random((count, 3, 30, 2))], axis=3)
+    props[:, 0, 0, :4] = [0, 0, 800, 600]
+    np.savez(place / "proposals.npz", props=props, names=np.array(names), objects=np.array(objects))

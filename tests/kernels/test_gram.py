@@ -66,6 +66,10 @@ def test_products_and_parts(make: Callable[[Any], Gram], X: Array) -> None:
         assert_close(gram.between(some, some[::-1]), K[np.ix_(some, some[::-1])])
         assert_close(gram.spread(some, V[: some.size]), K[:, some] @ V[: some.size])
         assert gram.spread(some, V[: some.size].astype(np.float32)).dtype == np.float32
+        for rows in (some[::-1], some[:0]):  # also of no row, which is zero
+            assert_close(gram.spread(rows, V[: rows.size]), K[:, rows] @ V[: rows.size])
+            assert_close(gram.spread(rows, V[: rows.size], some), K[np.ix_(some, rows)] @ V[: rows.size])
+            assert_close(gram.spread(some, V[: some.size], rows), K[np.ix_(rows, some)] @ V[: some.size])
         sums, smallest = gram.row_sums()
         assert_close(sums, K.sum(axis=1))
         assert_close(smallest, min(K.min(), 0.0))

@@ -82,6 +82,45 @@ def histogram(
             np.add.at(A, level_starts[d] + codes[entries], V[i])
 
 
+def histogram_of(
+    starts: Array,  # (blocks*D+1,)
+    codes: Array,  # (entries,), a code for every row
+    bases: Array,  # (blocks+1,)
+    level_starts: Array,  # (D+1,)
+    cuts: Array,  # (blocks+1,)
+    chosen: Array,  # (p,) ascending
+    first: int,
+    last: int,
+    V: Array,  # (p, m)
+    H: Array,  # (levels, m)
+) -> None:
+    """H_d[b] += Σ V_k over the chosen rows with code b, dimensions first..last."""
+    dims = level_starts.size - 1
+    for k, i in enumerate(chosen):
+        block = np.searchsorted(cuts, k, side="right") - 1
+        for d in range(first, last):
+            H[level_starts[d] + codes[starts[block * dims + d] + i - bases[block]]] += V[k]
+
+
+def look_up_at(
+    starts: Array,  # (blocks*D+1,)
+    codes: Array,  # (entries,), a code for every row
+    bases: Array,  # (blocks+1,)
+    level_starts: Array,  # (D+1,)
+    blocks: Array,  # (p,): of the chosen rows
+    chosen: Array,  # (p,)
+    first: int,
+    last: int,
+    T: Array,  # (levels, m)
+    out: Array,  # (p, m)
+) -> None:
+    """out_k += Σ_d T_d[c_id] for the chosen rows first..last."""
+    dims = level_starts.size - 1
+    for k in range(first, last):
+        at = starts[blocks[k] * dims : (blocks[k] + 1) * dims] + chosen[k] - bases[blocks[k]]
+        out[k] += T[level_starts[:-1] + codes[at]].sum(axis=0)
+
+
 def cumulate(
     level_starts: Array,  # (D+1,)
     steps: Array,  # (levels,) each level less the one before it

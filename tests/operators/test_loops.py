@@ -120,6 +120,28 @@ def test_sorted_tables(dtype: type, lanes: int, data: st.DataObject, cut: float)
 # ---------------------------------------------------------------- blocks of codes
 
 
+@by_dtype
+@by_lanes
+@few
+@given(data=st.data(), cut=cuts)
+def test_histogram_and_look_up_of_some_rows(dtype: type, lanes: int, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms())
+    c = blocks(X, "dense blocks")
+    chosen = np.flatnonzero(np.random.default_rng(len(X)).random(len(X)) < 0.6)
+    edges, fixed = np.searchsorted(chosen, c.bases), (c.starts, c.codes, c.bases, c.level_starts)
+    V, H = columns(chosen.size, lanes, dtype), columns(c.values.size, lanes, dtype, seed=1)
+    expected = H.astype(np.float64)
+    in_two(lambda a, b: loops.histogram_of(*fixed, edges, chosen, a, b, V, H, (0,) * lanes), X.shape[1], cut)
+    reference.histogram_of(*fixed, edges, chosen, 0, X.shape[1], V, expected)
+    assert_close(H, expected, dtype)
+
+    T, out = columns(c.values.size, lanes, dtype), columns(chosen.size, lanes, dtype, seed=1)
+    expected, own = out.astype(np.float64), np.searchsorted(c.bases, chosen, side="right") - 1
+    in_two(lambda a, b: loops.look_up_at(*fixed, own, chosen, a, b, T, out, (0,) * lanes), chosen.size, cut)
+    reference.look_up_at(*fixed, own, chosen, 0, chosen.size, T, expected)
+    assert_close(out, expected, dtype)
+
+
 @by_layout
 @by_dtype
 @by_lanes

@@ -57,6 +57,18 @@ def check_flag(name: str, value: Any) -> bool:
     raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
 
 
+def check_costs(costs: Any, n: int) -> Array:  # (n,)
+    """The cost of each row's label."""
+    try:
+        found = np.asarray(costs, np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(0)
+    if found.shape != (n,) or not ((found > 0) & np.isfinite(found)).all():
+        shown = np.asarray(costs, dtype=object).reshape(-1)[:3].tolist()
+        raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row, got {shown!r} and so on.")
+    return found
+
+
 def check_range(
     values: Array,  # of a kernel
 ) -> Array:

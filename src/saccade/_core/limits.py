@@ -69,6 +69,8 @@ FACTOR_BORDER = 256
 SHARPNESS_EXAMPLES = 512
 # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_CANDIDATES = 2048
+# Questions of a batch that are chosen jointly: among four times as many candidates, 0.5 GB of covariances.
+BATCH_JOINT = 2048
 # Candidates whose covariance with every target is held, drawn at random from more: 64 MB.
 COVARIANCE_CANDIDATES = 16_384
 # Pool rows whose doubt a question is to lower, where each has a covariance with every candidate.
@@ -155,6 +157,8 @@ KEYS_AT_ONCE = 1 << 21
 
 # Pixels of a picture; a larger one is refused by its header. As RGB bytes it takes 300 MB.
 PICTURE_PIXELS = 100_000_000
+# Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
+BOX_COORDINATE = 1e15
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
 SMALL_FILE_BYTES = 1 << 18
 # Points of a grid of patches above which it is not kept for the next picture ...

@@ -34,28 +34,44 @@ def check_answers(
                 f"Row {row} has two labels in one call, {found[row]!r} and {value!r}. Nothing was changed; tell one."
             )
         found[row] = value
-    joined([*(label for label in known.values() if label is not None), *(v for v in values if v is not None)])
+    joined(label for label in {**known, **found}.values() if label is not None)
     return found
 
 
 def _values(labels: Any) -> list[Any]:
-    every = labels.tolist() if isinstance(labels, np.ndarray) else labels
-    every = [every] if isinstance(every, str | bytes) or not isinstance(every, Iterable) else list(every)
-    plain = [value.item() if isinstance(value, np.generic) else value for value in every]
-    return [None if value is None or value != value or value == "" else value for value in plain]
+    single = labels.ndim == 0 if isinstance(labels, np.ndarray) else not isinstance(labels, Iterable)
+    one = single or isinstance(labels, str | bytes)
+    return [value if has_value(value) and value != "" else None for value in plain([labels] if one else labels)]
+
+
+def plain(labels: Any) -> list[Any]:
+    """Labels as a list, numbers and texts of numpy as those of Python."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "mM":  # its list may be numbers of nanoseconds
+        raise InvalidInput(f"Labels must be all text or all numbers, got {labels.dtype}. Pass labels.astype(str).")
+    every = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if any(issubclass(kind, np.generic) for kind in set(map(type, every))):
+        every = [value.item() if isinstance(value, np.generic) else value for value in every]
+    return every
+
+
+def has_value(value: Any) -> bool:
+    """Whether it is neither None nor NaN, nor what pandas has instead: these do not equal themselves."""
+    return value is not None and (value == value) is True
 
 
 def joined(
     labels: Iterable[Any],
 ) -> Array:  # (l,)
-    """Labels as one array: an error where some are text and others numbers."""
-    every = list(labels)
-    if any(issubclass(kind, np.generic) for kind in set(map(type, every))):
-        every = [value.item() if isinstance(value, np.generic) else value for value in every]
+    """Labels as one array: an error where some are text and others numbers, or a number is no name of a class."""
+    every = plain(labels)
     kinds = set(map(type, every))
     text = [kind for kind in kinds if issubclass(kind, str)]
     odd = [kind for kind in kinds if not issubclass(kind, str | int | float)]
     if odd or (text and len(text) < len(kinds)):
         shown = [next(value for value in every if type(value) is kind) for kind in (odd or kinds)]
         raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
-    return np.asarray(every) if every else np.zeros(0)
+    found = np.asarray(every) if every else np.zeros(0)
+    broken = found[np.isinf(found) | (found != np.floor(found))] if found.dtype.kind == "f" else found[:0]
+    if broken.size:
+        raise InvalidInput(f"Labels must be text or whole numbers, the names of classes, got {broken[0].item()!r}.")
+    return found

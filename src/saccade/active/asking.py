@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_positive
+from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_positive
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.choosing import Wanted, choose
@@ -63,9 +63,11 @@ def query(
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
         "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats
-        "output-change"     the expected change of all outputs at the targets
+        "output-change"     the expected change of all outputs at the targets; both look at 512 targets and 16,384
+                            candidates at most, drawn at random
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
-        A strategy that needs two classes asks for typical examples until there are two.
+        A strategy that needs two classes asks for typical examples until there are two; "novel" and "doubtful" ask at
+        random until there is a member.
     batch_size : int
         How many. With `joint`, the batch is chosen one by one, variance and covariance conditioned on what is in it
         already; without, the best ones as if each were asked alone.
@@ -97,6 +99,8 @@ def query(
     """
     if isinstance(strategy, str):
         check_choice("strategy", strategy, tuple(WAYS))
+    for name, flag in {"return_utilities": return_utilities, "joint": joint, "fit_clf": fit_clf}.items():
+        check_flag(name, flag)
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
     n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
     pool, open_, first = _candidates(X, candidates, rows)
@@ -119,12 +123,15 @@ def query(
     field = field_of(model, X, rows, labels)
     beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
     cost = _costs(costs, n, X.shape[0] - n, first)
-    wanted = Wanted(size, joint, cost, _budget(budget, costs), _rows(targets, "targets", n), seed_of(random_state))
-    found, used, scored = choose(field, beliefs, open_, strategy, wanted)
+    aims = _rows(targets, "targets", n)
+    if aims is not None and not aims.size:
+        raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
+    wanted = Wanted(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
+    found, lines = choose(field, beliefs, open_, strategy, wanted)
     if not return_utilities:
         return found - first
     utilities = np.full((found.size, X.shape[0]), np.nan)
-    for line, score in zip(utilities, used, strict=True):
+    for line, (scored, score) in zip(utilities, lines, strict=True):
         line[scored] = np.where(np.isfinite(score), score, np.nan)
     return found - first, utilities[:, first:]
 
@@ -177,10 +184,7 @@ def _costs(costs: Any, n: int, added: int, first: int) -> Array | None:
     """One for each row of the pool; with candidates of their own, one for each of these."""
     if costs is None:
         return None
-    found = np.asarray(costs, np.float64)
-    wanted = added if first else n
-    if found.shape != (wanted,) or not (found > 0).all() or not np.isfinite(found).all():
-        raise InvalidInput(f"`costs` must be {wanted} positive numbers, one for each row, got {costs!r}.")
+    found = check_costs(costs, added if first else n)
     return np.append(np.ones(n), found) if first else found
 
 

@@ -7,17 +7,32 @@ from collections.abc import Callable
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.active.outlook import Outlook
-
-TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
+from saccade.active.outlook import TIE, Outlook
 
 
 def first_best(
     scores: Array,  # (s,); −inf where it may not be taken
+    tie: float = TIE,
 ) -> int:
     """The place of the largest score; of several that are equal but for rounding, the first."""
     top = scores.max()
-    return int(np.flatnonzero(scores >= top - TIE * abs(top))[0])
+    return int(np.flatnonzero(scores >= top - tie * abs(top))[0])
+
+
+def best_places(
+    scores: Array,  # (s,)
+    count: int,  # below s
+    tie: float = TIE,
+) -> Array:  # (count,) ascending
+    """The places of the largest scores; of those that equal the last of them but for rounding, the first.
+
+    >>> best_places(np.array([2.0, 1.0, 3.0, 1.0, 1.0]), 3)
+    array([0, 1, 2])
+    """
+    last = np.partition(scores, -count)[-count]
+    above = scores > last + tie * abs(last)
+    level = np.flatnonzero(~above & (scores >= last - tie * abs(last)))
+    return np.sort(np.append(np.flatnonzero(above), level[: count - int(above.sum())]))
 
 
 def greedy(
@@ -26,8 +41,9 @@ def greedy(
     size: int,
     cost: Array | None = None,  # (s,)
     budget: float = np.inf,
+    keep: bool = False,
 ) -> tuple[list[int], list[Array]]:
-    """Places of the chosen candidates, at most `size`, and the scores (s,) that each was chosen by.
+    """Places of the chosen candidates, at most `size`, and with `keep` the scores (s,) that each was chosen by.
 
     With costs it is the score per cost that counts, and what the budget can no longer pay is passed over.
     """
@@ -36,12 +52,12 @@ def greedy(
         found = np.asarray(score(outlook), np.float64)
         found = found.copy() if cost is None else found / cost
         found[places] = -np.inf
-        used.append(found)
         open_ = found if cost is None else np.where(spent + cost <= budget * (1 + TIE), found, -np.inf)
         if not np.isfinite(open_.max(initial=-np.inf)):
-            used.pop()
             break
-        best = first_best(open_)
+        if keep:
+            used.append(found)
+        best = first_best(open_, outlook.tie)
         places.append(best)
         spent += 0.0 if cost is None else float(cost[best])
         outlook.choose(best)

@@ -9,12 +9,14 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.active.batch import greedy
-from saccade.active.outlook import Among, Outlook
+from saccade.active.batch import best_places, greedy
+from saccade.active.outlook import TIE, TIE_SINGLE, Among, Outlook
 from saccade.active.strategies import WAYS, Way
 from saccade.inference.field import Field
 from saccade.inference.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
+
+Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scores by which it was chosen among them
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Wanted:
     budget: float = np.inf
     targets: Array | None = None  # row numbers; None for the whole pool
     seed: int = 0
+    keep: bool = False  # whether the scores are wanted too: as many as candidates for each question
 
 
 def beliefs_of_field(
@@ -62,12 +65,15 @@ def choose(
     candidates: Array,  # (s,) rows of the pool, ascending
     strategy: str,
     wanted: Wanted,
-) -> tuple[Array, list[Array], Array]:  # rows; scores by which each was chosen, and the rows these are for
+) -> tuple[Array, Lines]:
     """The next questions by one strategy.
 
     A batch is chosen jointly among the candidates that score best alone, `limits.BATCH_CANDIDATES` of them or four
-    times the batch: a candidate further down would have to overtake all these.
+    times the batch: a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the rest of
+    the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
     """
+    if wanted.joint and min(wanted.size, candidates.size) > limits.BATCH_JOINT and strategy != "random":
+        return _in_two(field, beliefs, candidates, strategy, wanted)
     way = WAYS[strategy]
     if way.needs_classes and beliefs.classes < 2:
         way = WAYS["typical"]
@@ -79,26 +85,38 @@ def choose(
     cost = None if wanted.cost is None else wanted.cost[candidates]
     size = min(wanted.size, candidates.size)
     if not wanted.joint or size == 1 or strategy == "random":
-        return _first(outlook, way, size, cost, wanted.budget)
+        return _first(outlook, way, size, cost, wanted)
     alone = way.score(outlook) if cost is None else way.score(outlook) / cost
     most = max(limits.BATCH_CANDIDATES, 4 * size)
     if candidates.size > most:
-        kept = np.sort(np.argpartition(-alone, most)[:most])
+        kept = best_places(alone, most, outlook.tie)
         outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
         cost = None if cost is None else cost[kept]
     outlook.among = Among(field, outlook.rows, totals.rows(outlook.rows))
-    places, used = greedy(outlook, way.score, size, cost, wanted.budget)
-    return outlook.rows[places], used, outlook.rows
+    places, used = greedy(outlook, way.score, size, cost, wanted.budget, wanted.keep)
+    return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
-def _first(
-    outlook: Outlook, way: Way, size: int, cost: Array | None, budget: float
-) -> tuple[Array, list[Array], Array]:
+def _in_two(field: Field, beliefs: Beliefs, candidates: Array, strategy: str, wanted: Wanted) -> tuple[Array, Lines]:
+    """A large batch: its first part jointly, the rest as if each were asked alone."""
+    first, lines = choose(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT))
+    rest, left = np.setdiff1d(candidates, first), wanted.budget
+    if wanted.cost is not None:
+        left -= float(wanted.cost[first].sum())
+    if first.size < limits.BATCH_JOINT or left <= 0.0:
+        return first, lines
+    alone = replace(wanted, size=wanted.size - first.size, joint=False, budget=left)
+    more, further = choose(field, beliefs, rest, strategy, alone)
+    return np.append(first, more), [*lines, *further]
+
+
+def _first(outlook: Outlook, way: Way, size: int, cost: Array | None, wanted: Wanted) -> tuple[Array, Lines]:
     """The best candidates one by one, each scored as if it were asked alone."""
     alone = way.score(outlook)
     turns = way is WAYS["one-a-class"]  # every class has scores of its own
-    places, used = greedy(replace(outlook), way.score if turns else lambda _: alone, size, cost, budget)
-    return outlook.rows[places], used, outlook.rows
+    score = way.score if turns else lambda _: alone
+    places, used = greedy(replace(outlook), score, size, cost, wanted.budget, wanted.keep)
+    return outlook.rows[places], [(outlook.rows, scores) for scores in used]
 
 
 def _outlook(
@@ -113,6 +131,7 @@ def _outlook(
         calibrated=lambda: beliefs.probability(rows),
         sums=totals.sums[rows],
         squares=totals.squares[rows],
+        tie=TIE if totals.base.dtype == np.float64 else TIE_SINGLE,
         given=rng.random(rows.size) if beliefs.scores is None else beliefs.scores(rows),
     )
     if way.needs_covariance:

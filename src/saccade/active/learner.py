@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_flag, check_share
+from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import check_answers, joined
@@ -44,7 +44,8 @@ class ActiveLearner:
     X : array or sparse matrix (n, d)
         The pool. It is kept, not copied; do not change it.
     model : GPClassifier, default GPClassifier()
-        What learns. Kernel and noise are settled on the pool, once.
+        What learns. Kernel and noise are settled on the pool, once; what `tune` learns from labels is for `model`, and
+        questions do without.
     strategy : as for `query`
     audit : float
         The share of questions that measure the accuracy: rows drawn at random before the first question, which the
@@ -88,7 +89,7 @@ class ActiveLearner:
         self.given = clone(GPClassifier() if model is None else model)
         if not isinstance(self.given, GPClassifier):
             raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
-        self.costs = self._check_costs(costs)
+        self.costs = None if costs is None else check_costs(costs, self.rows_in_pool)
         share = check_share("audit", audit, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
         rows = reserve(np.arange(self.X.shape[0]), share, np.random.default_rng(self.seed))
         self._begin(Audit(rows, share))
@@ -102,13 +103,6 @@ class ActiveLearner:
         nothing = np.zeros(0, np.int64)
         self._prior = kernel_and_noise(self.given, self._rows(), nothing, np.zeros(0), fit=True)
         self.field = field_of(self._prior, self._rows(), nothing, np.zeros(0))
-
-    def _check_costs(self, costs: Any) -> Array | None:
-        n = self.X.shape[0]
-        found = None if costs is None else np.asarray(costs, np.float64)
-        if found is not None and (found.shape != (n,) or not ((found > 0) & np.isfinite(found)).all()):
-            raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row of the pool, got {costs!r}.")
-        return found
 
     def _rows(self, rows: Array | None = None) -> Any:
         """Rows of X by their places in the part of the pool that the model sees; None for all of it."""
@@ -172,7 +166,11 @@ class ActiveLearner:
         """
         k = check_count("k", k, "The default is 1.")
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
-        audits = self.audit.next_rows(self.audit.due(asked, k, int(self.is_audit(known).sum())), known)
+        due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
+        catch_up = int(
+            np.ceil(2.0 * self.audit.share * k)
+        )  # labels that were told unasked do not fill a batch with audits
+        audits = self.audit.next_rows(min(due, catch_up), known)
         open_ = np.flatnonzero(~np.isin(self._pool, known))
         if not open_.size and not audits.size:
             audits = self.audit.next_rows(k, known)
@@ -212,7 +210,7 @@ class ActiveLearner:
         self._move({**self._labels, **answers}, (*self._told, told))
 
     def undo(self) -> Told:
-        """Take the last `tell` back, and return it."""
+        """Take the last `tell` back, and return it. A look that it gave the audit stays: it was taken."""
         if not self._told:
             raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
         last, labels = self._told[-1], dict(self._labels)

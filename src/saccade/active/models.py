@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.estimators.classifier import GPClassifier
@@ -20,6 +20,7 @@ from saccade.kernels import HIK, Kernel
 from saccade.scores.probability import class_means
 
 NOISE = 0.1  # beside a classifier that has none
+MEMBER, NO_MEMBER = ("1", "1.0", "true"), ("0", "0.0", "-1", "-1.0", "false")  # labels of one class
 WITH_MEAN = ("margin", "uncertainty", "one-a-class", "output-change")
 
 
@@ -50,7 +51,7 @@ def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) ->
     if not fit:
         check_is_fitted(clf)
         return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning)
-    kernel = HIK() if clf.kernel is None else clf.kernel
+    kernel = clf._check_parameters()
     if clf.tune is not None and np.unique(labels).size >= 2:
         tuned = clone(clf).fit(X[rows], labels)
         return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning)
@@ -72,26 +73,42 @@ def beliefs_of(
     classes, label = np.unique(labels, return_inverse=True)
     if is_plain(clf) or classes.size < 2:
         return beliefs_of_field(field, label)
-    if not isinstance(clf, GPClassifier) and strategy in WITH_MEAN:
+    ours = isinstance(clf, GPClassifier)
+    if not ours and strategy in WITH_MEAN:
         raise InvalidParameter(
             f'strategy="{strategy}" needs the mean of a Gaussian process, and {type(clf).__name__} has none. Use '
             'GPClassifier(), or strategy="auto", "entropy" or "least-margin".'
         )
+    if not hasattr(clf, "predict_proba"):
+        raise InvalidParameter(
+            f"`clf` must have predict_proba, and {type(clf).__name__} has none. Use GPClassifier(), or wrap it in "
+            "scikit-learn's CalibratedClassifierCV."
+        )
     if fit:
-        if isinstance(clf, GPClassifier):
+        if ours:
             clf.set_params(kernel=field.gram.kernel, noise=prior.noise, tune=None)
         clf.fit(X[rows], labels)
     return Beliefs(
         classes.size,
-        lambda some: class_means(np.reshape(clf.decision_function(X[some]), (some.size, -1))),
+        lambda some: _means(clf, X[some]) if ours else np.zeros((some.size, classes.size)),
         lambda some: np.asarray(clf.predict_proba(X[some])),
         lambda some: field.variance[some],
     )
 
 
+def _means(clf: GPClassifier, X: Any) -> Array:  # (s, m)
+    return class_means(np.reshape(clf.decision_function(X), (X.shape[0], -1)))
+
+
 def _one_class(clf: OneClassGP, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool) -> Beliefs:
     """A §7: the model of the members known so far, labels that are 1 or true; the others only leave the pool."""
-    members = rows[np.isin(labels.astype(str), ("1", "1.0", "True"))]
+    known = np.char.lower(labels.astype(str))
+    unknown = labels[~np.isin(known, (*MEMBER, *NO_MEMBER))]
+    if unknown.size and labels.dtype.kind == "U":  # any other number is no member
+        raise InvalidInput(
+            f"Labels for a OneClassGP are 1 or true for members, 0, -1 or false for others, got {unknown[0].item()!r}."
+        )
+    members = rows[np.isin(known, MEMBER)]
     if fit and not members.size:
         return beliefs_of_field(field, np.zeros(rows.size, np.int64))
     model = clf.fit(X[members]) if fit else clf

@@ -15,6 +15,9 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.inference.field import Field
 
+TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
+TIE_SINGLE = 1e-4  # the same where sums are in float32
+
 
 @dataclass(eq=False)
 class Outlook:
@@ -29,6 +32,7 @@ class Outlook:
     sums: Array  # (s,): Σ c over all targets
     squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.sketch`
     given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
+    tie: float = TIE
     covariance: Array | None = None  # (s, t): with some of the targets
     target_variance: Array | None = None  # (t,)
     chosen: list[int] = field(default_factory=list)
@@ -43,8 +47,7 @@ class Outlook:
         self.chosen.append(j)
         if self.among is None:
             return
-        h = self.among.condition(j)
-        root = np.sqrt(max(self.variance[j], 0.0) + self.noise)
+        h, root = self.among.condition(j)
         self.among.sketch -= np.outer(h, self.among.sketch[j] / root)
         self.sums, self.squares = self.among.totals()
         self.variance = np.maximum(self.variance - h * h, 0.0)
@@ -73,13 +76,14 @@ class Among:
         """Sums of covariances over all targets, and of their squares."""
         return self.sketch[:, 0].copy(), np.einsum("ij,ij->i", self.sketch[:, 1:], self.sketch[:, 1:])
 
-    def condition(self, j: int) -> Array:  # (s,)
-        """c(·, x_j)/√(c(x_j, x_j) + noise), conditioned on all that came before."""
+    def condition(self, j: int) -> tuple[Array, float]:  # (s,)
+        """c(·, x_j)/√(c(x_j, x_j) + noise) conditioned on all that came before, and the root."""
         column: Array = self.K[j] - self.steps[: self.taken, j] @ self.steps[: self.taken]
         if self.beside.size:
             column -= self.beside @ self.known.observed.solve(self.beside[[j]].T)[:, 0]
         if self.taken == len(self.steps):
             self.steps = np.concatenate([self.steps, np.zeros_like(self.steps)])
-        self.steps[self.taken] = column / np.sqrt(max(column[j], 0.0) + self.known.noise)
+        root = float(np.sqrt(max(column[j], 0.0) + self.known.noise))
+        self.steps[self.taken] = column / root
         self.taken += 1
-        return np.asarray(self.steps[self.taken - 1])
+        return np.asarray(self.steps[self.taken - 1]), root

@@ -13,7 +13,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
-from saccade.active.answers import joined
+from saccade.active.answers import has_value, joined, plain
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -39,7 +39,7 @@ def check_pool(X: Any) -> Any:
 def digest(
     X: Any,  # (n, d), checked
 ) -> str:
-    """The same for the same rows in the same order, dense or sparse, in one or two bytes more of precision."""
+    """The same for the same rows in the same order, dense or sparse, in float32 or float64."""
     found = hashlib.sha256(f"{X.shape[1]}".encode())
     for first in range(0, X.shape[0], limits.ROWS_AT_ONCE):
         rows = sp.csr_matrix(X[first : first + limits.ROWS_AT_ONCE])
@@ -82,13 +82,15 @@ def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  #
             f"`y` must have one entry for each of the {n} rows of X, got shape {labels.shape}. An entry that is NaN or "
             "None means that the row has no label yet."
         )
-    named = [value is not None and value == value and not _is(value, missing) for value in labels.tolist()]
-    rows = np.flatnonzero(named)
-    return rows, joined(labels[rows].tolist())
+    some = np.flatnonzero(~np.isnan(labels)) if labels.dtype.kind == "f" else np.arange(n)
+    every, (missing,) = plain(labels[some]), plain([missing])
+    named = np.flatnonzero([has_value(value) and not _is(value, missing) for value in every])
+    return some[named], joined(every[place] for place in named)
 
 
 def _is(value: object, missing: object) -> bool:
-    return missing is not None and type(value) is type(missing) and value == missing
+    """Whether a label is the one for missing ones: −1 and −1.0 are equal, 1 and True are not."""
+    return missing is not None and value == missing and isinstance(value, bool) == isinstance(missing, bool)
 
 
 def one_against_rest(

@@ -6,6 +6,8 @@ welcome, and the posterior is then made from the answers again.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.active.pool import digest
 from saccade.active.stopping import Audit
 from saccade.estimators.classifier import GPClassifier
+from saccade.inference.field import Field
 from saccade.kernels import HIK
 from saccade.kernels.serialize import read_kernel, write_kernel
 
@@ -25,18 +28,21 @@ if TYPE_CHECKING:
 
 KIND = "ActiveLearner"
 ARRAYS = ("mean", "variance")
+CLOSE = 1e-2  # the same posterior step by step and from the start: iteration with little noise differs by 1e-3
 
 
 def save(learner: ActiveLearner, path: Any) -> None:
     """Write atomically: the old file stays until the new one is whole."""
     model, field, n = learner.given, learner.field, learner.rows_in_pool
-    kernel = field.gram.kernel
+    kernel, parameters = field.gram.kernel, model.get_params(deep=False)
+    parameters = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items() if k != "kernel"}
     header = {
         "estimator": KIND,
         "pool": {"rows": n, "features": int(learner.X.shape[1]), "digest": digest(learner.X)},
         "model": {
-            "parameters": {k: v for k, v in model.get_params(deep=False).items() if _plain(v) and k != "kernel"},
+            "parameters": {k: v for k, v in parameters.items() if _plain(v)},
             "kernel": write_kernel(kernel, model.kernel) if isinstance(kernel, HIK) else None,
+            "left_out": {k: repr(v) for k, v in parameters.items() if not _plain(v)},
             "shown": repr(model.kernel),
         },
         "strategy": learner.strategy,
@@ -53,35 +59,56 @@ def save(learner: ActiveLearner, path: Any) -> None:
 
 def load(kind: type[ActiveLearner], path: Any, X: Any, model: Any) -> ActiveLearner:
     """The campaign of a file, with its pool."""
-    try:
+    with _described(path):
         header, tensors = model_file.read(path, _judge)
-        _check_pool(path, header["pool"], X)
+        pool = header["pool"]
+        n, d = int(pool["rows"]), int(pool["features"])
+        same = X.shape[0] >= n and X.shape[1] == d and digest(X[:n]) == pool["digest"]
+    if not same:
+        raise InvalidInput(
+            f"{path} belongs to another pool: {n} rows of {d} features, and these are {X.shape[0]} of {X.shape[1]}, or "
+            "the same number with other values or in another order. Pass the pool it was made with; rows may have been "
+            "added at its end."
+        )
+    with _described(path):
         given = _model(header["model"], X.shape[1]) if model is None else model
-        n, costs = int(header["pool"]["rows"]), tensors.get("costs")
+        costs = tensors.get("costs")
         if costs is not None and X.shape[0] > n:
             costs = np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
-        audit = Audit.from_state(header["audit"])
+        seed, audit = header["seed"], Audit.from_state(header["audit"])
+        if type(seed) is not int or not 0 <= seed < 2**31 or audit.rows.max(initial=0) >= n:
+            raise ValueError(f"seed {seed!r}, audit rows up to {audit.rows.max(initial=0)} of {n}")
         options = {"strategy": header["strategy"], "joint": header["joint"], "costs": costs}
         learner = kind(X, given, **options, audit=0.0, random_state=0)
-        learner.resume(int(header["seed"]), audit, header["history"], None if X.shape[0] > n else tensors)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        if isinstance(error, InvalidInput) and "pool" in str(error):
-            raise
-        raise ModelFileError(f"{path} does not describe a campaign ({error!r}). Save it again.") from None
+        learner.resume(seed, audit, header["history"], None if X.shape[0] > n else tensors)
     return learner
 
 
-def restored(field: Any, tensors: dict[str, Array]) -> Any:
+@contextmanager
+def _described(path: Any) -> Iterator[None]:
+    """Whatever is wrong with what a file says is one kind of error."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelFileError(f"{path} does not describe a campaign ({error!r}). Save it again.") from None
+
+
+def restored(field: Field, tensors: dict[str, Array]) -> Field:
     """The field with the numbers of the file, so that the next question is the same to the last digit."""
     found = {name: tensors[name] for name in ARRAYS}
-    if not np.array_equal(field.rows, tensors["observed"]):
+    if not np.array_equal(np.sort(field.rows), np.sort(tensors["observed"])):  # undone answers change the order
         raise ValueError("other rows were observed than the answers say")
     for name, values in found.items():
         if values.shape != getattr(field, name).shape or values.dtype != np.float64 or not np.isfinite(values).all():
             raise ValueError(f"{name} does not fit the pool")
-    return replace(field, **found)
+    variance, most = found["variance"], field.prior * (1.0 + CLOSE)
+    if not (np.allclose(found["mean"], field.mean, CLOSE, CLOSE) and ((variance >= 0.0) & (variance <= most)).all()):
+        raise ModelFileError(
+            "The numbers of the file are not those of its answers with this model. Pass model= as it was at the start."
+        )
+    return replace(field, mean=found["mean"], variance=variance)
 
 
 def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
@@ -97,22 +124,14 @@ def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
             raise ValueError(f"{name} of shape {place.shape} is none of a campaign")
 
 
-def _check_pool(path: Any, pool: dict[str, Any], X: Any) -> None:
-    n = int(pool["rows"])
-    if X.shape[0] < n or X.shape[1] != pool["features"] or digest(X[:n]) != pool["digest"]:
-        raise InvalidInput(
-            f"{path} belongs to another pool: {n} rows of {pool['features']} features, and these are {X.shape[0]} of "
-            f"{X.shape[1]}, or the same number with other values or in another order. Pass the pool it was made with; "
-            "rows may have been added at its end."
-        )
-
-
 def _model(written: dict[str, Any], features: int) -> GPClassifier:
     if written["kernel"] is None:
         raise ModelFileError(
             f"A file keeps intersection kernels only, and this campaign has {written['shown']}. Pass model= as it was "
             "at the start."
         )
+    if written["left_out"]:
+        raise ModelFileError(f"A file cannot keep {written['left_out']}. Pass model= as it was at the start.")
     settled, _ = read_kernel(written["kernel"], features)
     return GPClassifier(settled, **written["parameters"])
 

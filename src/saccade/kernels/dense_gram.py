@@ -63,7 +63,7 @@ class StreamedGram(Gram):
 
     def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         here = self.X if at is None else self.X[at]
-        out = np.empty((here.shape[0], V.shape[1]), V.dtype)
+        out = np.zeros((here.shape[0], V.shape[1]), V.dtype)
         if out.size and rows.size:
             for some in gen_batches(here.shape[0], max(1, self._at_once // rows.size)):
                 out[some] = self.kernel(here[some], self.X[rows]) @ V

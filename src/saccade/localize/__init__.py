@@ -1,0 +1,16 @@
+"""Find: boxes, and where the objects of a situation are likely to be."""
+
+from typing import TYPE_CHECKING
+
+from saccade._core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.situation import SituationModel
+
+__all__ = ["SituationModel", "iou", "non_maximum_suppression"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {"SituationModel": "situation", "iou": "boxes", "non_maximum_suppression": "boxes"},
+)

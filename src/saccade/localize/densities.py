@@ -1,0 +1,168 @@
+"""Densities over coordinates: a mixture of normals with exact conditioning, and the uniform density of a block."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from saccade._core.arrays import Array
+
+
+class Density(Protocol):
+    """What can be drawn from, and says how likely a place is."""
+
+    def log_density(self, u: Array) -> Array: ...
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Normals:
+    """Σ_k weight_k N(mean_k, covariance_k); a normal is a mixture of one."""
+
+    weights: Array  # (k,), which sum to 1
+    means: Array  # (k, d)
+    covariances: Array  # (k, d, d), positive definite
+
+    def part(
+        self,
+        places: Array,  # (p,)
+    ) -> "Normals":
+        """The density of some coordinates alone."""
+        return Normals(self.weights, self.means[:, places], self.covariances[:, places][:, :, places])
+
+    def given(
+        self,
+        places: Array,  # (p,)
+        values: Array,  # (p,)
+        wanted: Array,  # (q,), other places
+    ) -> "Normals":
+        """The density of the coordinates `wanted` once those at `places` are known. S §4, p(x₁ | x₂):
+
+        μ₁ + Σ₁₂ Σ₂₂⁻¹ (x₂ − μ₂) and Σ₁₁ − Σ₁₂ Σ₂₂⁻¹ Σ₂₁ for each component, and the weights become the components'
+        responsibilities, weight_k N(x₂; μ₂, Σ₂₂).
+        """
+        known = self.part(places)
+        shares = np.log(self.weights) + known.component_log_densities(values[None])[0]
+        means, covariances = [], []
+        for mean, C in zip(self.means, self.covariances, strict=True):
+            L = np.linalg.cholesky(C[np.ix_(places, places)])
+            V = solve_triangular(L, C[np.ix_(places, wanted)], lower=True)
+            z = solve_triangular(L, values - mean[places], lower=True)
+            means.append(mean[wanted] + V.T @ z)
+            covariances.append(_symmetric(C[np.ix_(wanted, wanted)] - V.T @ V))
+        return Normals(np.exp(shares - logsumexp(shares)), np.array(means), np.array(covariances))
+
+    def squared_distances(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n, k)
+        """Mahalanobis' (u − μ)ᵀ Σ⁻¹ (u − μ) to each component."""
+        found = [
+            np.square(solve_triangular(np.linalg.cholesky(C), (u - mean).T, lower=True)).sum(axis=0)
+            for mean, C in zip(self.means, self.covariances, strict=True)
+        ]
+        return np.column_stack(found)
+
+    def component_log_densities(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n, k)
+        """log N(u; μ_k, Σ_k), without the weights."""
+        log_det = np.array([2.0 * np.log(np.linalg.cholesky(C).diagonal()).sum() for C in self.covariances])
+        return np.asarray(-0.5 * (self.squared_distances(u) + log_det + self.means.shape[1] * np.log(2.0 * np.pi)))
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,)
+        return np.asarray(logsumexp(np.log(self.weights) + self.component_log_densities(u), axis=1))
+
+    def tail(
+        self,
+        u: Array,  # (d,)
+    ) -> float:
+        """How often a draw lies farther out than u: Σ_k weight_k P(χ²_d > squared distance to component k)."""
+        far = chi2.sf(self.squared_distances(u[None])[0], self.means.shape[1])
+        return float(self.weights @ far)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        which = rng.choice(self.weights.size, n, p=self.weights / self.weights.sum())
+        L = np.linalg.cholesky(self.covariances)
+        normals = rng.standard_normal((n, self.means.shape[1]))
+        return np.asarray(self.means[which] + np.einsum("nij,nj->ni", L[which], normals))
+
+    @property
+    def mean(self) -> Array:  # (d,)
+        return np.asarray(self.weights @ self.means)
+
+    @property
+    def covariance(self) -> Array:  # (d, d)
+        off = self.means - self.mean
+        return np.asarray(
+            np.einsum("k,kij->ij", self.weights, self.covariances) + np.einsum("k,ki,kj->ij", self.weights, off, off)
+        )
+
+
+@dataclass(frozen=True)
+class Block:
+    """The same density everywhere from `low` to `high`, and none outside."""
+
+    low: Array  # (d,)
+    high: Array  # (d,)
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,)
+        inside = ((u >= self.low) & (u <= self.high)).all(axis=1)
+        return np.where(inside, -np.log(self.high - self.low).sum(), -np.inf)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        return np.asarray(rng.uniform(self.low, self.high, (n, self.low.size)))
+
+
+def fill(
+    U: Array,  # (n, d), NaN where it is not known
+    mean: Array,  # (d,)
+    C: Array,  # (d, d)
+) -> tuple[Array, list[tuple[Array, Array]]]:  # (n, d); the rows and the (d, d) covariance of what was filled in
+    """The conditional mean in place of every NaN, and how uncertain it is: the E-step for missing values."""
+    filled, doubt = U.copy(), list[tuple[Array, Array]]()
+    missing = np.isnan(U)
+    for pattern in np.unique(missing, axis=0):
+        rows = np.flatnonzero((missing == pattern).all(axis=1))
+        if not pattern.any():
+            continue
+        there, gone = np.flatnonzero(~pattern), np.flatnonzero(pattern)
+        left = np.zeros_like(C)
+        W = np.zeros((there.size, gone.size))
+        if there.size:
+            factor = np.linalg.cholesky(C[np.ix_(there, there)])
+            W = cho_solve((factor, True), C[np.ix_(there, gone)])
+        filled[np.ix_(rows, gone)] = mean[gone] + (U[np.ix_(rows, there)] - mean[there]) @ W
+        left[np.ix_(gone, gone)] = C[np.ix_(gone, gone)] - C[np.ix_(gone, there)] @ W
+        doubt.append((rows, left))
+    return filled, doubt
+
+
+def known_log_density(
+    U: Array,  # (n, d), NaN where it is not known
+    mean: Array,  # (d,)
+    C: Array,  # (d, d)
+) -> Array:  # (n,)
+    """The log density of what is known of each row."""
+    out, missing = np.zeros(len(U)), np.isnan(U)
+    for pattern in np.unique(missing, axis=0):
+        rows, there = np.flatnonzero((missing == pattern).all(axis=1)), np.flatnonzero(~pattern)
+        if there.size:
+            known = Normals(np.ones(1), mean[None, there], C[np.ix_(there, there)][None])
+            out[rows] = known.component_log_densities(U[np.ix_(rows, there)])[:, 0]
+    return out
+
+
+def _symmetric(C: Array) -> Array:
+    return np.asarray(0.5 * (C + C.T))

@@ -1,0 +1,150 @@
+"""Campaigns in files: a saved one goes on where it was; another pool, another model and forged files are refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from saccade import GPClassifier
+from saccade._core import limits, model_file
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.active import ActiveLearner
+from saccade.kernels import RBF
+from tests.active.test_learner import DIGITS, X, assert_same, campaign, y
+
+
+def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
+    learner = campaign(rounds=4, k=15, costs=np.linspace(1.0, 2.0, 300), strategy="uncertainty")
+    learner.tell([3, 4], [None, 8])
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert_same(again, learner)
+    for one in (again, learner):
+        rows = one.ask(9)
+        one.tell(rows, y[rows])
+    assert_same(again, learner)
+    for one in (again, learner):
+        one.undo()
+        one.undo()
+    assert_same(again, learner)
+
+
+def test_answers_taken_back_before_saving(tmp_path: Path) -> None:
+    """What is forgotten and observed again comes last in the posterior, and not in the answers."""
+    learner = campaign()
+    known = [row for row in learner.labels if not learner.is_audit(row)]
+    learner.tell(known[:2], [None, None])
+    learner.undo()
+    learner.save(tmp_path / "c.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), learner)
+
+
+def test_parameters_in_a_file(tmp_path: Path) -> None:
+    learner = campaign(model=GPClassifier(noise=np.float32(0.5), levels=np.int64(16)))
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert (again.given.noise, again.given.levels) == (0.5, 16)
+    assert_same(again, learner)
+    with pytest.raises(ModelFileError, match="not those of its answers with this model"):
+        ActiveLearner.load(tmp_path / "c.saccade", X, GPClassifier(noise=7.0, levels=16))
+    model = GPClassifier(random_state=np.random.RandomState(1))
+    campaign(model=model).save(tmp_path / "d.saccade")
+    with pytest.raises(ModelFileError, match=r"cannot keep .*random_state.* Pass model="):
+        ActiveLearner.load(tmp_path / "d.saccade", X)
+    assert ActiveLearner.load(tmp_path / "d.saccade", X, model).labels
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value"),
+    [
+        (None, "seed", -1),
+        (None, "seed", 1e300),
+        (None, "history", [[[999], [1]]]),
+        (None, "history", [[[1], [[1]]]]),
+        (None, "strategy", "novel"),
+        ("audit", "rows", [10**9]),
+        ("audit", "rows", list(range(300))),
+        ("model", "parameters", {"noise": 5.0}),
+        ("model", "parameters", {"evil": 1}),
+        ("tensors", "variance", -1.0),
+        ("tensors", "variance", 1e300),
+        ("tensors", "mean", 0.0),
+    ],
+)
+def test_a_forged_file_is_refused(tmp_path: Path, part: str | None, name: str, value: Any) -> None:
+    """A file whose digest is right, and whose content is not."""
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([0, 1], [0, 1])
+    learner.save(tmp_path / "c.saccade")
+    header, tensors = model_file.read(tmp_path / "c.saccade")
+    if part == "tensors":
+        tensors[name] = np.full_like(tensors[name], value)
+    else:
+        (header if part is None else header[part])[name] = value
+    model_file.write(tmp_path / "c.saccade", header, tensors)
+    with pytest.raises(ModelFileError):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
+
+
+def test_a_campaign_from_products(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a large pool: no kernel matrix is held."""
+    small = campaign()
+    monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
+    large = campaign()
+    assert_same(large, small)
+    monkeypatch.setattr(limits, "POOL_EXACT_NUMBERS", 10)
+    assert campaign().model.score(X, y) > 0.6
+    large.save(tmp_path / "c.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), large)
+
+
+def test_a_file_has_the_numbers_of_the_posterior(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the start, the variance of a large pool is a bound; the file has it as it was, step by step."""
+    learner = campaign()
+    learner.save(tmp_path / "c.saccade")
+    for name, value in (("OBSERVED_ONE_BY_ONE", 5), ("FIELD_NUMBERS", 0), ("FIELD_DIRECTIONS", 3)):
+        monkeypatch.setattr(limits, name, value)
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X), learner)
+
+
+def test_a_pool_that_grew(tmp_path: Path) -> None:
+    learner = campaign()
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:400])
+    assert again.labels == learner.labels
+    assert again.ask(300).max() >= 300  # new rows are asked too
+
+
+def test_another_pool_is_refused(tmp_path: Path) -> None:
+    campaign().save(tmp_path / "c.saccade")
+    changed = X.copy()
+    changed[17, 3] += 1.0
+    for other in (changed, X[:200], X[::-1], X[:, :30]):
+        with pytest.raises(InvalidInput, match="belongs to another pool"):
+            ActiveLearner.load(tmp_path / "c.saccade", other)
+    assert ActiveLearner.load(tmp_path / "c.saccade", sp.csr_matrix(X)).labels  # the same numbers, held otherwise
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    GPClassifier().fit(X, y).save(tmp_path / "m.saccade")
+    with pytest.raises(ModelFileError, match="holds a GPClassifier, no campaign"):
+        ActiveLearner.load(tmp_path / "m.saccade", X)
+    (tmp_path / "t.saccade").write_bytes(b"nothing")
+    with pytest.raises(ModelFileError, match="not a model file"):
+        ActiveLearner.load(tmp_path / "t.saccade", X)
+    campaign().save(tmp_path / "c.saccade")
+    whole = (tmp_path / "c.saccade").read_bytes()
+    (tmp_path / "c.saccade").write_bytes(whole[:-9] + b"123456789")
+    with pytest.raises(ModelFileError, match="was changed after"):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
+
+
+def test_a_kernel_that_a_file_cannot_keep(tmp_path: Path) -> None:
+    model = GPClassifier(RBF(20.0))
+    learner = campaign(model=model)
+    learner.save(tmp_path / "c.saccade")
+    with pytest.raises(ModelFileError, match="Pass model="):
+        ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert_same(ActiveLearner.load(tmp_path / "c.saccade", X, model), learner)
