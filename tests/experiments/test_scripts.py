@@ -45,6 +45,31 @@ SMALLEST = {
         | {"approximations_table2.SIZES": (5, 10), "approximations_data.TRAIN": 6, "approximations_table2.TRAIN": 6},
         ("results/approximations_table2.json", "figures/approximations_table2.png", "figures/approximations_fig1.png"),
     ),
+    "experiments/ask_approximations_fig3.py": Small(
+        "--cache {cache} --out {out} --tasks 1 --starts 2",
+        {"approximations_data.WORDS": 20, "ask_approximations_fig3.CATEGORIES": 3, "ask_approximations_fig3.START": 1}
+        | {"ask_approximations_fig3.QUESTIONS": 2},
+    ),
+    "experiments/ask_batches.py": Small(
+        "--cache {cache} --out {out} --runs 2 --tasks wine",
+        {"ask_batches.BATCHES": (1, 5, 10), "ask_batches.LABELS": 20},
+    ),
+    "experiments/ask_data.py": Small(TINY, {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40}, makes=()),
+    "experiments/ask_kapoor_fig4.py": Small(
+        "--cache {cache} --out {out} --runs 2",
+        {"ask_kapoor_fig4.VALIDATION": 3, "ask_kapoor_fig4.QUESTIONS": 2, "ask_kapoor_fig4.LONG": 3}
+        | {"ask_kapoor_fig4.SHOWN": ("airplanes", "chair")},
+        ("results/ask_kapoor_fig4.json", "figures/ask_kapoor_fig4.png", "figures/ask_kapoor_fig5.png"),
+    ),
+    "experiments/ask_kapoor_fig6.py": Small(
+        "--cache {cache} --out {out} --runs 2",
+        {"ask_kapoor_fig6.CLASSES": ["airplanes", "Faces", "Leopards"], "ask_kapoor_fig6.LABELS": 9},
+    ),
+    "experiments/ask_low_budget.py": Small(
+        "--cache {cache} --out {out} --runs 2 --slow-runs 1 --logistic-runs 1 --tasks wine",
+        {"ask_low_budget.BATCH": 10, "ask_low_budget.DRAWS": 20},
+    ),
+    "experiments/ask_versus_random.py": Small("--cache {cache} --out {out} --runs 2 --tasks wine"),
     "experiments/ask_stop.py": Small(
         "--cache {cache} --out {out} --campaigns 2",
         {"ask_stop_campaign.MADE_UP": 200, "ask_stop_campaign.MOST": 120, "ask_stop.LONGEST": 50},
