@@ -17,6 +17,7 @@ FROM = 1000  # smaller numbers are mostly no limits
 NO_LIMITS = {
     ("cli/bench.py", "DIMENSIONS"): "the width of the data that is timed",
     ("features/torch_weights.py", "MAGIC"): "what a file begins with",
+    ("inference/observed.py", "STEPS"): "steps of an algorithm",
     ("inference/optimized.py", "STEPS"): "steps of an algorithm",
 }
 

@@ -107,8 +107,8 @@ def look_up_at(
     codes: Array,  # (entries,), a code for every row
     bases: Array,  # (blocks+1,)
     level_starts: Array,  # (D+1,)
-    blocks: Array,  # (p,): of the chosen rows
-    chosen: Array,  # (p,)
+    cuts: Array,  # (blocks+1,)
+    chosen: Array,  # (p,) ascending
     first: int,
     last: int,
     T: Array,  # (levels, m)
@@ -117,7 +117,8 @@ def look_up_at(
     """out_k += Σ_d T_d[c_id] for the chosen rows first..last."""
     dims = level_starts.size - 1
     for k in range(first, last):
-        at = starts[blocks[k] * dims : (blocks[k] + 1) * dims] + chosen[k] - bases[blocks[k]]
+        block = np.searchsorted(cuts, k, side="right") - 1
+        at = starts[block * dims : (block + 1) * dims] + chosen[k] - bases[block]
         out[k] += T[level_starts[:-1] + codes[at]].sum(axis=0)
 
 

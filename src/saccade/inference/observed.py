@@ -16,7 +16,7 @@ from saccade.solvers.bordered import Bordered
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
 
-TOL, MAX_ITER = 1e-8, 2000  # of the iteration: largest residual, where labels are ±1
+TOL, STEPS = 1e-8, 2000  # of the iteration: largest residual, where labels are ±1, and most steps
 
 
 class Observed(Protocol):
@@ -94,7 +94,7 @@ class Iterated:
 
     def solve(self, B: Array, start: Array | None = None) -> Array:
         noise = np.full((self.rows.size, 1), self.noise)
-        return solve_cg(Part(self.gram, self.rows), noise, B, tol=TOL, max_iter=MAX_ITER, x0=start).x
+        return solve_cg(Part(self.gram, self.rows), noise, B, tol=TOL, max_iter=STEPS, x0=start).x
 
     def grown(self, rows: Array, beside: Array, corner: Array) -> tuple[Observed, Array]:
         return Iterated(self.gram, self.noise, np.append(self.rows, rows)), self.solve(beside)

@@ -293,8 +293,8 @@ class BinnedIntersection(Intersection):
 
         c, order = self.codes, np.argsort(rows, kind="stable")
         found, chosen = np.zeros((rows.size, len(lanes)), T.dtype), rows[order]
-        block = np.searchsorted(c.bases, chosen, side="right") - 1
-        fixed = c.starts, c.codes, c.bases, c.level_starts, block, chosen
+        cuts = np.searchsorted(chosen, c.bases)
+        fixed = c.starts, c.codes, c.bases, c.level_starts, cuts, chosen
         share_calls(ranged(loops.look_up_at, fixed, (T, found, lanes)), rows.size, thread_count())
         out = np.empty_like(found)
         out[order] = found

@@ -172,15 +172,16 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
 
 
 @compiled()
-def look_up_at(starts, codes, bases, level_starts, blocks, chosen, first, last, T, out, lanes):
-    """out_k += sum_d T_d[c_id] for the chosen rows i with numbers first..last, of dense codes; blocks are theirs."""
+def look_up_at(starts, codes, bases, level_starts, cuts, chosen, first, last, T, out, lanes):
+    """out_k += sum_d T_d[c_id] for the chosen rows i with numbers first..last, of dense codes; cuts as above."""
     one = T.dtype.type(1)
     dims = level_starts.size - 1
-    for d in range(dims):
-        o = level_starts[d]
-        for k in range(first, last):
-            at = starts[blocks[k] * dims + d] + chosen[k] - bases[blocks[k]]
-            fma_row(out, k, out, k, one, T, o + codes[at], lanes)
+    for block in range(bases.size - 1):
+        a, b, base = max(cuts[block], first), min(cuts[block + 1], last), bases[block]
+        for d in range(dims if a < b else 0):
+            o, start = level_starts[d], starts[block * dims + d] - base
+            for k in range(a, b):
+                fma_row(out, k, out, k, one, T, o + codes[start + chosen[k]], lanes)
 
 
 @compiled()

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 
 from saccade._core.arrays import Array
 
@@ -21,7 +21,11 @@ def probabilities(
     sharpness: float,
 ) -> Array:  # (n, M)
     """softmax(sharpness · mean)."""
-    return np.asarray(softmax(sharpness * class_means(mean), axis=1))
+    found: Array = sharpness * class_means(mean)  # in place from here on: there may be millions of rows
+    found -= found.max(axis=1, keepdims=True)
+    np.exp(found, out=found)
+    found /= found.sum(axis=1, keepdims=True)
+    return found
 
 
 def surety(
