@@ -5,7 +5,7 @@
 airplanes, Motorbikes, Faces and car_side, all pictures. Active: in every round the picture that each one-against-rest
 process is most uncertain about, K (7), so four questions per round; the first four are random. Random questions for the
 GP without asking and for the SVM (libsvm, one against rest, C = 10,000 as in the paper), on the same kernel matrix. All
-pictures without a label are the test set, so it shrinks as labels grow; the rate is the mean over the classes. K has
+pictures without a label are the test set, which shrinks with the labels; the rate is the mean over the classes. K has
 1,155 rear views of cars in place of the 123 pictures of car_side: ours are less balanced, and random questions suffer.
 """
 

@@ -1,6 +1,6 @@
 """Labels until 90 % and 95 % of what all labels give, by strategy: `auto` against random, margin and scikit-activeml's.
 
-    python experiments/ask_low_budget.py --data FOLDER --cache FOLDER [--runs 50] [--slow-runs 50] [--logistic-runs 20]
+    python experiments/ask_low_budget.py --data FOLDER --cache FOLDER [--runs 50] [--slow-runs 50] [--logistic-runs 10]
 
 Four collections (ask_data.py says where they are looked for), batches of 25, from no label on. In every run all
 strategies see the same pool and are judged on the same test part. The first batch of strategies that need a model is
@@ -131,7 +131,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--slow-runs", type=int, default=50, help=f"runs of {SLOW}, the first of all")
-    parser.add_argument("--logistic-runs", type=int, default=20, help="runs with logistic regression; 0: none")
+    parser.add_argument("--logistic-runs", type=int, default=10, help="runs with logistic regression; 0: none")
     parser.add_argument("--tasks", nargs="*", default=list(TASKS), help=f"some of {list(SPECS)}")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="The number of unique classes")  # of logistic regression on few labels
