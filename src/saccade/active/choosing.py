@@ -127,7 +127,7 @@ def _outlook(
         noise=field.noise,
         prior=field.prior[rows],
         variance=beliefs.variance(rows),
-        mean=beliefs.mean(rows),
+        means=lambda: beliefs.mean(rows),
         calibrated=lambda: beliefs.probability(rows),
         sums=totals.sums[rows],
         squares=totals.squares[rows],

@@ -27,7 +27,7 @@ class Outlook:
     noise: float
     prior: Array  # (s,): k(x, x)
     variance: Array  # (s,): σ²
-    mean: Array  # (s, m)
+    means: Callable[[], Array]  # (s, m): made when first wanted, as are
     calibrated: Callable[[], Array]  # (s, m): the class probabilities
     sums: Array  # (s,): Σ c over all targets
     squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.sketch`
@@ -37,6 +37,10 @@ class Outlook:
     target_variance: Array | None = None  # (t,)
     chosen: list[int] = field(default_factory=list)
     among: Among | None = None
+
+    @cached_property
+    def mean(self) -> Array:  # (s, m)
+        return self.means()
 
     @cached_property
     def probability(self) -> Array:  # (s, m)
