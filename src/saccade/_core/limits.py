@@ -49,6 +49,8 @@ POOL_EXACT_NUMBERS = 20_000_000
 POOL_HELD_UP_TO = 10_000
 # Rows observed one after the other in closed form: more at once are quicker from the start.
 OBSERVED_ONE_BY_ONE = 256
+# Rows observed with one thread of BLAS, whose products are then too small for two.
+OBSERVED_BY_ONE_THREAD = 16
 # Pool rows times labels up to which the variance of a pool is exact when it is made from the start ...
 FIELD_NUMBERS = 200_000_000
 # ... and directions of the upper bound beyond.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
@@ -165,6 +166,10 @@ class ActiveLearner:
         Audit questions are among them (`is_audit`). Do not show a guess of the model with these.
         """
         k = check_count("k", k, "The default is 1.")
+        with one_blas_thread():
+            return self._ask(k)
+
+    def _ask(self, k: int) -> Array:  # (k,)
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
         due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
         catch_up = int(

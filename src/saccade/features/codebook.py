@@ -13,11 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
-from saccade.features.blas import one_blas_thread
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.histogram import counted, normed
 from saccade.features.lazy import Items

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.threads import thread_count
-from saccade.features.blas import one_blas_thread
 
 
 @dataclass(frozen=True, slots=True)

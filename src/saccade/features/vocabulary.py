@@ -7,9 +7,9 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.features.base import VectorEncoder
-from saccade.features.blas import one_blas_thread
 from saccade.features.codebook import distinct_rows
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.histogram import counted

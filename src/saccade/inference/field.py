@@ -20,6 +20,7 @@ from scipy.linalg import solve_triangular
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.inference.low_rank import low_rank
 from saccade.inference.observed import Observed, Part, observed
@@ -77,20 +78,27 @@ class Field:
         old = self.retargeted(targets[: self.rows.size])
         if rows.size > limits.OBSERVED_ONE_BY_ONE:
             return old._with_many(rows, targets)
+        if rows.size > limits.OBSERVED_BY_ONE_THREAD:
+            return old._with_few(rows, targets)
+        with one_blas_thread():
+            return old._with_few(rows, targets)
+
+    def _with_few(self, rows: Array, targets: Array) -> Field:
+        """By the step above, once targets of the others are as they are to be."""
         n, unit = self.rows.size, np.eye(rows.size)
         K = self.gram.spread(rows, unit, np.append(self.rows, rows))
         more, V = self.observed.grown(rows, K[:n], K[n:] + self.noise * unit)
         c = self.gram.spread(np.append(rows, self.rows), np.vstack([unit, -V]))
         S = factorise(c[rows], np.full(rows.size, self.noise))
-        gain = S.solve(targets[n:] - old.mean[rows])
+        gain = S.solve(targets[n:] - self.mean[rows])
         return replace(
-            old,
+            self,
             rows=np.append(self.rows, rows),
             targets=targets,
             observed=more,
-            alpha=np.vstack([old.alpha - V @ gain, gain]),
+            alpha=np.vstack([self.alpha - V @ gain, gain]),
             inverse_diagonal=np.append(self.inverse_diagonal + _squares(S.L, V), S.inverse_diagonal()),
-            mean=old.mean + c @ gain,
+            mean=self.mean + c @ gain,
             variance=np.maximum(self.variance - _squares(S.L, c), 0.0),
             sketch=self.sketch.less(c, S.solve(self.sketch.rows(rows))),
         )

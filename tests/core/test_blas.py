@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from saccade.features.blas import one_blas_thread
+from saccade._core.blas import one_blas_thread
 from saccade.features.lazy import stream
 
 

@@ -2,6 +2,8 @@
 
 BLAS and OpenMP would start a thread per core inside each of ours, and they would wait for one another: on two busy
 cores the words of a picture then take several times as long. One core per picture is also what `n_jobs` promises.
+A thread of BLAS also goes on looking for work for a while after each product: between small products it takes a core
+from ours, and a question about a large pool took a third longer.
 """
 
 from collections.abc import Iterator
