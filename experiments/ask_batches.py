@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ask_curves import Curves
-from ask_tasks import SPECS
+from ask_curves import Curves, curve_arguments
 from ask_versus_random import test
-from common import arguments, plots, save_figure, show_progress, write
+from common import plots, save_figure, show_progress, write
 
 TASKS = ("Caltech-101, 25 classes", "15-Scenes")
 BATCHES = (1, 10, 100)
@@ -66,10 +65,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--tasks", nargs="*", default=list(TASKS), help=f"some of {list(SPECS)}")
+    parser = curve_arguments(__doc__, TASKS)
     options = parser.parse_args()
     curves = Curves(options.data, options.cache)
     record: dict[str, Any] = {"runs": options.runs, "seeds": f"0 to {options.runs - 1}", "labels": LABELS, "tasks": {}}

@@ -6,7 +6,8 @@ batch size. A run that was stopped goes on where it was. Delete the file of a st
 
 import json
 import time
-from collections.abc import Callable
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,20 @@ import ask_rivals as rivals
 import numpy as np
 from ask_campaign import Asker, Judge, campaign, curve, judge, judge_logistic
 from ask_tasks import SPECS, Source, Task
-from common import Array
+from common import Array, arguments
 
 from saccade.active import ActiveLearner
 from saccade.active.strategies import Strategy
+
+
+def curve_arguments(doc: str | None, tasks: Iterable[str]) -> ArgumentParser:
+    """--data, --runs and --tasks beside --cache and --out, for the scripts that compare curves."""
+    parser = arguments(doc)
+    parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--tasks", nargs="*", default=list(tasks), help=f"some of {list(SPECS)}")
+    return parser
+
 
 LONGER = {"random": 2.0, "margin": 1.5}  # times the budget: these are cheap, and others are compared with their end
 

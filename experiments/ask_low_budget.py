@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 from ask_campaign import labels_to
-from ask_curves import Curves
+from ask_curves import Curves, curve_arguments
 from ask_tasks import SPECS
-from common import Array, arguments, plots, save_figure, show_progress, write
+from common import Array, plots, save_figure, show_progress, write
 
 TASKS = ("Caltech-101, 25 classes", "15-Scenes", "Fashion-MNIST", "CIFAR-10")
 STRATEGIES = ("auto", "random", "margin", "BADGE", "TypiClust", "CoreSet", "DropQuery")
@@ -127,12 +127,9 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 
 def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--data", type=Path, default=None, help="the folder that has cifar10/ and fashion-mnist/")
-    parser.add_argument("--runs", type=int, default=50)
+    parser = curve_arguments(__doc__, TASKS)
     parser.add_argument("--slow-runs", type=int, default=50, help=f"runs of {SLOW}, the first of all")
     parser.add_argument("--logistic-runs", type=int, default=10, help="runs with logistic regression; 0: none")
-    parser.add_argument("--tasks", nargs="*", default=list(TASKS), help=f"some of {list(SPECS)}")
     options = parser.parse_args()
     warnings.filterwarnings("ignore", message="The number of unique classes")  # of logistic regression on few labels
     curves = Curves(options.data, options.cache)

@@ -179,6 +179,14 @@ def test_audits_are_a_tenth_and_never_teach() -> None:
     assert learner.model.gp_.gram.shape[0] == 180
 
 
+def test_labels_told_unasked_do_not_fill_a_batch_with_audits() -> None:
+    learner = ActiveLearner(X, random_state=0)
+    rows = learner._pool[:100]
+    learner.tell(rows, y[rows])
+    assert learner.is_audit(learner.ask(10)).sum() == 2
+    assert learner.is_audit(learner.ask(40)).sum() == 8
+
+
 def test_audits_change_no_question() -> None:
     """Wrong answers to audit questions must not move the others: otherwise the interval would not hold."""
     honest, lying = (ActiveLearner(X, random_state=1, audit=0.3) for _ in range(2))

@@ -172,9 +172,7 @@ class ActiveLearner:
     def _ask(self, k: int) -> Array:  # (k,)
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
         due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
-        catch_up = int(
-            np.ceil(2.0 * self.audit.share * k)
-        )  # labels that were told unasked do not fill a batch with audits
+        catch_up = int(np.ceil(2.0 * self.audit.share * k))  # many labels told unasked: not all audits at once
         audits = self.audit.next_rows(min(due, catch_up), known)
         open_ = np.flatnonzero(~np.isin(self._pool, known))
         if not open_.size and not audits.size:

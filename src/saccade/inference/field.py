@@ -75,9 +75,9 @@ class Field:
         """With further rows; the targets of the others may have changed, and have other columns."""
         if rows.size == 0:
             return self.retargeted(targets)
-        old = self.retargeted(targets[: self.rows.size])
         if rows.size > limits.OBSERVED_ONE_BY_ONE:
-            return old._with_many(rows, targets)
+            return self._with_many(rows, targets)
+        old = self.retargeted(targets[: self.rows.size])
         if rows.size > limits.OBSERVED_BY_ONE_THREAD:
             return old._with_few(rows, targets)
         with one_blas_thread():
