@@ -81,6 +81,11 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/find_all.py": Small(
+        "--out {out} --pictures 1 --coverage 2",
+        {"find_all.SIDE": 10, "find_all.TARGETS": 8, "find_all.SMALL": 10, "find_all.FEW": 6, "find_all.BATCH": 10}
+        | {"find_all.CHECKED": (0.1,), "find_all.GALAXY_TILE": 100},
+    ),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}
     ),
