@@ -5,7 +5,8 @@
 Pictures are those of giant_pictures.py, 32 × 32 tiles of 1,024 pixels (1.07 gigapixels), 40 targets among 80
 distractors, and for the number left 24 × 24 tiles with 24 targets. The judge knows the truth. Seeds begin at 0; length
 scales, the share of the start and the factor of the interval were chosen on pictures with seeds from 5000 on. The real
-picture is the Hubble deep field of scikit-image (872 × 1,000 pixels, the largest photograph with many equal things in the packages): all bright spots.
+picture is the Hubble deep field of scikit-image (872 × 1,000 pixels; the packages have no larger photograph with many
+things of one kind): all bright spots.
 """
 
 import time

@@ -19,13 +19,12 @@ from saccade.localize.source import open_source
 from saccade.localize.tile_checks import check_features, check_inside, check_prior, source_and_bounds, standardised
 from saccade.localize.tile_judge import judged
 from saccade.localize.tile_left import WIDER, Left, all_tiles_at_most, interval, moments
-from saccade.localize.tile_model import Belief, Setting, TileSpace, believe, likely_settings
+from saccade.localize.tile_model import Belief, Setting, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tile_policy import choose
 from saccade.localize.tile_start import start
 from saccade.localize.tiles import Tiles, overview
 
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
-RELEARNED = 1.6  # settings are compared again when there are so many times more looks
 
 
 class Found(NamedTuple):
@@ -282,17 +281,13 @@ class TileSearch:
 
     def _believe(self) -> Belief:
         """The posterior from all answers. Settings come from the first looks of a schedule: the same after a reload."""
-        with one_blas_thread():
-            return self._belief_now()
-
-    def _belief_now(self) -> Belief:
         if self._belief is None:
             rows = np.array(self._order, np.int64)
-            hits, compared = self._positive(rows), _schedule(rows.size)
-            if self._settings[0] != compared or not self._settings[1]:
-                some = likely_settings(self._space, rows[:compared], hits[:compared])
-                self._settings = compared, some
-            self._belief = believe(self._space, self._settings[1], rows, hits)
+            hits, compared = self._positive(rows), comparison(rows.size)
+            with one_blas_thread():
+                if self._settings[0] != compared or not self._settings[1]:
+                    self._settings = compared, likely_settings(self._space, rows[:compared], hits[:compared])
+                self._belief = believe(self._space, self._settings[1], rows, hits)
         return self._belief
 
     # ---- state
@@ -305,11 +300,3 @@ class TileSearch:
     def from_state(cls, state: Mapping[str, Any]) -> TileSearch:
         """The search that `to_state` was called on."""
         return tile_state.from_state(cls, state)
-
-
-def _schedule(looks: int) -> int:
-    """The largest number of the schedule 8, 13, 21, 34, … that is reached; all looks before."""
-    step = 8
-    while max(step + 1, round(step * RELEARNED)) <= looks:
-        step = max(step + 1, round(step * RELEARNED))
-    return min(step, looks)

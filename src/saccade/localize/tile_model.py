@@ -29,6 +29,7 @@ RATE = 1.0  # prior variance of the overall rate, in units of the noise of a lab
 LENGTHS = (2.0, 5.0)  # tiles
 AMPLITUDES = (1.0, 4.0)
 SHARES = (0.0, 0.5, 1.0)  # of features, where there are some
+COMPARED, TIMES = 8, 1.6  # looks at which settings are compared, and again when there are so many times more
 FEATURE_LENGTH = 0.5  # of standardised features, divided by the root of their number
 WEIGHT = 0.02  # a setting with less weight is left out ...
 MOST = 3  # ... and so are all but the likeliest
@@ -148,6 +149,14 @@ def likely_settings(space: TileSpace, rows: Array, hits: Array) -> list[Setting]
     weights = np.exp(evidence - evidence.max())
     order = np.argsort(-weights, kind="stable")[:MOST]
     return [every[k] for k in order if weights[k] >= WEIGHT * weights.sum()]
+
+
+def comparison(looks: int) -> int:
+    """How many of the looks settings are compared by: the largest of 8, 13, 21, 34, … that is reached; before, all."""
+    number = COMPARED
+    while round(TIMES * number) <= looks:
+        number = round(TIMES * number)
+    return min(number, looks)
 
 
 def believe(space: TileSpace, some: list[Setting], rows: Array, hits: Array) -> Belief:
