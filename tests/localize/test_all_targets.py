@@ -166,6 +166,19 @@ def test_a_changed_answer_replaces_and_is_listed() -> None:
     np.testing.assert_allclose(search.probability_map(), fresh.probability_map())
 
 
+def test_changed_answers_are_learned_from_as_if_told_first() -> None:
+    """Also which settings are kept: once the tiles' places decide, then their features."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((196, 2))
+    search = TileSearch((SIDE, SIDE), TILE, features=features, budget=40, start=1.0, random_state=0)
+    boxes = search.ask(40)
+    search.tell(boxes, cluster(boxes))
+    search.probability_map()
+    search.tell(boxes, features[search.tiles.numbers(boxes), 0] > 0.5)
+    again = TileSearch.from_state(search.to_state())
+    np.testing.assert_array_equal(again.probability_map(), search.probability_map())
+
+
 def test_bad_tells_change_nothing() -> None:
     search = TileSearch((SIDE, SIDE), TILE, random_state=0)
     boxes, state = search.ask(3), search.to_state()

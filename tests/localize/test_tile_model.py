@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from saccade.localize import tile_left
 from saccade.localize.tile_left import all_tiles_at_most, interval, moments
 from saccade.localize.tile_model import RATE, Belief, Setting, TileSpace, believe, learn, likely_settings, settings
-from saccade.localize.tile_policy import choose
+from saccade.localize.tile_policy import _Plan, choose
 from saccade.localize.tile_start import start
 
 SETTING = Setting(2.0, 4.0, 0.0)
@@ -86,6 +86,18 @@ def test_mean_and_variance_of_the_number_left_agree_with_draws(monkeypatch: pyte
     assert moments(belief, free, rng)[1] == pytest.approx(variance, rel=0.3)
 
 
+@pytest.mark.parametrize("hits", [(False, False), (True, False), (True, True)])
+def test_the_covariance_of_two_tiles_is_that_of_the_normal_integral(hits: tuple[bool, bool]) -> None:
+    space, rows, free = grid(4, 4), np.array([0, 10]), np.array([5, 6])
+    belief = believe(space, [SETTING], rows, np.array(hits))
+    pool = belief.pools[0]
+    C = pool.covariance(free, free) + np.eye(2)
+    both = multivariate_normal(-pool.mean[free], C).cdf(np.zeros(2))  # P(both have a hit)
+    p = pool.probability[free]
+    exact = p.sum() + 2.0 * both - p.sum() ** 2
+    assert moments(belief, free, np.random.default_rng(0))[1] == pytest.approx(exact, rel=2e-3)
+
+
 def test_settings_that_disagree_widen_the_interval() -> None:
     space, rows = grid(8, 8), np.array([0, 9, 30])
     hits = np.array([True, False, False])
@@ -148,6 +160,16 @@ def test_the_policy_is_the_plain_calculation() -> None:
         values.append(total)
     best = int(choose(belief, free, 1, budget)[0])
     assert values[int(np.searchsorted(free, best))] == pytest.approx(max(values), abs=1e-6)
+
+
+def test_what_is_chosen_does_not_count_as_a_later_hit() -> None:
+    pool = believe(grid(4, 4), [SETTING], np.array([0]), np.array([True])).pools[0]
+    free = np.arange(1, 16)
+    plan = _Plan(pool, free, free)
+    plan.observe(3)
+    later = plan.outcomes(np.array([5]))[1]
+    assert (later[:, 0, [3, 5]] == 0.0).all()
+    assert (np.delete(later, [3, 5], axis=2) > 0.0).all()
 
 
 def test_a_batch_spreads_more_than_the_likeliest_tiles() -> None:
