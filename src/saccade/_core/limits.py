@@ -161,8 +161,8 @@ KEYS_AT_ONCE = 1 << 21
 PICTURE_PIXELS = 100_000_000
 # Pixels that a source of a huge picture reads at a time when it makes a coarse copy: 24 MB of RGB bytes.
 SOURCE_PIXELS = 8_000_000
-# Tiles of a search: their posterior and its covariances with 1,000 looks take 400 MB.
-TILES = 50_000
+# Tiles of a search: what covariances with 1,000 looks need takes 160 MB under each of three settings.
+TILES = 20_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.

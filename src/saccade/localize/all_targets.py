@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_count, check_share, is_number
@@ -243,8 +242,7 @@ class TileSearch:
         counts = self._counts()
         many, spread = float(counts.mean()), float(counts.var())
         mean, variance = mean * many, variance * many**2 + mean * spread
-        most = free.size if counts.max() <= 1 else limits.TILES * free.size
-        low, high = interval(mean, WIDER**2 * variance, most)
+        low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
         return Left(mean, low, high, self._at_most(free.size))
 
     def _counts(self) -> Array:
@@ -255,8 +253,8 @@ class TileSearch:
 
     def _at_most(self, free: int) -> int:
         """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
-        if np.isnan(self.hits[self._first]).any() and not np.isin(self._first, self._order + self._failed).all():
-            return free
+        if not np.isin(self._first, self._order + self._failed).all():
+            return free  # before all of the first looks are taken nothing is known
         first = int((self._positive(self._first) | np.isnan(self.hits[self._first])).sum())
         known = int(self._positive(np.array(self._order, np.int64)).sum())
         every = all_tiles_at_most(first, self._first.size, self._cell, len(self.tiles.boxes))
