@@ -22,24 +22,20 @@ SIDE, TARGETS = 32, 40  # tiles, hits
 SMALL, FEW = 24, 24  # of the pictures for the number left
 BUDGET, CHECKED, BATCH = 0.1, (0.025, 0.05, 0.1), 8
 GALAXY_TILE, GALAXY_PIXELS = 40, 4  # side of a tile, and of a tile in the overview
+BRIGHT = 240  # of 255: a spot that counts
 METHODS = ("search, overview", "greedy, overview", "search, position only")
 
 
-def greedy(belief: Any, free: Array, n: int, budget: int) -> Array:
-    """The likeliest tiles by the same model, without a thought for later."""
-    return np.asarray(free[np.argsort(-belief.probability[free], kind="stable")[:n]])
-
-
 def search(
-    counts: Array, features: Array | None, seed: int, policy: Any = None, budget: float = BUDGET
+    counts: Array, features: Array | None, seed: int, policy: Any = "nonmyopic", budget: float = BUDGET
 ) -> dict[str, Any]:
     """Hits in the order of the looks, and what was said about the rest at some of them."""
-    from saccade.localize import all_targets, tile_policy
+    from saccade.localize import TileSearch
 
-    all_targets.choose = policy or tile_policy.choose
     y, n = counts.ravel(), counts.size
     looks, stops = round(budget * n), [round(share * n) for share in CHECKED if share <= budget]
-    one = all_targets.TileSearch(counts.shape[::-1], tile=1, features=features, budget=looks, random_state=seed)
+    size, options = counts.shape[::-1], {"features": features, "budget": looks, "policy": policy}
+    one = TileSearch(size, tile=1, random_state=seed, **options)
     hits, left = list[int](), list[list[float]]()
     start = time.perf_counter()
     while len(hits) < looks:
@@ -51,7 +47,6 @@ def search(
         if len(hits) in stops:
             tiles = int((y > 0).sum() - (np.array(hits) > 0).sum())
             left.append([*(float(each) for each in one.left()), int(y.sum()) - sum(hits), tiles])
-    all_targets.choose = tile_policy.choose
     return {"hits": hits, "left": left, "seconds": time.perf_counter() - start}
 
 
@@ -72,7 +67,7 @@ def curves(kind: str, pictures: int) -> dict[str, Any]:
         counts, features = picture(seed, kind, SIDE, TARGETS)
         for method in METHODS:
             given = features if "overview" in method else None
-            run = search(counts, given, seed, greedy if "greedy" in method else None)
+            run = search(counts, given, seed, "likeliest" if "greedy" in method else "nonmyopic")
             runs[method].append((np.cumsum(run["hits"]) / counts.sum(), run["seconds"], run["left"]))
         raster.append(np.cumsum(counts.ravel())[: len(run["hits"])] / counts.sum())
     looks = len(raster[0])
@@ -107,14 +102,14 @@ def covered(left: list[Any]) -> dict[str, Any]:
     }
 
 
-def coverage(pictures: int) -> tuple[dict[str, Any], dict[str, Array]]:
+def coverage(pictures: int, policy: str) -> tuple[dict[str, Any], dict[str, Array]]:
     """The number left on many smaller pictures, half of each kind."""
     left: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     for seed in range(pictures // 2):
         report("number left", 2 * seed / pictures)
         for kind in KINDS:
             counts, features = picture(seed, kind, SMALL, FEW)
-            left[kind].append(search(counts, features, seed)["left"])
+            left[kind].append(search(counts, features, seed, policy)["left"])
     every = {kind: covered(left[kind]) for kind in KINDS}
     return every | {"both": covered([*left["clustered"], *left["scattered"]])}, {
         k: np.array(v) for k, v in left.items()
@@ -133,7 +128,7 @@ def galaxies() -> dict[str, Any]:
     tiles = Tiles.of(
         (pixels.shape[1] // GALAXY_TILE * GALAXY_TILE, pixels.shape[0] // GALAXY_TILE * GALAXY_TILE), GALAXY_TILE
     )
-    spots = peak_local_max(pixels.mean(axis=2), min_distance=8, threshold_abs=128, exclude_border=False)
+    spots = peak_local_max(pixels.mean(axis=2), min_distance=8, threshold_abs=BRIGHT, exclude_border=False)
     counts, places = np.zeros(tiles.shape, int), spots // GALAXY_TILE
     np.add.at(counts, tuple(places[(places < tiles.shape).all(axis=1)].T), 1)
     run = search(counts, overview(open_source(pixels), tiles, GALAXY_PIXELS), 0, budget=0.25)
@@ -176,6 +171,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--pictures", type=int, default=10)
     parser.add_argument("--coverage", type=int, default=200)
+    parser.add_argument("--policy", default="nonmyopic", help="of the searches for the number left")
     options = parser.parse_args()
     record: dict[str, Any] = {
         "pictures": options.pictures,
@@ -186,8 +182,14 @@ def main() -> None:
         "seeds": f"0 to {options.pictures - 1}; number left 0 to {options.coverage // 2 - 1} of each kind",
     }
     with show_progress():
-        record["number left"], left = coverage(options.coverage)
-        record["number left"] |= {"pictures": options.coverage, "tiles": SMALL**2, "targets": FEW, "at": CHECKED}
+        record["number left"], left = coverage(options.coverage, options.policy)
+        record["number left"] |= {
+            "policy": options.policy,
+            "pictures": options.coverage,
+            "tiles": SMALL**2,
+            "targets": FEW,
+            "at": CHECKED,
+        }
         record |= {kind: curves(kind, options.pictures) for kind in KINDS}
         record["Hubble deep field"] = galaxies()
     write(options.out, "find_all", record, quiet=True)

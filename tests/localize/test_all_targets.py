@@ -52,6 +52,17 @@ def test_features_lead_to_scattered_hits() -> None:
     assert np.nansum(without.hits) <= 6
 
 
+def test_the_likeliest_tiles_come_first_with_that_policy() -> None:
+    search = TileSearch((SIDE, SIDE), TILE, budget=60, policy="likeliest", random_state=0)
+    boxes = search.tiles.boxes[::9]
+    search.tell(boxes, cluster(boxes))
+    search.tell(first := search.ask(search._first.size), cluster(first))
+    p = search.probability_map().ravel()
+    p[~np.isnan(search.hits)] = -1.0
+    chosen = search.tiles.numbers(search.ask(4))
+    np.testing.assert_allclose(np.sort(p[chosen]), np.sort(p)[-4:])
+
+
 def test_the_overview_of_a_picture_gives_features() -> None:
     search = TileSearch(PICTURE, 50, features="overview", budget=24, random_state=0)
     assert search.features is not None
@@ -249,7 +260,8 @@ def test_a_judge_that_fails_does_not_end_the_search() -> None:
 
 def test_parameters_are_checked() -> None:
     for options in (
-        {"budget": 0}, {"start": 2.0}, {"threshold": "high"}, {"prior": 1.0}, {"prior": np.full((3, 3), 0.1)},
+        {"budget": 0}, {"start": 2.0}, {"policy": "best"}, {"threshold": "high"},
+        {"prior": 1.0}, {"prior": np.full((3, 3), 0.1)},
         {"features": np.zeros((3, 2))}, {"features": np.full((196, 2), np.nan)}, {"features": "deep"},
         {"features": "overview"}, {"tile": 0}, {"overlap": 1.0},
     ):  # fmt: skip

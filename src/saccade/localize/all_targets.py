@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
-from saccade._core.checks import check_count, check_share, is_number
+from saccade._core.checks import check_choice, check_count, check_share, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize import tile_state
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.source import open_source
 from saccade.localize.tile_checks import check_features, check_inside, check_prior, source_and_bounds, standardised
-from saccade.localize.tile_judge import judged
+from saccade.localize.tile_judge import Found, judged
 from saccade.localize.tile_left import WIDER, Left, all_tiles_at_most, interval, moments
 from saccade.localize.tile_model import Belief, Setting, TileSpace, believe, comparison, likely_settings
-from saccade.localize.tile_policy import choose
+from saccade.localize.tile_policy import Policy, choose
 from saccade.localize.tile_start import start
 from saccade.localize.tiles import Tiles, overview
 
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
-
-
-class Found(NamedTuple):
-    """Boxes inside tiles, highest score first."""
-
-    boxes: Array  # (k, 4)
-    scores: Array  # (k,)
 
 
 class TileSearch:
@@ -52,6 +45,8 @@ class TileSearch:
         Looks in all. None: no limit; plans are then made for a tenth of the tiles.
     start : float
         Share of the budget that is spread over the picture before the model chooses.
+    policy : "nonmyopic" or "likeliest"
+        Hits now and later under the budget, or the likeliest tiles next, which found more (docs/decisions/028).
     threshold : float or None
         None: answers are numbers of hits. Else they are scores, and a tile has a hit from this score on.
     random_state : None, int or RandomState
@@ -84,6 +79,7 @@ class TileSearch:
         prior: Any = 0.03,
         budget: int | None = None,
         start: float = 0.15,
+        policy: Policy = "nonmyopic",
         threshold: float | None = None,
         random_state: Any = None,
     ) -> None:
@@ -93,12 +89,16 @@ class TileSearch:
             if features != "overview" or source is None:
                 raise InvalidParameter('`features` must be an array, None, or "overview" together with a picture.')
             features = overview(source, self.tiles)
-        self._setup(features, prior, budget, start, threshold, seed_of(random_state))
+        self._setup(features, prior, budget, start, policy, threshold, seed_of(random_state))
 
-    def _setup(self, features: Any, prior: Any, budget: Any, share: Any, threshold: Any, seed: int) -> None:
+    def _setup(
+        self, features: Any, prior: Any, budget: Any, share: Any, policy: Any, threshold: Any, seed: int
+    ) -> None:
         n = len(self.tiles.boxes)
         self.features, self.prior = check_features(features, n), check_prior(prior, self.tiles.shape)
         self.budget = None if budget is None else check_count("budget", budget, "Pass how many tiles you can look at.")
+        check_choice("policy", policy, ("nonmyopic", "likeliest"))
+        self.policy: Policy = policy
         if threshold is not None and not is_number(threshold):
             raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r}.")
         self.threshold = None if threshold is None else float(threshold)
@@ -134,7 +134,7 @@ class TileSearch:
         chosen = self._first[np.isin(self._first, free)][:n]
         if chosen.size < n:
             rest, more = np.setdiff1d(free, chosen), n - chosen.size
-            left = max(self._horizon - self._spent - chosen.size, more)
+            left = 1 if self.policy == "likeliest" else max(self._horizon - self._spent - chosen.size, more)
             chosen = np.append(chosen, choose(self._believe(), rest, more, left))
         self._asked += chosen.tolist()
         return np.asarray(self.tiles.boxes[chosen])

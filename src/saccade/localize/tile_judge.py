@@ -22,6 +22,13 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
+class Found(NamedTuple):
+    """Boxes inside tiles, highest score first."""
+
+    boxes: Array  # (k, 4)
+    scores: Array  # (k,)
+
+
 def judged(
     judge: Callable[[list[Array]], Any],
     source: Source,

@@ -9,6 +9,8 @@ variance −= c²γ.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.special import ndtr
 
@@ -16,6 +18,7 @@ from saccade._core.arrays import Array
 from saccade.inference.probit import log_average
 from saccade.localize.tile_model import Belief, Pool
 
+Policy = Literal["nonmyopic", "likeliest"]
 LIKELY, OPEN = 16, 32  # candidates: the likeliest, and those that could be likely: mean + deviation
 
 

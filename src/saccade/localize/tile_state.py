@@ -29,6 +29,7 @@ def to_state(search: TileSearch) -> dict[str, Any]:
         "prior": search.prior.tolist() if np.ptp(search.prior) else float(search.prior[0]),
         "budget": search.budget,
         "start": search.start,
+        "policy": search.policy,
         "threshold": search.threshold,
         "seed": search._seed,
         "looks": [[number, float(search.hits[number])] for number in order],
@@ -51,7 +52,7 @@ def from_state(kind: type[TileSearch], state: Mapping[str, Any]) -> TileSearch:
         search.tiles = Tiles.of(state["bounds"], state["tile"], state["overlap"])
         prior = state["prior"]
         prior = np.reshape(prior, search.tiles.shape) if isinstance(prior, list) else prior
-        own = (state["budget"], state["start"], state["threshold"], state["seed"])
+        own = (state["budget"], state["start"], state["policy"], state["threshold"], state["seed"])
         search._setup(state["features"], prior, *own)
         looks = [(_tile(search, number), float(value)) for number, value in state["looks"]]
         search._order = [number for number, _ in looks]
