@@ -218,3 +218,19 @@ SHEET_PICTURES = 600
 REPORT_FIRST = 300
 # ... and from its normal end, where there are more.
 REPORT_LAST = 100
+
+# ---- Finding
+
+# Hypotheses about where an object is, drawn for the first round of every belief ...
+HYPOTHESES = 1500
+# ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
+HYPOTHESES_PRODUCTS = 100_000_000
+# ... so many.
+HYPOTHESES_LEAST = 300
+# The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
+HYPOTHESES_TO_COMPARE = 300
+# Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
+HYPOTHESES_TO_CHOOSE = 200
+CANDIDATES = 200
+# The best looks so far, whose expected score a further look should exceed.
+LOOKS_TO_EXCEED = 50

@@ -6,11 +6,18 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.search import Found, Localizer
     from saccade.localize.situation import SituationModel
 
-__all__ = ["SituationModel", "iou", "non_maximum_suppression"]
+__all__ = ["Found", "Localizer", "SituationModel", "iou", "non_maximum_suppression"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
-    {"SituationModel": "situation", "iou": "boxes", "non_maximum_suppression": "boxes"},
+    {
+        "Found": "search",
+        "Localizer": "search",
+        "SituationModel": "situation",
+        "iou": "boxes",
+        "non_maximum_suppression": "boxes",
+    },
 )
