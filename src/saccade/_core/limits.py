@@ -159,6 +159,8 @@ KEYS_AT_ONCE = 1 << 21
 
 # Pixels of a picture; a larger one is refused by its header. As RGB bytes it takes 300 MB.
 PICTURE_PIXELS = 100_000_000
+# Pixels that a source of a huge picture reads at a time when it makes a coarse copy: 24 MB of RGB bytes.
+SOURCE_PIXELS = 8_000_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
