@@ -49,14 +49,12 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         mean the same on any data.
     noise : float
         The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is. 0: the
-        targets are exact, and predictions go through them. Nothing is added to the matrix in secret: where rounding
-        makes it singular, an error says which noise is enough. Equal rows of X must then have equal targets, and count
-        once.
+        targets are exact. Predictions go through them, and equal rows of X must have equal targets and count once. No
+        jitter is added: where rounding makes the matrix singular, an error says which noise is enough.
 
-    Equal rows of X are joined to one with the mean of their targets and the noise over their number: the posterior and
-    the evidence are the same, at less cost. `partial_fit` appends them, which again is the same. They are not joined
-    with another `approximation` or `variance` than "auto" or "exact", nor for the leave-one-out objective of `tune`,
-    where the answer would differ.
+    Equal rows of X are joined to one with the mean of their targets and the noise over their number: posterior and
+    evidence stay the same. They are not joined where the answer would differ: with another `approximation` or
+    `variance` than "auto" and "exact", and for the leave-one-out objective of `tune`.
 
     The other parameters are those of `GPClassifier`.
 
@@ -77,6 +75,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     compares_novelty = False
     noise_free = True
     _function: Callable[[Any], Any] | None = None  # the prior mean that was fitted with, where it is a function
+    _prior: Array | None = None  # (n, m): what that function gives for the training rows
     _keys: list[bytes] | None = None  # of the training rows, where `noise` is 0
     _apart: Array | None = None  # (n, m): Σ (y − ȳ)² of equal rows that were joined, in squared units of the targets
 
@@ -121,8 +120,8 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
             new._function = check_mean(self.mean)
-            X, y, new._weight, new._apart = new._looks(X, y.astype(np.float64), weight)
-            new._y = new._less_function(X, y)
+            X, new._y, new._weight, new._apart = new._looks(X, y.astype(np.float64), weight)
+            new._prior = new._function and values_at(new._function, X, new._y[0].size)
             new._learn(X, new._normalised())
         return self
 
@@ -140,9 +139,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 )
             if check_mean(self.mean) != self._function:
                 raise InvalidParameter("A function as `mean` must stay as in the first call. Call fit instead.")
-            X, y, weight, _ = new._further_looks(X, new._less_function(X, y.astype(np.float64)), weight)
+            X, y, weight, _ = new._further_looks(X, y.astype(np.float64), weight)
             new._join_weight(len(self._y), weight, len(y))
             new._y = np.concatenate([self._y, y])
+            if self._function is not None and self._prior is not None:
+                new._prior = np.vstack([self._prior, values_at(self._function, X, self._offset.size)])
             if self._apart is not None:
                 new._apart = np.vstack([self._apart, np.zeros((len(y), self._apart.shape[1]))])
             Y = new._normalised()
@@ -172,18 +173,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def _scatter(self) -> Array | None:
         return None if self._apart is None else self._apart / self._scale**2
 
-    def _less_function(self, X: Any, y: Array) -> Array:  # as y
-        """The targets less the prior mean, where that is a function."""
-        if self._function is None:
-            return y
-        return y - values_at(self._function, X, y[0].size).reshape(y.shape)
-
     def _prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
         """The mean before any example, in units of the targets."""
         return self._offset if self._function is None else values_at(self._function, X, self._offset.size)
 
     def _normalised(self) -> Array:  # (n, m)
         Y, self._flat = self._y.reshape(len(self._y), -1), self._y.ndim == 1
+        Y = Y if self._prior is None else Y - self._prior
         self._offset, self._scale = offset_and_scale(Y, self._weight, self._apart, self.mean, self.normalize_y)
         return np.asarray((Y - self._offset) / self._scale)
 
@@ -256,10 +252,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return np.asarray(drawn[:, 0] if self._flat else drawn)
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draws of the function at X before any example: (n, n_samples), or (n, m, n_samples).
+        """Draws of the function at X before any example, of the same shape as those of `sample_y`.
 
-        Of a fitted or loaded model: with the kernel, mean and scale that it learned. Before fit: with `kernel` and
-        `mean` as they are, and as if normalize_y=False.
+        After fit with the kernel, mean and scale that were learned; before fit as if normalize_y=False.
         """
         model = self if hasattr(self, "gp_") else self._before_fit(X)
         X = check_rows(model, X, reset=False)

@@ -54,20 +54,23 @@ def unseen(
 ) -> tuple[Looks, list[bytes]]:
     """The rows that are new, each once, for targets without noise, and the keys of all rows now."""
     n, keys, y = len(keys_before), keys_before + row_keys(X), np.concatenate([y_before, y])
-    rows = _first_looks(keys, y)
+    rows = _first_looks(keys, y, n)
     return Looks(X[rows[n:] - n], y[rows[n:]]), [keys[row] for row in rows]
 
 
-def _first_looks(keys: list[bytes], y: Array) -> Array:
+def _first_looks(keys: list[bytes], y: Array, before: int) -> Array:
     """Numbers of the first of each set of equal rows; an error where the targets of two differ."""
     group, first = groups(keys)
     apart = np.abs(y - y[first[group]]) > SAME * np.abs(y).max(initial=0.0)
     clash = np.flatnonzero(apart.reshape(len(y), -1).any(axis=1))
     if clash.size:
         late, early = clash[0], first[group[clash[0]]]
+        where = f"rows {early - before} and {late - before} of `X` are equal"
+        if early < before:
+            where = f"row {late - before} of `X` was in an earlier call"
         raise InvalidInput(
-            f"`noise` is 0, but two equal rows of `X`, {early} and {late}, have different targets, {y[early]} and "
-            f"{y[late]}. Pass the variance of the targets as `noise`, or one target for each row."
+            f"`noise` is 0, but {where}, and the targets differ: {y[early]} and {y[late]}. Pass the variance of the "
+            "targets as `noise`, or one target for each row."
         )
     return first
 
