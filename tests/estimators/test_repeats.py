@@ -88,6 +88,11 @@ def test_evidence_of_joined_looks_has_the_gradient_of_its_differences(kernel: An
     for k, step in enumerate(1e-5 * np.eye(theta.size)):
         change = (objective(theta + step).value - objective(theta - step).value) / 2e-5
         assert found.gradient[k] == pytest.approx(change, rel=1e-5, abs=1e-7), objective.names[k]
+    some = np.arange(0, DISTINCT, 2)
+    part = Objective(task.subset(some), "evidence")(theta).value
+    own = (X[:, None] == looks.X[some]).all(axis=2).any(axis=1)
+    truth = dense(objective.space.kernel(theta[:-1]), X[own], y[own], objective.noise(theta))[2]
+    assert part == pytest.approx(-truth / own.sum(), rel=1e-10)
 
 
 def test_tuning_sees_every_look() -> None:
@@ -151,6 +156,15 @@ def test_no_noise_takes_a_factor(changes: dict[str, Any]) -> None:
     (name, value), *_ = changes.items()
     with pytest.raises(InvalidParameter, match=f"`noise` is 0, which takes {name}='auto' or .*, got '{value}'"):
         GPRegressor(HIK(), noise=0.0, **changes).fit(PLACES, PLACES[:, 0])
+
+
+def test_many_exact_looks_take_a_factor_too() -> None:
+    """Beyond 2,048 examples "auto" would be conjugate gradients, which do not end without noise."""
+    rows = np.random.default_rng(0).permutation(2100)[:, None] / 2100.0 + 0.1
+    model = GPRegressor(HIK(scale=1.0), noise=0.0, variance=None).fit(rows, np.sin(9.0 * rows[:, 0]))
+    np.testing.assert_allclose(model.predict(rows), np.sin(9.0 * rows[:, 0]), atol=1e-8)
+    with pytest.raises(InvalidInput, match="`noise` is 0, which tunes up to 2048 examples of this kernel, got 2100"):
+        model.set_params(tune="gradient").fit(rows, rows[:, 0])
 
 
 def test_noise_cannot_come_or_go_with_further_examples() -> None:
