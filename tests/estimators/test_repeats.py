@@ -1,5 +1,6 @@
 """Rows that were looked at more than once, and looks without noise, against dense algebra of all looks."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,9 @@ def test_evidence_of_joined_looks_has_the_gradient_of_its_differences(kernel: An
     for k, step in enumerate(1e-5 * np.eye(theta.size)):
         change = (objective(theta + step).value - objective(theta - step).value) / 2e-5
         assert found.gradient[k] == pytest.approx(change, rel=1e-5, abs=1e-7), objective.names[k]
+    alone = Objective(replace(task, weight=None, scatter=None), "evidence")  # the means of the looks, and no more
+    of_copies = 40 * found.value - DISTINCT * alone(theta).value
+    assert 40 * objective.bound(theta).value == pytest.approx(DISTINCT * alone.bound(theta).value + of_copies, rel=1e-9)
     some = np.arange(0, DISTINCT, 2)
     part = Objective(task.subset(some), "evidence")(theta).value
     own = (X[:, None] == looks.X[some]).all(axis=2).any(axis=1)

@@ -15,6 +15,7 @@ from saccade import GPRegressor
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Laplacian, Linear
 from saccade.kernels.generalized import typical_beta
+from tests.tolerances import assert_close
 
 rng = np.random.default_rng(0)
 X, new = rng.random((40, 3)), rng.random((10, 3))

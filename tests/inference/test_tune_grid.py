@@ -59,7 +59,10 @@ def test_transforms_of_a_histogram_kernel_and_classes() -> None:
 
 def test_a_dict_is_short_for_a_tune_with_it() -> None:
     values = {"noise": NOISES}
-    short, whole = (clone(GPRegressor(RBF(0.3), tune=t)).fit(X, y) for t in (values, Tune("grid", grid=values)))
+    short, whole = (
+        clone(GPRegressor(RBF(0.3), tune=t)).fit(X, y) for t in (values, Tune("grid", grid=values, max_evaluations=1))
+    )
+    assert len(whole.tuning_.evaluations) == 3  # as many as there are values
     np.testing.assert_array_equal(short.predict(X), whole.predict(X))
     left_out = GPRegressor(RBF(0.3), tune=Tune("grid", "loo", grid=values)).fit(X, y)
     assert left_out.tuning_.objective == "loo"

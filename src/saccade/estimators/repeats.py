@@ -40,8 +40,6 @@ def join(
     looks = np.ones(len(y)) if weight is None else weight
     Y, total = y.reshape(len(y), -1), np.bincount(group, looks)
     mean = np.stack([np.bincount(group, looks * column) / total for column in Y.T], axis=1)
-    alone = np.bincount(group) == 1
-    mean[alone] = Y[first[alone]]  # w y / w may round
     apart = np.stack([np.bincount(group, looks * column) for column in np.square(Y - mean[group]).T], axis=1)
     return Looks(X[first], mean.reshape(-1, *y.shape[1:]), total, apart)
 
