@@ -34,6 +34,8 @@ SORTED_COLUMNS_UP_TO = 2048
 TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
 # ... and the sample has so many: enough for a good place to start.
 TUNE_SAMPLE = 1024
+# Combinations of a listed grid of parameters: at a second each, about three hours.
+GRID_POINTS = 10_000
 # SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
 WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.

@@ -58,7 +58,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         per class and keeps no factor: the variance is then "lowrank" unless it is asked for.
     tol, max_iter : float, int
         The iterative solver stops when no residual exceeds `tol`, or warns after `max_iter` iterations.
-    tune : None, "gradient", "nelder-mead", "grid" or a Tune
+    tune : None, "gradient", "nelder-mead", "grid", a dict of values to try, or a Tune
         Learn what the kernel has to learn, and the noise, from the training examples: see `saccade.Tune`. `kernel_`,
         `noise_` and `tuning_` say what came of it; `partial_fit` keeps it.
     approximation : "auto", "exact", "lowrank", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", ...
