@@ -238,3 +238,5 @@ HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200
 # The best looks so far, whose expected score a further look should exceed.
 LOOKS_TO_EXCEED = 50
+# Cells of a map of a picture in a file: 32 MB.
+MAP_CELLS = 2**22
