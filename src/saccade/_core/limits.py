@@ -228,11 +228,13 @@ REPORT_LAST = 100
 # Hypotheses about where an object is, drawn for the first round of every belief ...
 HYPOTHESES = 1500
 # ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
-HYPOTHESES_PRODUCTS = 100_000_000
+HYPOTHESES_PRODUCTS = 40_000_000
 # ... so many.
 HYPOTHESES_LEAST = 300
 # The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
 HYPOTHESES_TO_COMPARE = 300
+# The likeliest of them, by which noise and clutter are chosen.
+HYPOTHESES_TO_TUNE = 100
 # Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200
@@ -240,3 +242,5 @@ CANDIDATES = 200
 LOOKS_TO_EXCEED = 50
 # Cells of a map of a picture in a file: 32 MB.
 MAP_CELLS = 2**22
+# Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
+BOXES_AT_ONCE = 8192
