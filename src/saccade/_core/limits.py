@@ -102,6 +102,8 @@ FITTED_ENTRIES = 200_000
 KERNEL_VALUES_AT_ONCE = 4_000_000
 # Numbers in differences of rows made at a time: the same 32 MB.
 DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
+# Entries of a dense matrix sorted at a time, where levels are chosen: 10 bytes each, 40 MB.
+SORTED_AT_ONCE = 4_000_000
 # Kernel values between all examples and the inducing ones that may be held: 4 GB.
 INDUCING_NUMBERS = 500_000_000
 # Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
