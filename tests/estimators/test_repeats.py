@@ -127,14 +127,19 @@ def test_looks_without_noise_are_interpolated(kernel: Any) -> None:
     assert model.log_marginal_likelihood().value == pytest.approx(evidence, rel=1e-8)
 
 
+def second(rows: Array) -> Array:
+    assert len(rows) > 0
+    return np.asarray(rows[:, 1])
+
+
 def test_repeated_exact_looks_count_once_or_are_an_error_that_says_both() -> None:
     rows, exact = np.vstack([PLACES, PLACES[:3]]), np.sin(4.0 * np.append(PLACES[:, 0], PLACES[:3, 0]))
     once = GPRegressor(RBF(0.5), noise=0.0).fit(PLACES, exact[:12])
-    sloping = GPRegressor(RBF(0.5), noise=0.0, mean=lambda rows: rows[:, 1]).fit(PLACES, exact[:12])
+    sloping = GPRegressor(RBF(0.5), noise=0.0, mean=second).fit(PLACES, exact[:12])
     nudged = exact + np.append(np.zeros(12), 1e-15)[np.minimum(np.arange(15), 12)]  # rounding of a judge
     assert_close(GPRegressor(RBF(0.5), noise=0.0).fit(rows, nudged).predict(NEW), once.predict(NEW))
     parts = (
-        GPRegressor(RBF(0.5), noise=0.0, mean=lambda rows: rows[:, 1])
+        GPRegressor(RBF(0.5), noise=0.0, mean=second)
         .partial_fit(PLACES[:7], exact[:7])
         .partial_fit(rows[5:], exact[5:])
     )
