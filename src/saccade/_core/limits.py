@@ -161,6 +161,8 @@ KEYS_AT_ONCE = 1 << 21
 
 # Pixels of a picture; a larger one is refused by its header. As RGB bytes it takes 300 MB.
 PICTURE_PIXELS = 100_000_000
+# Pixels that a source of a huge picture reads at a time when it makes a coarse copy: 24 MB of RGB bytes.
+SOURCE_PIXELS = 8_000_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
@@ -220,3 +222,21 @@ SHEET_PICTURES = 600
 REPORT_FIRST = 300
 # ... and from its normal end, where there are more.
 REPORT_LAST = 100
+
+# ---- Finding
+
+# Hypotheses about where an object is, drawn for the first round of every belief ...
+HYPOTHESES = 1500
+# ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
+HYPOTHESES_PRODUCTS = 100_000_000
+# ... so many.
+HYPOTHESES_LEAST = 300
+# The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
+HYPOTHESES_TO_COMPARE = 300
+# Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
+HYPOTHESES_TO_CHOOSE = 200
+CANDIDATES = 200
+# The best looks so far, whose expected score a further look should exceed.
+LOOKS_TO_EXCEED = 50
+# Cells of a map of a picture in a file: 32 MB.
+MAP_CELLS = 2**22
