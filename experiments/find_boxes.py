@@ -129,7 +129,7 @@ def measure(name: str, every: int, rivals_every: int, ways: list[str], processes
 
 def draw(rows: list[dict[str, Any]], out: Path) -> None:
     plt = plots()
-    figure, axes = plt.subplots(2, len(NOISES), figsize=(4 * len(NOISES), 6.5), sharex=True, sharey=True)
+    figure, axes = plt.subplots(2, len(NOISES), figsize=(4 * len(NOISES), 6.5), sharex=True, sharey=True, squeeze=False)
     for axis, (known, noise) in zip(axes.ravel(), [(k, n) for k in (True, False) for n in NOISES], strict=True):
         for row in rows:
             if (row["size_known"], row["noise"], row["prior"]) == (known, noise, True):

@@ -81,6 +81,10 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/find_boxes.py": Small(
+        "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
+        {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
+    ),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}
@@ -152,6 +156,7 @@ SMALLEST |= {
     "benchmarks/pictures.py": Small("--out {out} --many 3", {"pictures.COUNT": 6, "pictures.WORDS": 10}),
     "benchmarks/plot_scale.py": Small("--out {out}", makes=("scale.png",)),
     "benchmarks/readme_table.py": Small("--out {out}", makes=("README.md",)),
+    "benchmarks/searching.py": Small("--out {out} --repeats 1", {"searching.LOOKS": (0, 12), "searching.SIDE": 20}),
     "benchmarks/start_up.py": Small("--out {out}", {"start_up.REPEATS": 1, "start_up.FIRST_CALL": "print(0.5)"}),
     "benchmarks/tuning.py": Small(
         "--out {out}",
