@@ -140,6 +140,8 @@ TABLE_NODES_TOGETHER = 32_768
 ROWS_AT_ONCE = 16_384
 # Rows of picture vectors predicted at a time: a wide vector has some thousand non-zeros.
 PICTURE_ROWS_AT_ONCE = 512
+# Values whose shares of a decision are read off tables at a time: those of ten classes fill 2.6 MB.
+SHARES_AT_ONCE = 32_768
 # New examples whose columns of K are made and half solved at a time: they stay in the cache ...
 NEW_AT_ONCE = 512
 # ... and not fewer than so many, however many training examples there are: one by one, they would take far longer.
