@@ -163,6 +163,8 @@ KEYS_AT_ONCE = 1 << 21
 PICTURE_PIXELS = 100_000_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
+# Grid lines along a side of a picture on which `best_window` lets windows begin and end.
+GRID_LINES = 100_000
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
 SMALL_FILE_BYTES = 1 << 18
 # Points of a grid of patches above which it is not kept for the next picture ...

@@ -7,10 +7,17 @@ from saccade._core.lazy import lazy_names
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
     from saccade.localize.situation import SituationModel
+    from saccade.localize.window_search import BestWindow, best_window
 
-__all__ = ["SituationModel", "iou", "non_maximum_suppression"]
+__all__ = ["BestWindow", "SituationModel", "best_window", "iou", "non_maximum_suppression"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
-    {"SituationModel": "situation", "iou": "boxes", "non_maximum_suppression": "boxes"},
+    {
+        "BestWindow": "window_search",
+        "best_window": "window_search",
+        "SituationModel": "situation",
+        "iou": "boxes",
+        "non_maximum_suppression": "boxes",
+    },
 )
