@@ -219,7 +219,7 @@ SMALL = {"points": POINTS, "words": NUMBERS, "bounds": (24, 24)}
         ({"bounds": (0, 24)}, "positive width and height"),
         ({"min_size": 25}, "No window of the grid has a size"),
         ({"min_size": 10, "max_size": 9}, "No window of the grid has a size"),
-        ({"label": "maybe"}, "`label` must be one of"),
+        ({"label": "maybe"}, "`label` must be one of the classes"),
         ({"model": GPClassifier(RBF()).fit(np.eye(4), [0, 1, 0, 1])}, "no sum over features"),
         ({"model": GPClassifier(inference="laplace").fit(np.eye(4), [0, 1, 0, 1])}, "no sum over words"),
         ({"model": OneClassGP().fit(np.eye(4))}, 'measure="mean"'),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
+from saccade._core.checks import check_count
+from saccade._core.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +62,19 @@ class Explanation:
         if self.two_classes:
             return self.shares[0][row] * (2.0 * output - 1.0)
         return self.shares[output][row]
+
+
+def decision_number(model: Any, label: Any) -> int:
+    """The number of a class, or of a target; None is the only target, or the second of two classes."""
+    classes = getattr(model, "classes_", None)
+    if classes is None:
+        number = 0 if label is None else check_count("label", label, "It is the number of a target.", least=0)
+        if model.tables_ is not None and number >= model.tables_.T.shape[1]:
+            raise InvalidInput(f"`label` must be a target from 0 to {model.tables_.T.shape[1] - 1}, got {label!r}.")
+        return number
+    if label is None and len(classes) == 2:
+        return 1
+    known = np.flatnonzero(classes == label)
+    if not known.size:
+        raise InvalidInput(f"`label` must be one of the classes {classes.tolist()[:10]}, got {label!r}.")
+    return int(known[0])

@@ -75,7 +75,7 @@ class DenseSIFT(PerPicture):
             if found is not None:
                 return found
         made = [_on_grid(planes, self.step, float(scale), self.contrast, self.root) for scale in self.scales]
-        return Descriptors(np.concatenate([d.values for d in made]), np.concatenate([d.positions for d in made]))
+        return Descriptors(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
 
     def planes(
         self,
@@ -162,7 +162,8 @@ def _centres(length: int, side: float, step: int) -> Array:
 
 def _on_grid(
     planes: list[Array], step: int, side: float, contrast: float, root: bool, most_kept: int = limits.KEPT_GRID_POINTS
-) -> Descriptors:
+) -> tuple[Array, Array, Array]:  # (k, d), (k, 2), (k, 2)
+    """Values, positions and sizes."""
     height, width = planes[0].shape
     grid = (_grid if height * width > most_kept * step**2 else _kept_grid)(height, width, side, step)
     parts = []
@@ -174,7 +175,8 @@ def _on_grid(
             values = _scaled(sift.compute(plane, grid.keypoints)[1], root)
             values[_deviation(cv2, plane, grid.pixels, grid.side) < contrast] = 0.0
             parts.append(values)
-    return Descriptors(np.concatenate(parts, axis=1), grid.positions)
+    sizes = np.broadcast_to(np.array([side / width, side / height], np.float32), grid.positions.shape)
+    return np.concatenate(parts, axis=1), grid.positions, sizes
 
 
 def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Descriptors | None:
@@ -193,7 +195,8 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
             values[_deviation(cv2, plane, np.rint(at).astype(np.int32), sides) < contrast] = 0.0
             parts.append(values)
     positions = np.clip((at + 0.5) / np.array([width, height], np.float32), 0.0, 1.0)
-    return Descriptors(np.concatenate(parts, axis=1), positions)
+    sizes = (sides[:, None] / np.array([width, height])).astype(np.float32)
+    return Descriptors(np.concatenate(parts, axis=1), positions, sizes)
 
 
 def _deviation(

@@ -6,10 +6,11 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.painting import heat_map
     from saccade.localize.situation import SituationModel
     from saccade.localize.window_search import BestWindow, best_window
 
-__all__ = ["BestWindow", "SituationModel", "best_window", "iou", "non_maximum_suppression"]
+__all__ = ["BestWindow", "SituationModel", "best_window", "heat_map", "iou", "non_maximum_suppression"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
@@ -17,6 +18,7 @@ __getattr__, __dir__ = lazy_names(
         "BestWindow": "window_search",
         "best_window": "window_search",
         "SituationModel": "situation",
+        "heat_map": "painting",
         "iou": "boxes",
         "non_maximum_suppression": "boxes",
     },

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_positive
 from saccade._core.errors import InvalidInput
+from saccade.estimators.explanation import decision_number
 from saccade.localize.boxes import as_numbers, check_bounds
 from saccade.localize.window_grid import WindowGrid, Windows
 from saccade.operators.tables import PiecewiseTables
@@ -169,20 +170,13 @@ def _levels(model: Any, distinct: Array) -> tuple[Array, Array]:  # (N,), (words
 
 def _output(model: Any, label: Any) -> tuple[int, float]:
     """The column of the decision, and its sign."""
-    classes = getattr(model, "classes_", None)
-    if classes is None:
-        return (0 if label is None else check_count("label", label, "It is the number of a target.", least=0)), 1.0
-    if model.inference != "regression":
+    number, classes = decision_number(model, label), getattr(model, "classes_", ())
+    if len(classes) and model.inference != "regression":
         raise InvalidInput(
             f'Decisions with inference="{model.inference}" take the variance, and are no sum over words. Fit with '
             'inference="regression".'
         )
-    if label is None and len(classes) == 2:
-        return 0, 1.0
-    known = np.flatnonzero(classes == label)
-    if not known.size:
-        raise InvalidInput(f"`label` must be one of {classes.tolist()[:10]}, got {label!r}.")
-    return (0, 2.0 * known[0] - 1.0) if len(classes) == 2 else (int(known[0]), 1.0)
+    return (0, 2.0 * number - 1.0) if len(classes) == 2 else (number, 1.0)
 
 
 # ---- the search
