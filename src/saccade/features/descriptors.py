@@ -75,7 +75,8 @@ class DenseSIFT(PerPicture):
             if found is not None:
                 return found
         made = [_on_grid(planes, self.step, float(scale), self.contrast, self.root) for scale in self.scales]
-        return Descriptors(*(np.concatenate(parts) for parts in zip(*made, strict=True)))
+        parts = zip(*((d.values, d.positions, d.sizes) for d in made), strict=True)
+        return Descriptors(*map(np.concatenate, parts))
 
     def planes(
         self,
@@ -162,8 +163,7 @@ def _centres(length: int, side: float, step: int) -> Array:
 
 def _on_grid(
     planes: list[Array], step: int, side: float, contrast: float, root: bool, most_kept: int = limits.KEPT_GRID_POINTS
-) -> tuple[Array, Array, Array]:  # (k, d), (k, 2), (k, 2)
-    """Values, positions and sizes."""
+) -> Descriptors:
     height, width = planes[0].shape
     grid = (_grid if height * width > most_kept * step**2 else _kept_grid)(height, width, side, step)
     parts = []
@@ -176,7 +176,7 @@ def _on_grid(
             values[_deviation(cv2, plane, grid.pixels, grid.side) < contrast] = 0.0
             parts.append(values)
     sizes = np.broadcast_to(np.array([side / width, side / height], np.float32), grid.positions.shape)
-    return np.concatenate(parts, axis=1), grid.positions, sizes
+    return Descriptors(np.concatenate(parts, axis=1), grid.positions, sizes)
 
 
 def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Descriptors | None:

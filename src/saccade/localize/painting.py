@@ -73,21 +73,28 @@ def paint(
     shares: sp.csr_matrix,  # (1, d), of this picture
 ) -> Array:  # (h, w)
     """The shares of the features of a picture at the places where these come from; the sum stays the same."""
-    *before, encoder = [step for _, step in features.steps] if hasattr(features, "steps") else [features]
+    before, encoder = check_places(features)
     share: Array = np.asarray(shares.todense(), np.float64).ravel()
-    if isinstance(encoder, DeepFeatures) and not before:
-        boxes, parts = _of_map(encoder.activations(picture), share)
-    elif isinstance(encoder, DescriptorEncoder) and before and all(hasattr(step, "make") for step in before):
-        item: Any = picture
-        for step in before:
-            item = step.make(item)
-        boxes, parts = _of_descriptors(encoder, item, share)
+    item: Any = picture
+    for step in before:
+        item = step.make(item)
+    if isinstance(encoder, DeepFeatures):
+        boxes, parts = _of_map(encoder.activations(item), share)
     else:
+        boxes, parts = _of_descriptors(encoder, item, share)
+    return painted(boxes, parts, picture.shape[:2])
+
+
+def check_places(features: Any) -> tuple[list[Any], DescriptorEncoder | DeepFeatures]:
+    """The steps before the vectors and the one that makes them, or an error where it cannot tell places."""
+    *before, encoder = [step for _, step in features.steps] if hasattr(features, "steps") else [features]
+    sees = isinstance(encoder, DeepFeatures) or (isinstance(encoder, DescriptorEncoder) and before)
+    if not sees or not all(hasattr(step, "make") for step in before):
         raise InvalidInput(
             f"The places behind the features of {encoder!r} are not known. A heat map needs DenseSIFT or OpponentSIFT "
             "with a codebook or a pyramid, or DeepFeatures."
         )
-    return painted(boxes, parts, picture.shape[:2])
+    return before, encoder
 
 
 def _of_descriptors(encoder: DescriptorEncoder, item: Descriptors, share: Array) -> tuple[Array, Array]:
