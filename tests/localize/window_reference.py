@@ -58,22 +58,37 @@ def bound(points: list[Point], functions: Functions, l1: bool, windows: tuple[in
 
 
 def strips(points: list[Point], weight: Array, windows: tuple[int, ...]) -> float:
-    """What the points that are surely there add, the best run of each side, and the good points of the corners."""
+    """What the points that are surely there add, and the best runs of columns and rows that each side can take in."""
     a0, a1, t0, t1, r0, r1, b0, b1 = windows
+    columns: dict[int, float] = {}
+    rows: dict[int, float] = {}
     total = 0.0
-    sides: list[dict[int, float]] = [{}, {}, {}, {}]
-    for c, r, w in points:
-        if not (a0 <= c < r1 and t0 <= r < b1):
-            continue
-        on = [c < a1, c >= r0, r < t1, r >= b0]
-        if sum(on) == 0:
-            total += weight[w]
-        elif sum(on) > 1:
-            total += max(weight[w], 0.0)
+    for column in range(a0, r1):
+        value, above, below = 0.0, dict[int, float](), dict[int, float]()
+        for r, w in [(r, w) for c, r, w in points if c == column and t0 <= r < b1]:
+            add = float(weight[w])
+            if r < t1 and r >= b0:
+                value += max(add, 0.0)
+            elif t1 <= r < b0:
+                value += add
+            elif a1 <= column < r0:
+                rows[r] = rows.get(r, 0.0) + add
+            else:
+                side = above if r < t1 else below
+                side[r] = side.get(r, 0.0) + add
+        value += best_run([above[r] for r in sorted(above, reverse=True)]) + best_run([below[r] for r in sorted(below)])
+        if column < a1 and column >= r0:
+            total += max(value, 0.0)
+        elif a1 <= column < r0:
+            total += value
         else:
-            side, line = on.index(True), (c if on[0] or on[1] else r)
-            sides[side][line] = sides[side].get(line, 0.0) + weight[w]
-    for side, nearest_last in zip(sides, (True, False, True, False), strict=True):
-        runs = np.cumsum([side[line] for line in sorted(side, reverse=nearest_last)])
-        total += max(runs.max(initial=0.0), 0.0)
-    return total
+            columns[column] = value
+    total += best_run([columns.get(c, 0.0) for c in range(a0, a1) if c < r0][::-1])
+    total += best_run([columns.get(c, 0.0) for c in range(r0, r1) if c >= a1])
+    total += best_run([rows.get(r, 0.0) for r in range(t0, t1) if r < b0][::-1])
+    return total + best_run([rows.get(r, 0.0) for r in range(b0, b1) if r >= t1])
+
+
+def best_run(values: list[float]) -> float:
+    """The largest sum of the first few values, of none too."""
+    return max(0.0, *np.cumsum(values), 0.0)

@@ -104,28 +104,42 @@ def _best_run(sums, first, last, step):
 def _strips(starts, rows, words, windows, slope, shift, across, down, mass):
     """The largest sum of slope_w − shift over the points of a window, or more; `mass` is what each side may change.
 
-    A side that moves takes whole columns or rows in or out, one after the other: the best run of them counts. Points
-    that two sides decide about count where they are positive.
+    A side that moves takes columns or rows in or out, one after the other: the best run of them counts. A column that
+    left or right decide about has its own best runs of rows at the top and at the bottom.
     """
     l0, l1, t0, t1, r0, r1, b0, b1 = windows
     total, mass[:] = 0.0, 0.0
     for column in range(l0, r1):
         left, right = column < l1, column >= r0
+        value = above = below = deepest = 0.0
         for k in range(starts[column], starts[column + 1]):
             row = rows[k]
-            if t0 <= row < b1:
-                top, bottom = row < t1, row >= b0
-                add, sides = slope[words[k]] - shift, left + right + top + bottom
-                if sides == 0 or (sides > 1 and add > 0.0):
-                    total += add
-                elif sides == 1 and (left or right):
-                    across[column] += add
-                elif sides == 1:
-                    down[row] += add
-                mass[0] += abs(add) * left
-                mass[1] += abs(add) * top
-                mass[2] += abs(add) * right
-                mass[3] += abs(add) * bottom
+            if row < t0 or row >= b1:
+                continue
+            top, bottom, add = row < t1, row >= b0, slope[words[k]] - shift
+            first = k == starts[column] or rows[k - 1] != row  # of its row: a run has whole rows
+            if top and bottom:
+                value += max(add, 0.0)
+            elif not (top or bottom):
+                value += add
+            elif not (left or right):
+                down[row] += add
+            elif top:
+                above = (max(above, 0.0) if first else above) + add  # the best run that ends with this row
+            else:
+                deepest = max(deepest, below) if first else deepest
+                below += add
+            mass[0] += abs(add) * left
+            mass[1] += abs(add) * top
+            mass[2] += abs(add) * right
+            mass[3] += abs(add) * bottom
+        value += max(above, 0.0) + max(deepest, below)
+        if left and right:
+            total += max(value, 0.0)
+        elif left or right:
+            across[column] = value
+        else:
+            total += value
     total += _best_run(across, l1 - 1, l0 - 1, -1) + _best_run(across, r0, r1, 1)
     return total + _best_run(down, t1 - 1, t0 - 1, -1) + _best_run(down, b0, b1, 1)
 
