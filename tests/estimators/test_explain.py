@@ -91,6 +91,16 @@ def test_ties_zeros_and_signs(rows: list[list[int]], outputs: int) -> None:
         np.testing.assert_allclose(single, model.predict(alone) - shares.offset, rtol=1e-9, atol=1e-10)
 
 
+def test_matrices_stand_on_their_own() -> None:
+    rows = sp.csr_matrix(np.abs(X))
+    model = GPClassifier().fit(rows, three)
+    found = model.explain(rows)
+    found.shares[0].data[::2] = 0.0
+    found.shares[0].eliminate_zeros()  # in place
+    np.testing.assert_array_equal(rows.toarray(), np.abs(X))
+    np.testing.assert_array_equal(found.shares[1].toarray(), model.explain(rows).shares[1].toarray())
+
+
 def test_quantised_tables_sum_in_single_precision() -> None:
     model = GPClassifier().fit(X, three).quantized(64)
     np.testing.assert_allclose(model.explain(NEW).decision(), model.decision_function(NEW), rtol=0, atol=1e-5)

@@ -272,7 +272,8 @@ class GaussianProcess(BaseEstimator):
         scale, offset = self._additive(X)
         for part, factor in zip(values, scale.T, strict=True):
             part *= factor if len(factor) == 1 else np.repeat(factor, np.diff(pointers))
-        parts = tuple(sp.csr_matrix((part, columns, pointers), shape=X.shape) for part in values)
+        # Arrays of their own: SciPy changes a matrix in place, and X must not change with it.
+        parts = tuple(sp.csr_matrix((part, columns.copy(), pointers.copy()), shape=X.shape) for part in values)
         return Explanation(parts, offset, len(getattr(self, "classes_", ())) == 2)
 
     def _additive(self, X: Any) -> tuple[Array, Array]:  # (1, m) or (n, m), (m,)

@@ -47,7 +47,7 @@ class Posterior(ABC):
         """Both at once."""
         return self.mean(X), self.variance(X)
 
-    def shares(self, X: Any) -> tuple[Array, Array, Array]:  # (m, e), (e,), (b + 1,)
+    def shares(self, X: Any) -> tuple[list[Array], Array, Array]:  # m of (e,), (e,), (b + 1,)
         """What each value of X adds to the mean, as the values, columns and row pointers of a CSR matrix."""
         return shares(self.kernel, self.tables, X)
 

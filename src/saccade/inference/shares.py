@@ -21,7 +21,7 @@ def shares(
     kernel: Kernel,
     tables: PiecewiseTables | GridTables | None,
     X: Any,  # (n, d)
-) -> tuple[Array, Array, Array]:  # (m, e), (e,), (n + 1,)
+) -> tuple[list[Array], Array, Array]:  # m of (e,), (e,), (n + 1,)
     """f_d(x_d) of the e values that are not 0, in the order of a CSR matrix, then its columns and row pointers.
 
     f_d(0) = 0, so that all other shares are 0. A row of one value has the mean f_d(x_d): the tables are walked with
@@ -34,10 +34,12 @@ def shares(
         )
     X = compressed(X)
     rows = split_signs(X) if isinstance(tables, GridTables) else kernel.features(X)
-    values = np.empty((tables.T.shape[1], rows.nnz))
+    values = [np.empty(rows.nnz) for _ in range(tables.T.shape[1])]  # apart: SciPy copies what is part of an array
     for first in range(0, rows.nnz, limits.SHARES_AT_ONCE):
         some = slice(first, min(first + limits.SHARES_AT_ONCE, rows.nnz))
         alone = np.arange(some.stop - first + 1, dtype=rows.indptr.dtype)
         shape = (alone.size - 1, rows.shape[1])
-        values[:, some] = tables.walk(sp.csr_matrix((rows.data[some], rows.indices[some], alone), shape=shape)).T
+        found = tables.walk(sp.csr_matrix((rows.data[some], rows.indices[some], alone), shape=shape))
+        for own, column in zip(values, found.T, strict=True):
+            own[some] = column
     return values, rows.indices % X.shape[1], rows.indptr
