@@ -32,6 +32,7 @@ MODELS = [
     (GPClassifier(inference="ep", balanced=True), two),
     (GPRegressor(HIK([Weights([1.0, 2.0, 0.0, 1.0, 3.0])])), numbers),
     (GPRegressor(normalize_y=False), numbers[:, 0]),
+    (GPRegressor(mean=3.0), numbers[:, 0]),
     (OneClassGP(measure="mean"), None),
     (OneClassGP(measure="mean", approximation="parzen"), None),
 ]
@@ -89,6 +90,13 @@ def test_ties_zeros_and_signs(rows: list[list[int]], outputs: int) -> None:
         alone[:, column] = Z[:, column]
         single = np.stack([part.toarray()[:, column] for part in shares.shares], axis=1)
         np.testing.assert_allclose(single, model.predict(alone) - shares.offset, rtol=1e-9, atol=1e-10)
+
+
+def test_a_mean_that_is_a_function() -> None:
+    model = GPRegressor(mean=lambda Z: 3.0 + Z[:, 0]).fit(X, numbers)
+    found = model.explain(NEW)
+    np.testing.assert_allclose(found.offset, np.tile(3.0 + NEW[:, :1], 2), rtol=1e-12)
+    np.testing.assert_allclose(found.decision(), model.predict(NEW), rtol=0, atol=1e-10)
 
 
 def test_matrices_stand_on_their_own() -> None:

@@ -81,6 +81,7 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}
     ),

@@ -223,6 +223,7 @@ SMALL = {"points": POINTS, "words": NUMBERS, "bounds": (24, 24)}
         ({"model": GPClassifier(RBF()).fit(np.eye(4), [0, 1, 0, 1])}, "no sum over features"),
         ({"model": GPClassifier(inference="laplace").fit(np.eye(4), [0, 1, 0, 1])}, "no sum over words"),
         ({"model": OneClassGP().fit(np.eye(4))}, 'measure="mean"'),
+        ({"model": GPRegressor(mean=lambda Z: Z[:, 0]).fit(np.eye(4), range(4))}, "`mean` is a function"),
         ({"model": GPRegressor(HIK(Power(0.5))).fit(np.eye(4), range(4)), "norm": "l1"}, "without transforms"),
         ({"model": GPClassifier().fit(np.eye(4), [0, 1, 0, 1]).quantized(8), "norm": "l1"}, "not quantised"),
     ],

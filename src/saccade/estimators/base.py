@@ -66,6 +66,7 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
+    noise_free: bool = False  # whether `noise` may be 0
     compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
     gp_: GP | Compressed
     kernel_: Kernel
@@ -80,7 +81,7 @@ class GaussianProcess(BaseEstimator):
     # ---- check
 
     def _check_parameters(self) -> Kernel:
-        check_noise(self.noise)
+        check_noise(self.noise, zero=self.noise_free)
         check_positive("tol", self.tol, "The default is 1e-3.")
         check_positive("max_iter", self.max_iter, "The default is 1000.")
         check_levels(self.levels)
@@ -118,6 +119,10 @@ class GaussianProcess(BaseEstimator):
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
         noise = np.full((len(Y), 1), self.noise_)
         return noise if weight is None else noise / weight[:, None]
+
+    def _scatter(self) -> Array | None:  # (n, m)
+        """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
+        return None
 
     def _losses(self, Y: Array) -> Losses:
         """How leave-one-out and held-out predictions are judged: by the density of the targets."""
@@ -165,7 +170,8 @@ class GaussianProcess(BaseEstimator):
             return gram
         self.noise_ = 1.0
         shape, losses = self._noise_diagonal(Y, self._weight), self._losses(Y)
-        task = Task(kernel, gram, Y, shape, float(self.noise), losses, self._weight, self.max_iter, seed)
+        more = (self._weight, self.max_iter, seed, self._scatter())
+        task = Task(kernel, gram, Y, shape, float(self.noise), losses, *more)
         gram, self.noise_, self.tuning_ = tune(task, options)
         return gram
 
@@ -276,7 +282,7 @@ class GaussianProcess(BaseEstimator):
         parts = tuple(sp.csr_matrix((part, columns.copy(), pointers.copy()), shape=X.shape) for part in values)
         return Explanation(parts, offset, len(getattr(self, "classes_", ())) == 2)
 
-    def _additive(self, X: Any) -> tuple[Array, Array]:  # (1, m) or (n, m), (m,)
+    def _additive(self, X: Any) -> tuple[Array, Array]:  # (1, m) or (n, m), (m,) or (n, m)
         """The factor between latent mean and decision, and what is added."""
         return np.ones((1, self._outputs)), np.zeros(self._outputs)
 

@@ -22,9 +22,9 @@ class Explanation:
     shares : tuple of CSR matrices (n, d)
         One for each column of the decision: of a classifier one per class, and for two classes one, that of the second
         class. Entries are the features of X that are not 0; a feature that is 0 has no share.
-    offset : array (m,)
-        The decision without any feature: 0 for `GPClassifier`, the mean of y for `GPRegressor` with `normalize_y`,
-        minus the threshold for `OneClassGP`.
+    offset : array (m,), or (n, m) where the `mean` of a `GPRegressor` is a function
+        The decision without any feature: 0 for `GPClassifier`, the mean before any example for `GPRegressor`, minus
+        the threshold for `OneClassGP`.
     two_classes : bool
         Whether the one column stands for two classes: the first has the negative of the second's shares.
 

@@ -82,6 +82,19 @@ def kind_of(file: BinaryIO) -> str:
     raise Unreadable("not a JPEG, PNG, WebP, TIFF, GIF, BMP or PPM picture")
 
 
+def upright_size(file: BinaryIO) -> tuple[int, int]:  # (w, h)
+    """The size of the picture as `decode` gives it, from the header alone."""
+    kind = kind_of(file)
+    Plugin = getattr(import_module(f"{pillow().__package__}.{kind}ImagePlugin"), f"{kind}ImageFile")
+    try:
+        with _own_limit(kind), Plugin(file) as image:
+            width, height = image.size
+            return (height, width) if _orientation(image) >= 5 else (width, height)
+    except Exception as error:
+        text = " ".join(str(error).split())[:100] or type(error).__name__
+        raise Unreadable(f"damaged or unusual {kind.upper()} file: {text}") from None
+
+
 def _samples(image: Any, kind: str, file: BinaryIO) -> Array:
     """The pixels of the opened file as an array that `to_rgb` takes."""
     bits, inverted = _depth(image, kind, file)
@@ -142,13 +155,19 @@ def _upright(
     image: Any,
 ) -> Array:
     """Turned and mirrored as the camera noted it. Pillow has done that already for TIFF, and dropped the note."""
-    try:
-        orientation = image.getexif().get(ORIENTATION, 1)
-    except Exception:  # damaged notes do not make a damaged picture
-        return picture
+    orientation = _orientation(image)
     turn = {3: 2, 4: 2, 5: 3, 6: 3, 7: 1, 8: 1}.get(orientation, 0)  # quarters, anticlockwise
     turned = np.rot90(picture, turn)
     return np.ascontiguousarray(turned[:, ::-1] if orientation in (2, 4, 5, 7) else turned)
+
+
+def _orientation(image: Any) -> int:
+    """The EXIF orientation, 1 to 8; from 5 on, height and width change places."""
+    try:
+        found = image.getexif().get(ORIENTATION, 1)
+    except Exception:  # damaged notes do not make a damaged picture
+        return 1
+    return found if found in range(1, 9) else 1
 
 
 _limit_lock = threading.Lock()

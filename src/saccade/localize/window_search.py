@@ -151,7 +151,7 @@ def _word_tables(model: Any, numbers: Array, label: Any, norm: Any) -> tuple[tup
         values = nodes / divisor
     columns = np.repeat(distinct, sizes)
     rows = sp.csr_matrix((values, columns, np.arange(values.size + 1)), shape=(values.size, model.n_features_in_))
-    found, (output, sign) = model.explain(rows), _output(model, label)
+    (output, sign), found = _output(model, label), model.explain(rows)
     shares = sign * found.shares[output].data
     return (np.concatenate([[0], np.cumsum(sizes)]), nodes, shares), float(sign * found.offset[output])
 
@@ -171,6 +171,8 @@ def _levels(model: Any, distinct: Array) -> tuple[Array, Array]:  # (N,), (words
 def _output(model: Any, label: Any) -> tuple[int, float]:
     """The column of the decision, and its sign."""
     number, classes = decision_number(model, label), getattr(model, "classes_", ())
+    if callable(getattr(model, "mean", None)):
+        raise InvalidInput("A model whose `mean` is a function of X is no sum over words. Fit it with mean=None.")
     if len(classes) and model.inference != "regression":
         raise InvalidInput(
             f'Decisions with inference="{model.inference}" take the variance, and are no sum over words. Fit with '
