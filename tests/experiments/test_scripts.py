@@ -140,6 +140,12 @@ SMALLEST |= {
     "benchmarks/asking.py": Small("--out {out} --rows 5000 --batch-rows 600 --labels 60 --cycles 3"),
     "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
+    "benchmarks/finding.py": Small(
+        "--out {out}",
+        {"finding.TRAIN": 60, "finding.EXPLAINED": 20, "finding.REPEATS": 1, "finding.WORDS": 10}
+        | {"finding.STEP": 64, "finding.SIZES": (None,), "finding.COARSE": 150, "finding.SHAKEN": 5}
+        | {"finding.ELSEWHERE": 10, "finding.OBJECTS": {"chelsea": (120, 20, 330, 230)}},
+    ),
     "benchmarks/kernel_block.py": Small(
         "--out {out}", {"kernel_block.CASES": {"digits": (20, 20, 64, 33)}, "kernel_block.ROWS": 4}
     ),
