@@ -30,6 +30,7 @@ ALPHA, GAMMA = 0.9, 3.0
 NOISES = (0.0, 0.03, 0.3)
 FURTHER = 40  # looks after the first of 0.5, for 0.9
 NEVER = np.inf
+SLOW = {"BoTorch": 5}  # searches every so many-th of the dogs of its rivals, and with the prior on only
 
 
 def scaled_boxes(name: str) -> Array:  # (n, 4)

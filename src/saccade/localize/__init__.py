@@ -6,7 +6,7 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
-    from saccade.localize.found import Found
+    from saccade.localize.location import Location
     from saccade.localize.painting import heat_map
     from saccade.localize.prior import BoxPrior
     from saccade.localize.search import Localizer
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BestWindow",
     "BoxPrior",
-    "Found",
     "Localizer",
+    "Location",
     "SituationModel",
     "SituationSearch",
     "best_window",
@@ -32,7 +32,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "BestWindow": "window_search",
         "BoxPrior": "prior",
-        "Found": "found",
+        "Location": "location",
         "Localizer": "search",
         "SituationModel": "situation",
         "SituationSearch": "several",
