@@ -111,12 +111,16 @@ def measure(name: str, every: int, rivals_every: int, ways: list[str], processes
     ]
     priors = [model.prior(name, None, (SIDE, SIDE)) for model in models]
     settings = [
-        (way, known, noise, on) for way in ways for known in (True, False) for noise in NOISES for on in (True, False)
+        (way, known, noise, on)
+        for way in ways
+        for known in (True, False)
+        for noise in NOISES
+        for on in ((True,) if way in SLOW else (True, False))
     ]
     rows = []
     for done, (way, known, noise, on) in enumerate(settings):
         ours = way == "ours"
-        chosen = known_ones[:: every if ours else rivals_every]
+        chosen = known_ones[:: every if ours else rivals_every * SLOW.get(way, 1)]
         found = Parallel(processes)(
             delayed(looks_of)(way, boxes[i], priors[i % FOLDS] if on else None, known, noise, int(i)) for i in chosen
         )
