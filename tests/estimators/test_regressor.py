@@ -1,5 +1,7 @@
 """GPRegressor against dense algebra."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -159,3 +161,15 @@ def test_deviation_and_covariance_exclude_each_other(diabetes: Any) -> None:
         model.predict(X, return_std=True, return_cov=True)
     with pytest.raises(InvalidParameter, match="`n_samples` must be a whole number from 1 on, got 0"):
         model.sample_y(X, 0)
+
+
+def test_the_example_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    (code,) = re.findall(r"## Regression\n```python\n(.*?)```", guide, re.S)
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    names: dict[str, Any] = {"X": X, "y": np.exp(-10.0 * (X[:, 0] - 0.4) ** 2) + 0.1 * rng.standard_normal(40)}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert names["before"].shape == names["after"].shape == (40, 5)
+    np.testing.assert_allclose(names["exact"].predict(X[:20]), names["y"][:20], atol=1e-8)
+    assert names["each"].kernel_.length_scale.shape == (2,)

@@ -15,6 +15,7 @@ from saccade import GPRegressor
 from saccade._core.errors import InvalidInput
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Laplacian, Linear
 from saccade.kernels.generalized import typical_beta
+from tests.tolerances import assert_close
 
 rng = np.random.default_rng(0)
 X, new = rng.random((40, 3)), rng.random((10, 3))
@@ -75,7 +76,7 @@ def test_large_values_with_little_noise() -> None:
 
 
 def test_an_ill_conditioned_matrix_is_named_and_the_remedy_helps() -> None:
-    twice = np.vstack([X, X[:5]])
+    twice = np.vstack([X, np.nextafter(X[:5], 2.0)])  # equal rows would be joined to one
     targets = np.append(y, y[:5] + 0.1)
     model = GPRegressor(HIK(scale=1.0), noise=1e-6)
     with pytest.raises((LinAlgWarning, InvalidInput)) as caught:  # which of them, the rounding of the processor decides
@@ -85,7 +86,10 @@ def test_an_ill_conditioned_matrix_is_named_and_the_remedy_helps() -> None:
     GPRegressor(HIK(scale=1.0), noise=10.0 * float(remedy[1])).fit(1e12 * twice, targets)
 
 
-def test_two_equal_examples_next_to_no_noise() -> None:
+def test_two_examples_a_rounding_apart_next_to_no_noise() -> None:
+    rows = np.array([[1.0], [np.nextafter(1.0, 2.0)]])
     with pytest.warns(LinAlgWarning, match=r"ill-conditioned \(reciprocal condition number .*Raise `noise` to 4e-14"):
-        GPRegressor(HIK(scale=1.0), noise=1e-15).fit(np.ones((2, 1)), [0.0, 1.0])
-    GPRegressor(HIK(scale=1.0), noise=1e-13).fit(np.ones((2, 1)), [0.0, 1.0])
+        GPRegressor(HIK(scale=1.0), noise=1e-15).fit(rows, [0.0, 1.0])
+    GPRegressor(HIK(scale=1.0), noise=1e-13).fit(rows, [0.0, 1.0])
+    equal = GPRegressor(HIK(scale=1.0), noise=1e-15).fit(np.ones((2, 1)), [0.0, 1.0])  # joined to one
+    assert_close(equal.predict([[1.0]]), [0.5])

@@ -43,7 +43,10 @@ def check_share(name: str, value: object, most: float, remedy: str) -> float:
     raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {value!r}. {remedy}")
 
 
-def check_noise(value: Any) -> float:
+def check_noise(value: Any, *, zero: bool = False) -> float:
+    """The noise as a float, positive or, with `zero`, 0 too."""
+    if zero and is_number(value) and float(value) == 0.0:
+        return 0.0
     noise = check_positive("noise", value, "For noise-free data pass noise=1e-10.")
     if noise > LARGEST:
         raise InvalidParameter(f"`noise` must be at most {LARGEST:g}, got {noise:g}. Scale the kernel down instead.")

@@ -34,6 +34,8 @@ SORTED_COLUMNS_UP_TO = 2048
 TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
 # ... and the sample has so many: enough for a good place to start.
 TUNE_SAMPLE = 1024
+# Combinations of a listed grid of parameters: at a second each, about three hours.
+GRID_POINTS = 10_000
 # SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
 WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.
@@ -100,6 +102,8 @@ FITTED_ENTRIES = 200_000
 KERNEL_VALUES_AT_ONCE = 4_000_000
 # Numbers in differences of rows made at a time: the same 32 MB.
 DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
+# Entries of a dense matrix sorted at a time, where levels are chosen: 10 bytes each, 40 MB.
+SORTED_AT_ONCE = 4_000_000
 # Kernel values between all examples and the inducing ones that may be held: 4 GB.
 INDUCING_NUMBERS = 500_000_000
 # Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
@@ -140,6 +144,8 @@ TABLE_NODES_TOGETHER = 32_768
 ROWS_AT_ONCE = 16_384
 # Rows of picture vectors predicted at a time: a wide vector has some thousand non-zeros.
 PICTURE_ROWS_AT_ONCE = 512
+# Values whose shares of a decision are read off tables at a time: those of ten classes fill 2.6 MB.
+SHARES_AT_ONCE = 32_768
 # New examples whose columns of K are made and half solved at a time: they stay in the cache ...
 NEW_AT_ONCE = 512
 # ... and not fewer than so many, however many training examples there are: one by one, they would take far longer.
@@ -165,6 +171,8 @@ SOURCE_PIXELS = 8_000_000
 TILES = 20_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
+# Grid lines along a side of a picture on which `best_window` lets windows begin and end.
+GRID_LINES = 100_000
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
 SMALL_FILE_BYTES = 1 << 18
 # Points of a grid of patches above which it is not kept for the next picture ...
@@ -222,3 +230,27 @@ SHEET_PICTURES = 600
 REPORT_FIRST = 300
 # ... and from its normal end, where there are more.
 REPORT_LAST = 100
+
+# ---- Finding
+
+# Hypotheses about where an object is, drawn for the first round of every belief ...
+HYPOTHESES = 1500
+# ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
+HYPOTHESES_PRODUCTS = 40_000_000
+# ... so many.
+HYPOTHESES_LEAST = 300
+# The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
+HYPOTHESES_TO_COMPARE = 300
+# The likeliest of them, by which noise and clutter are chosen.
+HYPOTHESES_TO_TUNE = 100
+# Hypotheses behind a map of the whole picture.
+HYPOTHESES_FOR_MAPS = 64
+# Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
+HYPOTHESES_TO_CHOOSE = 200
+CANDIDATES = 200
+# The best looks so far, whose expected score a further look should exceed.
+LOOKS_TO_EXCEED = 50
+# Cells of a map of a picture in a file: 32 MB.
+MAP_CELLS = 2**22
+# Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
+BOXES_AT_ONCE = 8192

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -10,15 +12,23 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_draws, check_flag, check_rows
+from saccade._core.checks import check_draws, check_flag, check_rows, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, GaussianProcess, weighed
 from saccade.estimators.model_file import save
+from saccade.estimators.prior_mean import PriorMean, check_mean, offset_and_scale, values_at
+from saccade.estimators.repeats import Looks, join, unseen
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
+from saccade.inference.infer import Solving
 from saccade.inference.regression import Solver
+from saccade.inference.sampling import sample_normal
+from saccade.inference.tune import check_tune
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
+
+# What noise=0 needs of these parameters.
+EXACT = {"solver": ("auto", "cholesky"), "approximation": ("auto", "exact"), "variance": ("auto", "exact", None)}
 
 
 class GPRegressor(RegressorMixin, GaussianProcess):
@@ -26,14 +36,25 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     Parameters
     ----------
+    mean : None, float or function
+        The mean of the targets before any example, in their units; far from all examples predictions return to it. A
+        function takes the rows X as an array (n, d), or a sparse matrix where X is one, and gives (n,), or (n, m) for m
+        targets. None: the mean of the targets, or with normalize_y=False 0.
     normalize_y : bool
-        True: the process is that of the targets less their mean, over their standard deviation. Its prior mean is then
-        the mean of the targets, and `noise` and the kernel are relative to their variance, so that the defaults suit
-        targets of any size. False: the prior mean is 0, and `noise` and the kernel are in squared units of the targets.
-        Predictions and the evidence are in units of the targets either way. scikit-learn's default is False, because
-        its kernels are usually tuned; here True, because a noise of 0.1 must mean the same on any data.
+        True: the process is that of the targets less their mean, over their standard deviation; with a `mean` that is
+        given, less that, over the root of the mean square of what is left. So `noise` and the kernel are relative to
+        the variance of the targets, and the defaults suit targets of any size. False: `noise` and the kernel are in
+        squared units of the targets. Predictions and the evidence are in units of the targets either way.
+        scikit-learn's default is False, because its kernels are usually tuned; here True, because a noise of 0.1 must
+        mean the same on any data.
     noise : float
-        The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is.
+        The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is. 0: the
+        targets are exact. Predictions go through them, and equal rows of X must have equal targets and count once. No
+        jitter is added: where rounding makes the matrix singular, an error says which noise is enough.
+
+    Equal rows of X are joined to one with the mean of their targets and the noise over their number: posterior and
+    evidence stay the same. They are not joined where the answer would differ: with another `approximation` or
+    `variance` than "auto" and "exact", and for the leave-one-out objective of `tune`.
 
     The other parameters are those of `GPClassifier`.
 
@@ -52,12 +73,18 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     """
 
     compares_novelty = False
+    noise_free = True
+    _function: Callable[[Any], Any] | None = None  # the prior mean that was fitted with, where it is a function
+    _prior: Array | None = None  # (n, m): what that function gives for the training rows
+    _keys: list[bytes] | None = None  # of the training rows, where `noise` is 0
+    _apart: Array | None = None  # (n, m): Σ (y − ȳ)² of equal rows that were joined, in squared units of the targets
 
     def __init__(
         self,
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
+        mean: PriorMean = None,
         normalize_y: bool = True,
         levels: int | None = None,
         binning: Binning = "quantile",
@@ -73,6 +100,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     ) -> None:
         self.kernel = kernel
         self.noise = noise
+        self.mean = mean
         self.normalize_y = normalize_y
         self.levels = levels
         self.binning = binning
@@ -91,7 +119,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
-            new._y, new._weight = y.astype(np.float64), weight
+            new._function = check_mean(self.mean)
+            X, new._y, new._weight, new._apart = new._looks(X, y.astype(np.float64), weight)
+            new._prior = new._function and values_at(new._function, X, new._y[0].size)
             new._learn(X, new._normalised())
         return self
 
@@ -107,28 +137,66 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 raise InvalidInput(
                     f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}."
                 )
+            if check_mean(self.mean) != self._function:
+                raise InvalidParameter("A function as `mean` must stay as in the first call. Call fit instead.")
+            X, y, weight, _ = new._further_looks(X, y.astype(np.float64), weight)
             new._join_weight(len(self._y), weight, len(y))
             new._y = np.concatenate([self._y, y])
+            if self._function is not None and self._prior is not None:
+                new._prior = np.vstack([self._prior, values_at(self._function, X, self._offset.size)])
+            if self._apart is not None:
+                new._apart = np.vstack([self._apart, np.zeros((len(y), self._apart.shape[1]))])
             Y = new._normalised()
             new._learn_more(X, Y, np.vstack([alpha * (scale / new._scale), np.zeros((len(y), Y.shape[1]))]))
         return self
 
+    def _looks(self, X: Any, y: Array, weight: Array | None) -> Looks:
+        """The rows to learn from, each once where that changes nothing."""
+        self._keys = None
+        if is_number(self.noise) and self.noise == 0:
+            looks, self._keys = unseen(X, y, [], y[:0])
+            return looks
+        exact = all(getattr(self, name) in EXACT[name] for name in ("approximation", "variance"))
+        options = check_tune(self.tune)
+        left_out = options is not None and options.kind(classes=False) == "loo"
+        return join(X, y, weight) if exact and not left_out else Looks(X, y, weight)
+
+    def _further_looks(self, X: Any, y: Array, weight: Array | None) -> Looks:
+        """Further rows, all of them; with noise 0 those that were not seen yet."""
+        if (self._keys is not None) != (self.noise == 0):
+            raise InvalidParameter("`noise` cannot change from or to 0 between calls of partial_fit. Call fit instead.")
+        if self._keys is None:
+            return Looks(X, y, weight)
+        looks, self._keys = unseen(X, y, self._keys, self._y)
+        return looks
+
+    def _scatter(self) -> Array | None:
+        return None if self._apart is None else self._apart / self._scale**2
+
+    def _prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
+        """The mean before any example, in units of the targets."""
+        return self._offset if self._function is None else values_at(self._function, X, self._offset.size)
+
     def _normalised(self) -> Array:  # (n, m)
-        Y = self._y.reshape(len(self._y), -1)
-        self._flat = self._y.ndim == 1
-        self._offset = np.average(Y, axis=0, weights=self._weight)
-        with np.errstate(over="ignore"):
-            spread = np.sqrt(np.average((Y - self._offset) ** 2, axis=0, weights=self._weight))
-        if not np.isfinite(spread).all():
-            raise InvalidInput(f"`y` is too large for float64 squares, up to {np.abs(Y).max():.2g}. Divide it first.")
-        self._scale = np.where(spread > 0, spread, 1.0)
-        if not self.normalize_y:
-            self._offset, self._scale = np.zeros(Y.shape[1]), np.ones(Y.shape[1])
+        Y, self._flat = self._y.reshape(len(self._y), -1), self._y.ndim == 1
+        Y = Y if self._prior is None else Y - self._prior
+        self._offset, self._scale = offset_and_scale(Y, self._weight, self._apart, self.mean, self.normalize_y)
         return np.asarray((Y - self._offset) / self._scale)
 
     def _check_parameters(self) -> Kernel:
         check_flag("normalize_y", self.normalize_y)
-        return super()._check_parameters()
+        kernel = super()._check_parameters()
+        for name, exact in EXACT.items() if self.noise == 0 else ():
+            if getattr(self, name) not in exact:
+                raise InvalidParameter(
+                    f"`noise` is 0, which takes {name}={exact[0]!r} or {exact[1]!r}, got {getattr(self, name)!r}."
+                )
+        return kernel
+
+    def _solving(self, seed: int) -> Solving:
+        """Without noise by a factor: conjugate gradients would not end."""
+        found = super()._solving(seed)
+        return replace(found, solver="cholesky") if self.noise_ == 0 else found
 
     def _tuned(self, kernel: Kernel, gram: Gram, Y: Array, seed: int) -> Gram:
         """As for every model; the record of the search is in the units of the targets too."""
@@ -149,7 +217,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         found = super().log_marginal_likelihood(method)
         count = len(self._y) if self._weight is None else self._weight.sum()
-        return replace(found, value=found.value - float(count * np.log(self._scale).sum()))
+        scatter = self._scatter()
+        apart = 0.0 if scatter is None else float(scatter.sum()) / (2.0 * self.noise_)
+        return replace(found, value=found.value - apart - float(count * np.log(self._scale).sum()))
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.
@@ -160,7 +230,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        mean = self.gp_.mean(X) * self._scale + self._offset
+        mean = self.gp_.mean(X) * self._scale + self._prior_mean(X)
         answer = mean[:, 0] if self._flat else mean
         if return_cov:
             covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(self._scale)
@@ -170,6 +240,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return answer, std[:, 0] if self._flat else std
         return answer
 
+    def _additive(self, X: Any) -> tuple[Array, Array]:
+        return self._scale[None], self._prior_mean(X)
+
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
 
@@ -178,8 +251,31 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         drawn = self.gp_.sample(X, *check_draws(n_samples, random_state))
-        drawn = drawn * self._scale[:, None] + self._offset[:, None]
+        drawn = drawn * self._scale[:, None] + self._prior_mean(X)[..., None]
         return np.asarray(drawn[:, 0] if self._flat else drawn)
+
+    def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draws of the function at X before any example, of the same shape as those of `sample_y`.
+
+        After fit with the kernel, mean and scale that were learned; before fit as if normalize_y=False.
+        """
+        model = self if hasattr(self, "gp_") else self._before_fit(X)
+        X = check_rows(model, X, reset=False)
+        count, rng = check_draws(n_samples, random_state)
+        m = model._scale.size
+        drawn = sample_normal(np.zeros(X.shape[0]), model.kernel_(X), m * count, rng).reshape(-1, m, count)
+        drawn = drawn * model._scale[:, None] + model._prior_mean(X)[..., None]
+        return np.asarray(drawn[:, 0] if model._flat else drawn)
+
+    def _before_fit(self, X: Any) -> Self:
+        """A copy that has a prior; what a kernel settles on the data, it settles on X."""
+        model = copy(self)
+        X = check_rows(model, X, reset=True)
+        model.kernel_, model._function = model._check_parameters().settled(X), check_mean(self.mean)
+        m = 1 if model._function is None else values_at(model._function, X).shape[1]
+        model._offset, model._scale = offset_and_scale(np.zeros((1, m)), None, None, self.mean, False)
+        model._flat = m == 1
+        return model
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the noise-free function, in units of the targets."""
@@ -189,6 +285,11 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
+        if self._function is not None:
+            raise InvalidParameter(
+                "A model whose `mean` is a function cannot be saved: a file holds no code. Fit a model without it to "
+                "y - mean(X), save that, and add mean(X) to its predictions."
+            )
         extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
         save(self, self.gp_.compressed(), path, extra, features=features)
 

@@ -36,7 +36,6 @@ def log_marginal_likelihood(
     *,
     method: str = "auto",
     rng: np.random.Generator,
-    weight: Array | None = None,  # (n,): how many equal copies each example stands for
     factors: Sequence[Factor] = (),  # of K + N, one for each column of the noise, where they are known
 ) -> Evidence:
     """The evidence of all outputs together."""
@@ -56,7 +55,7 @@ def log_marginal_likelihood(
     error = times * float(np.sqrt(sum(part.error**2 for part in found)))
     # 2 yᵀα − αᵀK̃α is yᵀK̃⁻¹y where α is exact, and else below it by the square of α's error: yᵀα by the error itself
     fit = float(np.einsum("ij,ij->", 2.0 * Y - _products(K, noise, alpha, factors), alpha))
-    value = -0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi)) - of_copies(noise, m, weight)[0]
+    value = -0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi))
     return Evidence(float(value), 0.5 * error, method)
 
 
@@ -72,16 +71,18 @@ def of_copies(
     noise: Array,  # (n, 1) or (n, m): of w copies together
     m: int,
     weight: Array | None,  # (n,)
+    scatter: Array | None = None,  # (n, m): Σ (y − ȳ)² of the copies, where their labels differ and Y has the mean ȳ
 ) -> tuple[float, float]:
-    """What w observations of one label add to −log p beyond one with noise N = σ²/w, and d / d log N.
+    """What w observations of one example add to −log p beyond one with noise N = σ²/w, and d / d log N.
 
-    Π N(y; f, σ²) over w copies is N(y; f, σ²/w) √(2πσ²/w) (2πσ²)^{−w/2}.
+    Π N(y_i; f, σ²) over w copies is N(ȳ; f, σ²/w) √(2πσ²/w) (2πσ²)^{−w/2} exp(−Σ (y_i − ȳ)² / 2σ²).
     """
     if weight is None:
         return 0.0, 0.0
     w, columns = weight[:, None], m if noise.shape[1] == 1 else 1
     value = 0.5 * columns * float(((w - 1.0) * np.log(2.0 * np.pi * noise * w) + np.log(w)).sum())
-    return value, 0.5 * m * float((w - 1.0).sum())
+    apart = 0.0 if scatter is None else 0.5 * float((scatter / (noise * w)).sum())
+    return value + apart, 0.5 * m * float((w - 1.0).sum()) - apart
 
 
 def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Generator) -> Estimate:

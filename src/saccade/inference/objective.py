@@ -60,6 +60,7 @@ class Task:
     weight: Array | None = None  # (n,): how many equal copies each example stands for
     max_iter: int = 1000
     seed: int = 0
+    scatter: Array | None = None  # (n, m): Σ (y − ȳ)² of the copies of each example, where their targets differ
 
     def subset(
         self,
@@ -73,6 +74,7 @@ class Task:
             shape=self.shape[rows],
             losses=self.losses.subset(rows),
             weight=None if self.weight is None else self.weight[rows],
+            scatter=None if self.scatter is None else self.scatter[rows],
         )
 
 
@@ -89,16 +91,28 @@ class Objective:
 
     def __init__(self, task: Task, kind: ObjectiveKind) -> None:
         self.task, self.kind, self.n = task, kind, len(task.Y)
+        if task.noise == 0.0 and self.n > limits.FACTOR_UP_TO and not task.gram.in_memory:
+            raise InvalidInput(
+                f"`noise` is 0, which tunes up to {limits.FACTOR_UP_TO} examples of this kernel, got {self.n}. Pass a "
+                "small `noise` such as 1e-6, or tune on fewer examples."
+            )
         self.space = task.gram.space(task.kernel, task.weight)
         # evidence counts copies; a leave-one-out loss has its weights already
         self.weight = task.weight if kind == "evidence" else None
         self._total = float(self.n if self.weight is None else self.weight.sum())
         names, table = self.space.coordinates
-        lower, upper = min(NOISE[0], task.noise / 100), max(NOISE[1], task.noise * 100)
         self.names = [*names, "noise"]
-        self.table = np.vstack([table, [*np.log([task.noise, lower, upper]), 1.0]])
+        self.table = np.vstack([table, self._noise_row()])
         self._alpha: Array | None = None
         self._loo = StochasticLOO(self._probes(), task.seed)
+
+    def _noise_row(self) -> list[float]:
+        """Start, bounds and typical step of the log noise. A noise of 0 stays 0."""
+        start = self.task.noise
+        if start == 0.0:
+            return [-np.inf, -np.inf, -np.inf, 1.0]
+        lower, upper = min(NOISE[0], start / 100), max(NOISE[1], start * 100)
+        return [*np.log([start, lower, upper]), 1.0]
 
     def noise(self, theta: Array) -> float:
         return float(np.exp(theta[-1]))
@@ -109,7 +123,7 @@ class Objective:
         judged = self._judge(K, noise)
         by_kernel = self.space.pull(theta[:-1], K, judged.by_kernel)
         by_noise = float(np.einsum("ij,ij->", judged.by_noise, noise))
-        copies, by_copies = of_copies(noise, self.task.Y.shape[1], self.weight)
+        copies, by_copies = of_copies(noise, self.task.Y.shape[1], self.weight, self.task.scatter)
         penalty, by_penalty = self.space.penalty(theta[:-1])
         gradient = np.append(by_kernel + strength * by_penalty, by_noise + by_copies) / self._total
         value = judged.value + copies + strength * penalty
@@ -138,8 +152,9 @@ class Objective:
         """H §5.2: the negative log evidence with the upper bound of the determinant; no derivative."""
         K, noise, alpha = self.solved(theta)
         rng = np.random.default_rng(self.task.seed)
-        found = log_marginal_likelihood(K, noise, self.task.Y, alpha, method="bound", rng=rng, weight=self.weight)
-        return checked(Value(-found.value / self._total, 0.0, np.zeros_like(theta)))
+        found = log_marginal_likelihood(K, noise, self.task.Y, alpha, method="bound", rng=rng)
+        apart = of_copies(noise, self.task.Y.shape[1], self.weight, self.task.scatter)[0]
+        return checked(Value((apart - found.value) / self._total, 0.0, np.zeros_like(theta)))
 
     def solved(self, theta: Array) -> tuple[Gram, Array, Array]:
         """K, N and α = (K + N)⁻¹Y."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,7 +18,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.objective import FEW, Objective, Task, Value
-from saccade.inference.tune import Evaluation, Tune, Tuning
+from saccade.inference.tune import PLAIN, Evaluation, Tune, Tuning
 from saccade.kernels.gram import Gram
 
 FIRST_STEP = 0.5  # of the coordinate that changes most, in typical steps
@@ -125,14 +127,22 @@ class Search:
             options={"xatol": 0.01, "fatol": self.tol, "initial_simplex": corners},
         )
 
-    def grid(self, theta: Array, function: Callable[[Array], Value]) -> None:
-        """Every combination of values spread evenly between the bounds."""
+    def grid(self, theta: Array, listed: Mapping[str, Sequence[Any]] | None) -> None:
+        """Every combination of the listed values, or of values spread evenly between the bounds."""
         self.begin(theta)
-        axes = [np.linspace(lower, upper, GRID) for lower, upper in self.bounds()]
-        points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-        self.limit = len(points)
-        for u in points:
-            self.evaluate(u, function)
+        if listed is None:
+            axes = [np.linspace(lower, upper, GRID) for lower, upper in self.bounds()]
+            points = [np.array(point) for point in product(*axes)]
+        else:
+            points = list(_combinations(np.array(self.objective.names)[self.free], self.unit, listed))
+        self.limit, refused = len(points), None
+        for point in points:
+            try:
+                self.evaluate(point, self.objective)
+            except InvalidInput as error:
+                refused = error
+        if self.best is None and refused is not None:
+            raise refused
 
 
 def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
@@ -155,7 +165,8 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
     except KeyboardInterrupt:
         record.stopped = "interrupted"
         warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
-    _warn_of_bounds(search)
+    if options.grid is None:  # a list of values has no bounds
+        _warn_of_bounds(search)
     best = objective.space.kernel(search.theta[:-1])
     return task.gram.with_kernel(best, task.weight), objective.noise(search.theta), record
 
@@ -166,7 +177,7 @@ def _run(search: Search, options: Tune) -> None:
         search.nelder_mead(theta, objective.bound if objective.kind == "evidence" else objective)
         return
     if options.method == "grid":
-        search.grid(theta, objective)
+        search.grid(theta, options.grid)
         return
     if options.prior is not None:
         apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
@@ -179,13 +190,32 @@ def _run(search: Search, options: Tune) -> None:
     search.gradient(theta)
 
 
+def _combinations(
+    names: Array,  # (p,)
+    unit: Array,  # (p,)
+    listed: Mapping[str, Sequence[Any]],
+) -> Iterator[Array]:  # (p,)
+    """Free coordinates in units of their typical steps, for every combination of the listed values."""
+    for values in product(*listed.values()):
+        point = np.empty(names.size)
+        for name, value in zip(listed, values, strict=True):
+            own, numbers = names == name, np.asarray(value, np.float64)
+            if numbers.ndim and numbers.shape != (own.sum(),):
+                raise InvalidParameter(f"`grid` must have {own.sum()} numbers in each {name!r}, got {value!r}.")
+            point[own] = numbers if name in PLAIN else np.log(numbers)
+        yield point / unit
+
+
 def _free(objective: Objective, options: Tune) -> Array:
     """Which coordinates may move."""
     names = np.array(objective.names)
-    unknown = sorted(set(options.fixed) - set(names))
-    if unknown:
-        known = ", ".join(dict.fromkeys(names))
-        raise InvalidParameter(f"`fixed` names {unknown[0]!r}, which this kernel does not have. It has: {known}.")
+    for what, named in (("fixed", set(options.fixed)), ("grid", set(options.grid or ()))):
+        unknown = sorted(named - set(names))
+        if unknown:
+            known = ", ".join(dict.fromkeys(names))
+            raise InvalidParameter(f"`{what}` names {unknown[0]!r}, which this kernel does not have. It has: {known}.")
+    if options.grid is not None:
+        return np.asarray(np.isin(names, list(options.grid)))
     kept = set(options.fixed)
     if options.method == "grid" or (objective.kind == "loo" and not objective.task.losses.has_scale):
         kept.add("scale")
@@ -246,9 +276,10 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
 
 def _warn_of_bounds(search: Search) -> None:
     """Warn of single parameters that ended at a bound."""
-    names, (_, lower, upper, unit) = search.objective.names, search.objective.table.T
-    stuck = search.free & (np.minimum(search.theta - lower, upper - search.theta) < 1e-3 * unit)
-    single = [name for name, at in zip(names, stuck, strict=True) if at and names.count(name) == 1]
+    names, free = search.objective.names, search.free
+    _, lower, upper, unit = search.objective.table[free].T
+    stuck = np.minimum(search.theta[free] - lower, upper - search.theta[free]) < 1e-3 * unit
+    single = [names[k] for k in np.flatnonzero(free)[stuck] if names.count(names[k]) == 1]
     if single:
         warnings.warn(
             f"Tuning ended at the bound of {', '.join(single)}: the examples do not say where to stop. "

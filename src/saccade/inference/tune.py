@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from saccade._core import limits
 from saccade._core.checks import check_choice, check_positive, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.objective import ObjectiveKind
@@ -16,6 +18,7 @@ from saccade.inference.objective import ObjectiveKind
 SearchMethod = Literal["gradient", "nelder-mead", "grid"]
 METHODS: tuple[SearchMethod, ...] = get_args(SearchMethod)
 OBJECTIVES: tuple[ObjectiveKind, ...] = get_args(ObjectiveKind)
+PLAIN = ("exponential",)  # names of parameters that are searched as they are; all others by their logarithm
 
 
 @dataclass(frozen=True)
@@ -53,19 +56,24 @@ class Tune(BaseEstimator):
 
     The search learns everything that the transforms of an `HIK` have, its scale where that is "auto", every positive
     number of another kernel, and the noise. A word in the place of a `Tune`, such as ``tune="loo"``, is its `method` or
-    its `objective`.
+    its `objective`; a dict, such as ``tune={"length_scale": [0.5, 1.0], "noise": [0.01, 0.1]}``, is its `grid`.
 
     Parameters
     ----------
     method : {"gradient", "nelder-mead", "grid"}, default "gradient"
         "gradient" is L-BFGS-B, for thousands of parameters at once. "nelder-mead" is the paper's search, on a bound of
-        the evidence, for up to ten. "grid" tries seven values of each of up to three, and leaves the scale as it is.
+        the evidence, for up to ten. "grid" tries every combination of the values in `grid`; without these, seven values
+        of each of up to three parameters, and leaves the scale as it is.
     objective : {"auto", "evidence", "loo"}, default "auto"
         "evidence" is the marginal likelihood of the labels. "loo" is the loss of the closed-form leave-one-out
         predictions: cross-entropy at the best temperature for classes, the Gaussian log density for regression. "auto"
         is "loo" for classes, because labels ±1 are not Gaussian, and "evidence" for regression and "nelder-mead".
     fixed : sequence of str, default ()
         Names of parameters that stay as they are, such as ``("noise", "scale", "power")``.
+    grid : dict of str to sequence of float, default None
+        For "grid": the values to try of each parameter, by its name; all others stay as they are. A value of a
+        parameter with many numbers, such as a `length_scale` per dimension, is a number for all of them, or one for
+        each. The `scale` of an `HIK` is relative to what "auto" stands for.
     prior : "auto", float ≥ 0 or None, default "auto"
         The strength of the prior that holds log weights together and slopes of `Monotone` smooth, for "gradient" alone.
         "auto" chooses it by the loss on held-out examples, a fifth of up to 1,280; then all examples are learned from.
@@ -94,6 +102,7 @@ class Tune(BaseEstimator):
         objective: ObjectiveKind | Literal["auto"] = "auto",
         *,
         fixed: Sequence[str] = (),
+        grid: Mapping[str, Sequence[Any]] | None = None,
         prior: float | Literal["auto"] | None = "auto",
         max_evaluations: int = 60,
         tol: float = 5e-4,
@@ -101,6 +110,7 @@ class Tune(BaseEstimator):
         self.method = method
         self.objective = objective
         self.fixed = fixed
+        self.grid = grid
         self.prior = prior
         self.max_evaluations = max_evaluations
         self.tol = tol
@@ -114,6 +124,24 @@ class Tune(BaseEstimator):
             raise InvalidParameter(f'`prior` must be "auto", a number ≥ 0 or None, got {self.prior!r}.')
         if not isinstance(self.fixed, list | tuple) or not all(isinstance(name, str) for name in self.fixed):
             raise InvalidParameter(f'`fixed` must be a list of names such as ("noise",), got {self.fixed!r}.')
+        if self.grid is not None:
+            self._check_grid(self.grid)
+
+    def _check_grid(self, grid: object) -> None:
+        if self.method != "grid":
+            raise InvalidParameter(f'`grid` is for method="grid", got method={self.method!r}.')
+        if not isinstance(grid, Mapping) or not grid:
+            raise InvalidParameter(f'`grid` must be a dict such as {{"noise": [0.01, 0.1]}}, got {grid!r}.')
+        for name, values in grid.items():
+            many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values) > 0
+            if not many or not all(_is_listed(name, value) for value in values):
+                raise InvalidParameter(f"`grid` must have a list of positive numbers for {name!r}, got {values!r}.")
+        twice = sorted(set(grid) & set(self.fixed))
+        if twice:
+            raise InvalidParameter(f"`grid` and `fixed` both name {twice[0]!r}. Name it once.")
+        points = math.prod(len(values) for values in grid.values())
+        if points > limits.GRID_POINTS:
+            raise InvalidParameter(f"`grid` must have up to {limits.GRID_POINTS} combinations, got {points}.")
 
     def kind(self, classes: bool) -> ObjectiveKind:
         """The objective, for classes or numbers where it is "auto"."""
@@ -122,16 +150,28 @@ class Tune(BaseEstimator):
         return "loo" if classes and self.method != "nelder-mead" else "evidence"
 
 
+def _is_listed(name: str, value: object) -> bool:
+    """Whether a grid may have this value: finite numbers, and positive ones unless they are searched as they are."""
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        return False
+    return bool(numbers.size) and bool(np.isfinite(numbers).all() and (name in PLAIN or (numbers > 0).all()))
+
+
 def check_tune(tune: Any) -> Tune | None:
-    """The options behind the parameter `tune`, and `--tune`: None, a method, an objective or a Tune."""
+    """The options behind the parameter `tune`, and `--tune`: None, a method, an objective, a grid or a Tune."""
     if tune is None:
         return None
+    if isinstance(tune, dict):
+        tune = Tune("grid", grid=tune)
     if isinstance(tune, str):
         check_choice("tune", tune, (None, *METHODS, *OBJECTIVES))
         return Tune(tune) if tune in METHODS else Tune(objective=tune)  # type: ignore[arg-type]
     if not isinstance(tune, Tune):
         raise InvalidParameter(
-            f'`tune` must be None, a word such as "gradient" or "loo", or a Tune(...), got {tune!r}.'
+            f'`tune` must be None, a word such as "gradient" or "loo", a dict of values to try, or a Tune(...), '
+            f"got {tune!r}."
         )
     tune.check()
     return tune

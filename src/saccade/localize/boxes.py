@@ -117,6 +117,14 @@ def _iou(a: Array, b: Array) -> Array:
     return np.asarray(shared / (areas(a) + areas(b) - shared))
 
 
+def pairs_iou(
+    a: Array,  # (n, 4)
+    b: Array,  # (m, 4)
+) -> Array:  # (n, m)
+    """Of every pair of boxes that were checked."""
+    return _iou(a[:, None], b[None])
+
+
 def areas(
     boxes: Array,  # (..., 4)
 ) -> Array:  # (...)

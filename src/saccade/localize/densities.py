@@ -1,4 +1,4 @@
-"""Densities over coordinates: a mixture of normals with exact conditioning, and the uniform density of a block."""
+"""Densities over coordinates: normals with exact conditioning, the uniform density of a block, and blends of them."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -123,6 +123,82 @@ class Block:
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
         return np.asarray(rng.uniform(self.low, self.high, (n, self.low.size)))
+
+
+@dataclass(frozen=True)
+class Blend:
+    """Σ_k share_k density_k, of densities of any kind."""
+
+    shares: Array  # (k,), which sum to 1
+    parts: tuple[Density, ...]
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,)
+        found = np.array([part.log_density(u) for part in self.parts])
+        return np.asarray(logsumexp(found + np.log(self.shares)[:, None], axis=0))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        which = rng.choice(self.shares.size, n, p=self.shares)
+        u = np.stack([part.draw(n, rng) for part in self.parts])
+        return np.asarray(u[which, np.arange(n)])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A place in the unit square by a table of probabilities: the same density everywhere within a cell."""
+
+    chances: Array  # (rows, columns), positive, which sum to 1
+
+    def log_density(
+        self,
+        u: Array,  # (n, 2): x, y
+    ) -> Array:  # (n,)
+        rows, columns = self.chances.shape
+        inside = ((u >= 0.0) & (u <= 1.0)).all(axis=1)
+        at = np.clip(u, 0.0, 1.0) * (columns, rows)
+        x, y = (np.minimum(at[:, i].astype(np.int64), (columns, rows)[i] - 1) for i in (0, 1))
+        return np.where(inside, np.log(self.chances[y, x] * self.chances.size), -np.inf)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, 2)
+        cell = rng.choice(self.chances.size, n, p=self.chances.ravel())
+        y, x = np.divmod(cell, self.chances.shape[1])
+        return np.asarray((np.column_stack([x, y]) + rng.random((n, 2))) / self.chances.shape[::-1])
+
+
+@dataclass(frozen=True)
+class PlaceAndRest:
+    """Two densities that know nothing of each other: of the first two coordinates, and of the others."""
+
+    place: Density
+    rest: Density
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,)
+        return np.asarray(self.place.log_density(u[:, :2]) + self.rest.log_density(u[:, 2:]))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        return np.hstack([self.place.draw(n, rng), self.rest.draw(n, rng)])
+
+
+@dataclass(frozen=True)
+class Held:
+    """A density over the first coordinates; the last ones are known."""
+
+    free: Density
+    known: Array  # (h,)
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,), per unit of the free coordinates
+        return self.free.log_density(u[:, : u.shape[1] - self.known.size])
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        return np.hstack([self.free.draw(n, rng), np.tile(self.known, (n, 1))])
 
 
 def fill(

@@ -21,7 +21,7 @@ TIE = 1e-9  # relative: values of a draw closer than this are equal, and the fir
 def probability_of_improvement(
     mean: Array,  # (n,)
     variance: Array,  # (n,)
-    best: float,
+    best: float | Array,
     xi: float = 0.0,
 ) -> Array:  # (n,)
     """PI_ξ = Φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0. S §11; Kushner (1964).
@@ -36,7 +36,7 @@ def probability_of_improvement(
 def log_probability_of_improvement(
     mean: Array,  # (n,)
     variance: Array,  # (n,)
-    best: float,
+    best: float | Array,
     xi: float = 0.0,
 ) -> Array:  # (n,)
     """log PI_ξ, which still ranks where PI_ξ is 0 in float64 (z < −38); −inf where σ = 0."""
@@ -47,7 +47,7 @@ def log_probability_of_improvement(
 def expected_improvement(
     mean: Array,  # (n,)
     variance: Array,  # (n,)
-    best: float,
+    best: float | Array,
     xi: float = 0.0,
 ) -> Array:  # (n,)
     """EI_ξ = E max(f − f⁺ − ξ, 0) = (μ − f⁺ − ξ) Φ(z) + σ φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0.
@@ -64,7 +64,7 @@ def expected_improvement(
 def log_expected_improvement(
     mean: Array,  # (n,)
     variance: Array,  # (n,)
-    best: float,
+    best: float | Array,
     xi: float = 0.0,
 ) -> Array:  # (n,)
     """log EI_ξ = log σ + log h(z), h(z) = φ(z) + z Φ(z); −inf where σ = 0, or z² overflows (|z| > 1e154).
@@ -136,7 +136,7 @@ def decaying_xi(start: float, looks: int, half_life: float) -> float:
     return float(start * 2.0 ** (-looks / half_life))
 
 
-def _gap(mean: Array, variance: Array, best: float, xi: float) -> tuple[Array, Array]:
+def _gap(mean: Array, variance: Array, best: float | Array, xi: float) -> tuple[Array, Array]:
     """μ − f⁺ − ξ and σ, of the same shape."""
     gap, sigma = np.broadcast_arrays(np.asarray(mean, np.float64) - best - xi, np.sqrt(np.maximum(variance, 0.0)))
     return gap, sigma
