@@ -23,11 +23,11 @@ SMALL, FEW = 24, 24  # of the pictures for the number left
 BUDGET, CHECKED, BATCH = 0.1, (0.025, 0.05, 0.1), 8
 GALAXY_TILE, GALAXY_PIXELS = 40, 4  # side of a tile, and of a tile in the overview
 BRIGHT = 240  # of 255: a spot that counts
-METHODS = ("search, overview", "greedy, overview", "search, position only")
+METHODS = ("search, overview", "nonmyopic, overview", "search, position only")
 
 
 def search(
-    counts: Array, features: Array | None, seed: int, policy: Any = "nonmyopic", budget: float = BUDGET
+    counts: Array, features: Array | None, seed: int, policy: Any = "auto", budget: float = BUDGET
 ) -> dict[str, Any]:
     """Hits in the order of the looks, and what was said about the rest at some of them."""
     from saccade.localize import TileSearch
@@ -67,7 +67,7 @@ def curves(kind: str, pictures: int) -> dict[str, Any]:
         counts, features = picture(seed, kind, SIDE, TARGETS)
         for method in METHODS:
             given = features if "overview" in method else None
-            run = search(counts, given, seed, "likeliest" if "greedy" in method else "nonmyopic")
+            run = search(counts, given, seed, "nonmyopic" if "nonmyopic" in method else "auto")
             runs[method].append((np.cumsum(run["hits"]) / counts.sum(), run["seconds"], run["left"]))
         raster.append(np.cumsum(counts.ravel())[: len(run["hits"])] / counts.sum())
     looks = len(raster[0])
@@ -171,7 +171,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--pictures", type=int, default=10)
     parser.add_argument("--coverage", type=int, default=200)
-    parser.add_argument("--policy", default="nonmyopic", help="of the searches for the number left")
+    parser.add_argument("--policy", default="auto", help="of the searches for the number left")
     options = parser.parse_args()
     record: dict[str, Any] = {
         "pictures": options.pictures,

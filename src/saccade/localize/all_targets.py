@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -45,8 +45,9 @@ class TileSearch:
         Looks in all. None: no limit; plans are then made for a tenth of the tiles.
     start : float
         Share of the budget that is spread over the picture before the model chooses.
-    policy : "nonmyopic" or "likeliest"
-        Hits now and later under the budget, or the likeliest tiles next, which found more (docs/decisions/028).
+    policy : "auto", "likeliest" or "nonmyopic"
+        The likeliest tiles next; or hits now and later under the budget. "auto" is the first with features that differ
+        between tiles, and the second where only places count (docs/decisions/028).
     threshold : float or None
         None: answers are numbers of hits. Else they are scores, and a tile has a hit from this score on.
     random_state : None, int or RandomState
@@ -79,7 +80,7 @@ class TileSearch:
         prior: Any = 0.03,
         budget: int | None = None,
         start: float = 0.15,
-        policy: Policy = "nonmyopic",
+        policy: Policy = "auto",
         threshold: float | None = None,
         random_state: Any = None,
     ) -> None:
@@ -97,7 +98,7 @@ class TileSearch:
         n = len(self.tiles.boxes)
         self.features, self.prior = check_features(features, n), check_prior(prior, self.tiles.shape)
         self.budget = None if budget is None else check_count("budget", budget, "Pass how many tiles you can look at.")
-        check_choice("policy", policy, ("nonmyopic", "likeliest"))
+        check_choice("policy", policy, get_args(Policy))
         self.policy: Policy = policy
         if threshold is not None and not is_number(threshold):
             raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r}.")
@@ -123,6 +124,11 @@ class TileSearch:
         return max(1, round(HORIZON * n)) if self.budget is None else min(self.budget, n)
 
     @property
+    def _greedy(self) -> bool:
+        features = self._space.features
+        return self.policy == "likeliest" or (self.policy == "auto" and features is not None and bool(features.any()))
+
+    @property
     def _spent(self) -> int:
         return len(self._order) + len(self._failed) + len(self._asked)
 
@@ -134,7 +140,7 @@ class TileSearch:
         chosen = self._first[np.isin(self._first, free)][:n]
         if chosen.size < n:
             rest, more = np.setdiff1d(free, chosen), n - chosen.size
-            left = 1 if self.policy == "likeliest" else max(self._horizon - self._spent - chosen.size, more)
+            left = 1 if self._greedy else max(self._horizon - self._spent - chosen.size, more)
             chosen = np.append(chosen, choose(self._believe(), rest, more, left))
         self._asked += chosen.tolist()
         return np.asarray(self.tiles.boxes[chosen])

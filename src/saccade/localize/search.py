@@ -81,8 +81,8 @@ class Localizer:
         noise: float | None = None,
         policy: Policy = "ei",
         xi: float = 0.0,
-        from_prior: float = 0.1,
-        at_random: float = 0.1,
+        from_prior: float = 0.0,
+        at_random: float = 0.0,
         absent: float = 0.0,
         step: float | None = None,
         random_state: int | None = None,
@@ -96,8 +96,8 @@ class Localizer:
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
         self.noise = None if noise is None else check_noise(noise, zero=True)
         self.xi = check_share("xi", xi, 1.0, "The default is 0.")
-        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.1.")
-        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.1.")
+        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
+        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_boxes(proposals, "proposals", self.bounds)
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state

@@ -18,7 +18,7 @@ from saccade._core.arrays import Array
 from saccade.inference.probit import log_average
 from saccade.localize.tile_model import Belief, Pool
 
-Policy = Literal["nonmyopic", "likeliest"]
+Policy = Literal["auto", "likeliest", "nonmyopic"]
 LIKELY, OPEN = 16, 32  # candidates: the likeliest, and those that could be likely: mean + deviation
 
 
