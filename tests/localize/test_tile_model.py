@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 from saccade.localize import tile_left
 from saccade.localize.tile_left import all_tiles_at_most, interval, moments
-from saccade.localize.tile_model import RATE, Belief, Setting, TileSpace, believe, learn, likely_settings, settings
+from saccade.localize.tile_model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
 from saccade.localize.tile_policy import _Plan, choose
 from saccade.localize.tile_start import start
 
@@ -104,7 +104,7 @@ def test_settings_that_disagree_widen_the_interval() -> None:
     both = believe(space, [Setting(2.0, 1.0, 0.0), Setting(5.0, 4.0, 0.0)], rows, hits)
     free = np.setdiff1d(np.arange(64), rows)
     rng = np.random.default_rng(0)
-    alone = [moments(Belief(np.ones(1), [pool]), free, rng) for pool in both.pools]
+    alone = [moments(TileBelief(np.ones(1), [pool]), free, rng) for pool in both.pools]
     mean, variance = moments(both, free, rng)
     assert mean == pytest.approx(both.weights @ [m for m, _ in alone])
     second = both.weights @ [v + m * m for m, v in alone]

@@ -16,9 +16,9 @@ from saccade.localize import tile_state
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.source import open_source
 from saccade.localize.tile_checks import check_features, check_inside, check_prior, source_and_bounds, standardised
-from saccade.localize.tile_judge import Found, judged
+from saccade.localize.tile_judge import FoundBoxes, judged
 from saccade.localize.tile_left import WIDER, Left, all_tiles_at_most, interval, moments
-from saccade.localize.tile_model import Belief, Setting, TileSpace, believe, comparison, likely_settings
+from saccade.localize.tile_model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tile_policy import Policy, choose
 from saccade.localize.tile_start import start
 from saccade.localize.tiles import Tiles, overview
@@ -114,7 +114,7 @@ class TileSearch:
         self._asked: list[int] = []  # and not answered yet
         self._inside: list[list[float]] = []  # tile, x0, y0, x1, y1, score
         self._settings: tuple[int, list[Setting]] = (0, [])
-        self._belief: Belief | None = None
+        self._belief: TileBelief | None = None
 
     # ---- asking and telling
 
@@ -266,11 +266,11 @@ class TileSearch:
         every = all_tiles_at_most(first, self._first.size, self._cell, len(self.tiles.boxes))
         return max(0, min(free, every - known))
 
-    def found(self, overlap: float = 0.5) -> Found:
+    def found(self, overlap: float = 0.5) -> FoundBoxes:
         """Boxes that were told inside tiles, of two that overlap more than this only the better one."""
         every = np.array(self._inside, np.float64).reshape(-1, 6)
         kept = non_maximum_suppression(every[:, 1:5], every[:, 5], overlap)
-        return Found(every[kept, 1:5], every[kept, 5])
+        return FoundBoxes(every[kept, 1:5], every[kept, 5])
 
     def _free(self, but: Sequence[int]) -> Array:
         """Tiles without an answer. Those that failed stay unknown, but are not asked again."""
@@ -283,7 +283,7 @@ class TileSearch:
                 self.hits[numbers] > 0 if self.threshold is None else self.hits[numbers] >= self.threshold
             )
 
-    def _believe(self) -> Belief:
+    def _believe(self) -> TileBelief:
         """The posterior from all answers. Settings come from the first looks of a schedule: the same after a reload."""
         if self._belief is None:
             rows = np.array(self._order, np.int64)

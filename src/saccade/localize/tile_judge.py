@@ -22,7 +22,7 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-class Found(NamedTuple):
+class FoundBoxes(NamedTuple):
     """Boxes inside tiles, highest score first."""
 
     boxes: Array  # (k, 4)

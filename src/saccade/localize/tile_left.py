@@ -20,7 +20,7 @@ import numpy as np
 from scipy.stats import beta, nbinom, poisson
 
 from saccade._core.arrays import Array
-from saccade.localize.tile_model import Belief, Pool
+from saccade.localize.tile_model import Pool, TileBelief
 
 CONFIDENCE = 0.95
 TERMS = 6  # of the tetrachoric series
@@ -48,7 +48,7 @@ class Left(NamedTuple):
 
 
 def moments(
-    belief: Belief,
+    belief: TileBelief,
     free: Array,  # (f,)
     rng: np.random.Generator,
 ) -> tuple[float, float]:

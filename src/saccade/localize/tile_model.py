@@ -74,7 +74,7 @@ class TileSpace:
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class TilePosterior:
     """Of f at all tiles, under one setting."""
 
     space: TileSpace
@@ -112,13 +112,13 @@ class Pool:
         return np.asarray(ndtr(self.mean / np.sqrt(1.0 + self.variance)))
 
 
-def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> Posterior:
+def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> TilePosterior:
     """The posterior from tiles with and without a hit.
 
     The prior mean m enters as sites of f − m: targets less m, and Kα + m = targets − noise · α as without it.
     """
     if not rows.size:
-        return Posterior(space, setting, rows, 0.0, np.zeros(0), Factor(np.zeros((0, 0))))
+        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), Factor(np.zeros((0, 0))))
     K, m = space.kernel(setting, rows), space.offset(setting)[rows][:, None]
     solving = Solving(solver="cholesky")
 
@@ -128,10 +128,10 @@ def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> Poste
     sites, solution = ep(K.diagonal(), np.where(hits, 1.0, -1.0)[:, None], np.ones((1, 1)), solve)
     factor, t = solution.factors[0], sites.targets - m
     fit = float((t * solution.alpha).sum()) + factor.log_determinant() + len(rows) * np.log(2.0 * np.pi)
-    return Posterior(space, setting, rows, sites.log_norm - 0.5 * fit, solution.alpha[:, 0], factor)
+    return TilePosterior(space, setting, rows, sites.log_norm - 0.5 * fit, solution.alpha[:, 0], factor)
 
 
-class Belief(NamedTuple):
+class TileBelief(NamedTuple):
     """Pools of the likeliest settings and their weights, which sum to 1."""
 
     weights: Array  # (s,)
@@ -159,9 +159,9 @@ def comparison(looks: int) -> int:
     return min(number, looks)
 
 
-def believe(space: TileSpace, some: list[Setting], rows: Array, hits: Array) -> Belief:
+def believe(space: TileSpace, some: list[Setting], rows: Array, hits: Array) -> TileBelief:
     """What these looks say under some settings, weighed by evidence."""
     found = [learn(space, setting, rows, hits) for setting in some]
     evidence = np.array([each.log_evidence for each in found])
     weights = np.exp(evidence - evidence.max())
-    return Belief(weights / weights.sum(), [each.pool() for each in found])
+    return TileBelief(weights / weights.sum(), [each.pool() for each in found])

@@ -16,14 +16,14 @@ from scipy.special import ndtr
 
 from saccade._core.arrays import Array
 from saccade.inference.probit import log_average
-from saccade.localize.tile_model import Belief, Pool
+from saccade.localize.tile_model import Pool, TileBelief
 
 Policy = Literal["auto", "likeliest", "nonmyopic"]
 LIKELY, OPEN = 16, 32  # candidates: the likeliest, and those that could be likely: mean + deviation
 
 
 def choose(
-    belief: Belief,
+    belief: TileBelief,
     free: Array,  # numbers of the tiles that may be asked
     n: int,
     budget: int,  # looks left, these included
@@ -43,7 +43,7 @@ def choose(
     return np.asarray(candidates[chosen])
 
 
-def _candidates(belief: Belief, free: Array, n: int) -> Array:
+def _candidates(belief: TileBelief, free: Array, n: int) -> Array:
     """Those worth a closer look; in order of tile number, so that ties fall the same way everywhere."""
     p = belief.probability[free]
     high = belief.weights @ np.array([ndtr((pool.mean + np.sqrt(pool.variance))[free]) for pool in belief.pools])
