@@ -4,11 +4,10 @@
 
 Needs portland in SACCADE_DATA. Pictures are scaled to 2000 × 2000 and boxes begin and end at multiples of 10, as on a
 grid of 200 × 200. The oracle says 0.9 · IOU + 0.1 exp(−3 ‖difference of the centres‖ / 2000) plus noise of variance 0,
-0.03 or 0.3. Looks come in batches of 10, up to 150. Dogs are
-searched; size known and not known, with the prior of dogs in the other three quarters of the photographs and without.
-A look counts where its box first overlaps the dog by 0.5 and by 0.9; and, apart, the batch after which the search's own
-answer does. Rivals search every twentieth dog, and ours is compared on the same ones. Shares of a batch were chosen on the
-leashes of the same photographs.
+0.03 or 0.3. Looks come in batches of 10, up to 150. Dogs are searched; size known and not known, with the prior of dogs
+in the other three quarters of the photographs and without. A look counts where its box first overlaps the dog by 0.5
+and by 0.9; and, apart, the batch after which the search's own answer does. Rivals search every twentieth dog (BoTorch
+every fortieth), and ours is compared on the same ones. Shares of a batch were chosen on the leashes of the photographs.
 """
 
 import os
