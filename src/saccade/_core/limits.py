@@ -254,3 +254,5 @@ LOOKS_TO_EXCEED = 50
 MAP_CELLS = 2**22
 # Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
 BOXES_AT_ONCE = 8192
+# Pixels of a crop that a judge is given, 3 bytes each: what has more is read less finely.
+CROP_PIXELS = 2**20
