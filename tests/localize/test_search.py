@@ -164,6 +164,22 @@ def test_a_judge_who_fails_now_and_then_is_no_obstacle() -> None:
     assert not looked & {tuple(failure.box) for failure in search.failures}
 
 
+def test_a_proposal_that_cannot_be_judged_is_asked_for_once() -> None:
+    proposals = BoxPrior.unknown((640, 480)).sample(12, np.random.default_rng(0))
+    search = Localizer((640, 480), proposals=proposals, random_state=0)
+    with pytest.warns(UserWarning, match="failed at 4 of 12 looks"):
+        search.run(lambda boxes: np.where(boxes[:, 0] < np.sort(proposals[:, 0])[4], np.nan, 0.0), looks=50)
+    assert len(search.failures) == 4
+    assert search.looks == 8
+
+
+def test_a_search_ends_when_it_is_sure() -> None:
+    search = Localizer((640, 480), random_state=0)
+    found = search.run(lambda boxes: iou(boxes, DOG), looks=200, sure=0.9)
+    assert found.probability >= 0.9
+    assert found.looks < 100
+
+
 def test_crops_of_a_picture_are_judged() -> None:
     picture = np.zeros((480, 640, 3), np.uint8)
     picture[220:290, 310:400] = 255
