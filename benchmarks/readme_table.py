@@ -137,13 +137,15 @@ def ask_lines() -> list[tuple[str, str]]:
         for name, found in stop[collection]["one in ten"].items()
         if name.startswith("target")
     )
+    most = cycle["GB of the pool"] + max(
+        cycle[f"GB beyond the pool, {when}"] for when in ("at the start", "in the cycles")
+    )
     ours, theirs = (find(wrong["rows"], n=60_000, method=name) for name in ("saccade", "cleanlab"))
     return [
         (
             f"one answer and the next question: {cycle['labels']:,} labels, a pool of {cycle['rows']:,} × "
             f"{cycle['features']:,}, {cycle['classes']} classes: median, 95th of 100",
-            f"{cycle['median, ms']:.0f}, {cycle['p95, ms']:.0f} ms; "
-            f"{cycle['GB beyond the pool, in the cycles'] + cycle['GB of the pool']:.1f} GB with the pool",
+            f"{cycle['median, ms']:.0f}, {cycle['p95, ms']:.0f} ms; {most:.1f} GB with the pool",
         ),
         (
             f"one question about {large['rows']:,} examples: uncertainty; Σ-optimality; auto; "
