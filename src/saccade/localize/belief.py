@@ -21,7 +21,8 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.boxes import pairs_iou
-from saccade.localize.importance import Hypotheses, hypotheses
+from saccade.localize.importance import Hypotheses, hypotheses, hypotheses_of_pool
+from saccade.localize.learned_response import Judgement, Response
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import BETA, BETA_SPREAD, Misfit, clutter_and_offset, shares
 from saccade.solvers.cholesky import Factor, factorise
@@ -126,15 +127,28 @@ class Given:
 class Belief:
     """Where the object may be after the looks, and what other boxes would score."""
 
-    evidence: Evidence
+    evidence: Evidence | Judgement
     where: Hypotheses
     present: float  # probability that there is one
 
     @classmethod
-    def after(cls, looks: Looks, prior: BoxPrior, misfit: Misfit, absent: float, rng: np.random.Generator) -> Belief:
-        evidence, many = Evidence(looks, misfit), limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
+    def after(
+        cls,
+        looks: Looks,
+        prior: BoxPrior,
+        judge: Misfit | Response,
+        absent: float,
+        rng: np.random.Generator,
+        pool: Array | None = None,  # (p, 4): the only boxes that may be looked at
+        crowd: bool = False,
+    ) -> Belief:
+        evidence = Judgement(looks, judge) if isinstance(judge, Response) else Evidence(looks, judge)
+        many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
         count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
-        where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        if pool is None:
+            where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        else:
+            where = hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
         odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
         against = evidence.log_likelihood_of_none() - where.log_evidence
         return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
@@ -166,6 +180,7 @@ class Belief:
 
     def better_misfit(self) -> Misfit:
         """Noise and clutter near the present ones under which the looks are likelier, if there are."""
+        assert isinstance(self.evidence, Evidence)
         looks, now = self.evidence.looks, self.evidence.misfit
         most = np.argsort(-self.where.weights, kind="stable")[: limits.HYPOTHESES_TO_COMPARE]
         boxes, weights = self.where.boxes[most], self.where.weights[most]

@@ -14,6 +14,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.belief import Belief, Looks
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
+from saccade.localize.learned_response import Response
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
 from saccade.scores.acquisition import decaying_xi
@@ -48,11 +49,16 @@ class Localizer:
     size : (width, height), optional
         Of the object, if it is known.
     proposals : array (n, 4), optional
-        The only boxes that may be looked at.
+        The only boxes that may be looked at. The object is near one of them.
+    crowd : bool
+        Whether an object is likelier where there are many proposals.
     scores : (float, float)
         About what the judge says of a box far from the object, and of the object's own box.
     noise : float, optional
         Variance of the judge's score of one and the same box, in the judge's units. None: learned while searching.
+    response : Response, optional
+        How the judge's score depends on the overlap, learned from training windows; takes the place of `scores` and
+        `noise`. Real judges need it: most are silent up to an overlap of a half.
     policy : {"ei", "pi", "ucb", "variance", "thompson"}
         Expected improvement, probability of improvement, upper confidence bound, largest variance, Thompson's rule.
     xi : float
@@ -84,8 +90,10 @@ class Localizer:
         *,
         size: Any = None,
         proposals: Any = None,
+        crowd: bool = False,
         scores: tuple[float, float] = (0.0, 1.0),
         noise: float | None = None,
+        response: Response | None = None,
         policy: Policy = "ei",
         xi: float = 0.0,
         from_prior: float = 0.1,
@@ -101,7 +109,9 @@ class Localizer:
         self.policy, self.size, self.step = policy, size, step
         self.prior = prior
         self.scores = _check_scores(scores)
-        self.noise, self.xi = noise, xi
+        self.noise, self.xi, self.response, self.crowd = noise, xi, response, crowd
+        if response is not None:
+            self.scores = (0.0, 1.0)
         self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.1.")
         self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.1.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
@@ -145,7 +155,8 @@ class Localizer:
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         if not np.isfinite(values).all():
             raise InvalidInput(f"Score {int(np.flatnonzero(~np.isfinite(values))[0])} is not a finite number.")
-        misfit = self._belief().better_misfit() if self.noise is None and self.looks else self._misfit
+        learns = self.noise is None and self.response is None and self.looks > 0
+        misfit = self._belief().better_misfit() if learns else self._misfit
         self.boxes, self.told = np.vstack([self.boxes, boxes]), np.append(self.told, values)
         self._misfit, self._believed = misfit, None
 
@@ -180,7 +191,8 @@ class Localizer:
     def _belief(self) -> Belief:
         if self._believed is None:
             looks = Looks.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            self._believed = Belief.after(looks, self._prior, self._misfit, self.absent, self._rng(0))
+            judge = self.response or self._misfit
+            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), self.proposals, self.crowd)
         return self._believed
 
     def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
