@@ -1,9 +1,13 @@
 """One thread a product within the block, and the process's own number after it."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from saccade._core import blas
 from saccade._core.blas import one_blas_thread
 from saccade.features.lazy import stream
 
@@ -33,6 +37,15 @@ def test_an_error_in_the_block_leaves_the_setting_as_it_was() -> None:
         with pytest.raises(ValueError, match="matmul"), one_blas_thread():
             np.ones((2, 3)) @ np.ones((2, 3))
         assert blas_threads() == before
+
+
+def test_libraries_are_looked_for_again_after_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    with one_blas_thread():
+        pass
+    known = blas._controller()
+    assert blas._controller() is known
+    monkeypatch.setitem(sys.modules, "a_module_with_a_blas_of_its_own", ModuleType("a_module"))
+    assert blas._controller() is not known
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -246,6 +246,20 @@ def to_columns(
                     fill[block, indices[k]] += 1
 
 
+def dense_to_columns(
+    X: Array,  # (n, D)
+    starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    rows: Array,  # (positive entries,), changed
+    values: Array,  # (positive entries,), changed
+) -> None:
+    """The positive entries of dimensions first..last of a dense matrix."""
+    for d in range(first, last):
+        own = np.flatnonzero(X[:, d] > 0)
+        rows[starts[d] : starts[d + 1]], values[starts[d] : starts[d + 1]] = own, X[own, d]
+
+
 def sort_columns(starts: Array, first: int, last: int, bits: Array, rows: Array) -> None:
     """Each dimension's entries in ascending order."""
     for d in range(first, last):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import pairwise
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 
 from saccade._core import limits
 from saccade.operators import codes
-from saccade.operators.codes import CodeBlocks, SortedColumns, append, column_max, decode, encode, split_signs
+from saccade.operators.append import append
+from saccade.operators.codes import CodeBlocks, SortedColumns, column_max, decode, encode, split_signs
 from tests.operators.histograms import BLOCK_ROWS, LAYOUTS, Array, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
 
@@ -197,6 +199,38 @@ def test_levels_of_many_rows_come_from_a_sample_and_the_top() -> None:
     first, second = levels_of(encode(X, 4, sample_rows=5))
     assert first[-1] == 1.0
     assert second.tolist() == [0.0, 5.0]  # the sample has only zeros there
+
+
+@by_container
+@by_dtype
+@pytest.mark.parametrize("sample_rows", [40, 1000])
+@few
+@given(at_once=st.integers(1, 200), seed=st.integers(0, 99), weighted=st.booleans())
+def test_levels_chosen_a_few_dimensions_at_a_time_are_those_of_all_at_once(
+    container: Any, dtype: type, sample_rows: int, at_once: int, seed: int, weighted: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = np.round(np.maximum(rng.normal(0.2, 0.5, (60, 7)), 0), rng.integers(1, 4)).astype(dtype)
+    weight = rng.random(60) if weighted else None
+    expected = encode(sp.csr_matrix(X), 5, weight=weight, sample_rows=sample_rows)
+    with patch.object(limits, "SORTED_AT_ONCE", at_once):
+        found = encode(container(X), 5, weight=weight, sample_rows=sample_rows)
+    for one, other in zip(levels_of(found), levels_of(expected), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_levels_of_dense_rows_take_less_memory_than_the_rows() -> None:
+    """Codes included. All dimensions at once would take seven times as much."""
+    X = np.random.default_rng(0).random((20_000, 100), np.float32)
+    with patch.object(limits, "SORTED_AT_ONCE", 100_000):
+        encode(X, 255)  # compiles
+        tracemalloc.start()
+        try:
+            encode(X, 255)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < X.nbytes
 
 
 def test_all_255_levels_fit_one_byte() -> None:

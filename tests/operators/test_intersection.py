@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from saccade._core import limits
 from saccade.kernels import HIK, Exponential, Power, Weights
+from saccade.operators.append import append
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import SortedColumns, append, decode, encode, split_signs
+from saccade.operators.codes import SortedColumns, decode, encode, split_signs
 from saccade.operators.intersection import BinnedIntersection, Intersection, SortedIntersection, intersection
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, intersections, sparse_rows
 from tests.tolerances import assert_close, assert_positive_semidefinite

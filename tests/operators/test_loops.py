@@ -16,7 +16,7 @@ from numba.core.dispatcher import Dispatcher
 
 from saccade.operators import block, codes, encode_loops, gradient_loops, loops
 from tests.operators import reference
-from tests.operators.histograms import Array, columns, encoded, histograms
+from tests.operators.histograms import Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
 
 DTYPES = [np.float32, np.float64]
@@ -169,6 +169,21 @@ def test_histogram_and_look_up(
     assert_close(out, expected, dtype)
 
 
+@by_layout
+@by_lanes
+@pytest.mark.parametrize("dims", [3, 8, 11])
+def test_look_up_takes_every_dimension_once(layout: str, lanes: int, dims: int) -> None:
+    """Those of dense codes go four at a time."""
+    X = sparse_rows(30, dims)
+    c = blocks(X, layout)
+    layout_arrays, count = (c.starts, c.rows, c.codes, c.bases, c.level_starts), c.bases.size - 1
+    T, out = columns(c.values.size, lanes), columns(len(X), lanes, seed=1)
+    expected = out.copy()
+    loops.look_up(*layout_arrays, 0, count, T, out, (0,) * lanes)
+    reference.look_up(*layout_arrays, 0, count, T, expected)
+    assert_close(out, expected)
+
+
 @by_dtype
 @by_lanes
 @few
@@ -260,6 +275,18 @@ def test_to_columns(dtype: type, data: st.DataObject, cut: float) -> None:
     for found, wanted in zip((fill, rows, values), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
     assert D == 0 or n == 0 or rows.max(initial=0.0) < n
+
+
+@by_dtype
+@few
+@given(data=st.data(), cut=cuts)
+def test_dense_to_columns(dtype: type, data: st.DataObject, cut: float) -> None:
+    X = data.draw(histograms(dtype))
+    starts = np.append(0, np.cumsum((X > 0).sum(axis=0)))
+    found, expected = (np.full((2, starts[-1]), NO_NUMBER) for _ in range(2))
+    in_two(lambda a, b: encode_loops.dense_to_columns(X, starts, a, b, *found), X.shape[1], cut)
+    reference.dense_to_columns(X, starts, 0, X.shape[1], *expected)
+    np.testing.assert_array_equal(found, expected)
 
 
 @few

@@ -6,16 +6,18 @@ A thread of BLAS also goes on looking for work for a while after each product: b
 from ours, and a question about a large pool took a third longer.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 _lock = RLock()  # re-entrant: an abandoned stream may be closed at any moment, in any thread
 _inside = 0
 _limits: Any = None
+_found: tuple[int, ThreadpoolController] | None = None  # modules that were loaded, and their libraries
 
 
 @contextmanager
@@ -25,7 +27,7 @@ def one_blas_thread() -> Iterator[None]:
     with _lock:
         _inside += 1
         if _limits is None:
-            _limits = threadpool_limits(1)
+            _limits = _controller().limit(limits=1)
     try:
         yield
     finally:
@@ -34,3 +36,11 @@ def one_blas_thread() -> Iterator[None]:
             if not _inside and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+def _controller() -> ThreadpoolController:
+    """The libraries of this process. To look for them takes milliseconds: again only after a further import."""
+    global _found
+    if _found is None or _found[0] != len(sys.modules):
+        _found = len(sys.modules), ThreadpoolController()
+    return _found[1]

@@ -102,6 +102,8 @@ FITTED_ENTRIES = 200_000
 KERNEL_VALUES_AT_ONCE = 4_000_000
 # Numbers in differences of rows made at a time: the same 32 MB.
 DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
+# Entries of a dense matrix sorted at a time, where levels are chosen: 10 bytes each, 40 MB.
+SORTED_AT_ONCE = 4_000_000
 # Kernel values between all examples and the inducing ones that may be held: 4 GB.
 INDUCING_NUMBERS = 500_000_000
 # Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
@@ -228,13 +230,19 @@ REPORT_LAST = 100
 # Hypotheses about where an object is, drawn for the first round of every belief ...
 HYPOTHESES = 1500
 # ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
-HYPOTHESES_PRODUCTS = 100_000_000
+HYPOTHESES_PRODUCTS = 40_000_000
 # ... so many.
 HYPOTHESES_LEAST = 300
 # The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
 HYPOTHESES_TO_COMPARE = 300
+# The likeliest of them, by which noise and clutter are chosen.
+HYPOTHESES_TO_TUNE = 100
 # Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200
 # The best looks so far, whose expected score a further look should exceed.
 LOOKS_TO_EXCEED = 50
+# Cells of a map of a picture in a file: 32 MB.
+MAP_CELLS = 2**22
+# Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
+BOXES_AT_ONCE = 8192

@@ -16,8 +16,8 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import check_answers, joined
 from saccade.active.choosing import Beliefs, Wanted, beliefs_of_field, choose
-from saccade.active.models import beliefs_of, field_of, is_plain, kernel_and_noise
-from saccade.active.pool import check_pool, one_against_rest
+from saccade.active.models import beliefs_of, is_plain, kernel_and_noise
+from saccade.active.pool import check_pool, one_against_rest, pool_gram
 from saccade.active.state_file import load, read_label, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import WAYS, Strategy
@@ -102,8 +102,9 @@ class ActiveLearner:
         if not self._pool.size:
             raise InvalidInput("No row of the pool is left beside the audit. Pass a smaller `audit`, or more rows.")
         nothing = np.zeros(0, np.int64)
-        self._prior = kernel_and_noise(self.given, self._rows(), nothing, np.zeros(0), fit=True)
-        self.field = field_of(self._prior, self._rows(), nothing, np.zeros(0))
+        prior = kernel_and_noise(self.given, self.X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
+        gram = pool_gram(prior.kernel, self._rows(), prior.levels, prior.binning)  # the copy of the rows is gone after
+        self._prior, self.field = prior, Field.unobserved(gram, prior.noise)
 
     def _rows(self, rows: Array | None = None) -> Any:
         """Rows of X by their places in the part of the pool that the model sees; None for all of it."""

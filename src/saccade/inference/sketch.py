@@ -75,7 +75,8 @@ class Sketch:
         only[:, 0] = 0.0  # the sums are no part of the squares
         along = (self.base @ only.T.astype(self.base.dtype)).astype(np.float64)
         for before, by in self.steps:
-            along -= before @ (by @ only.T)
+            weight = by @ only.T
+            along -= before * weight if weight.size == 1 else before @ weight  # BLAS takes thrice as long for one
         inner = left @ (only @ only.T)
         squares = self.squares + np.einsum("ij,ij->i", left, inner - 2.0 * along)
         return Sketch(self.base, self.sums - left @ right[:, 0], np.maximum(squares, 0.0), steps)

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from .._core import limits
 from .._core.checks import check_range
+from ..operators.append import append
 from ..operators.block import intersections
-from ..operators.codes import Codes, append, column_max, decode, encode, split_signs
+from ..operators.codes import Codes, column_max, decode, encode, split_signs
 from ..operators.intersection import Intersection, intersection
 from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables

@@ -14,21 +14,24 @@ mixture of normals over t.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.localize.boxes import pairs_iou
 from saccade.localize.importance import Hypotheses, hypotheses, hypotheses_of_pool
 from saccade.localize.learned_response import Judgement, Response
 from saccade.localize.prior import BoxPrior
-from saccade.localize.response import BETA, BETA_SPREAD, Misfit, clutter_and_offset, shares
+from saccade.localize.response import BETA, BETA_SPREAD, FALL, OFFSET, Misfit, clutter_and_offset, shares
 from saccade.solvers.cholesky import Factor, factorise
 
 LEAST_NOISE = 1e-3  # standard deviation: below it, boxes that are nearly the same would make R singular
-STEPS = (0.4, 1.0, 2.5)  # factors by which noise and clutter are changed to find better ones
+STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
+GAIN = 0.1  # ... and the least gain of log evidence for which they are: rounding never decides
 NOISES, CLUTTERS = (1e-3, 1.0), (0.02, 0.5)  # least and most standard deviation that are tried
 
 
@@ -114,13 +117,35 @@ class Given:
         objects: Array,  # (h, 4): those of `given`
     ) -> tuple[Array, Array]:  # (c, h) each
         """Mean and variance of the score of each box, without noise, if each object is the one."""
-        looks, misfit = self.evidence.looks, self.evidence.misfit
-        W = self.evidence.factor.half_solve(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))  # (n, c)
-        D = shares(boxes, objects, looks.bounds) - np.einsum("nc,inh->ich", W, self.A, optimize=True)
+        W, own = self._explained(boxes)
+        D = shares(boxes, objects, self.evidence.looks.bounds) - np.einsum("nc,inh->ich", W, self.A, optimize=True)
         mean = (W.T @ self.evidence.z)[:, None] + np.einsum("ich,ih->ch", D, self.beta)
-        own = clutter_and_offset(boxes[:1], boxes[:1], looks.bounds, misfit)[0, 0] - np.square(W).sum(axis=0)
         spread = np.einsum("ich,ijh,jch->ch", D, self.inverse, D)
         return mean, np.maximum(own[:, None] + spread, 0.0)
+
+    def moments(
+        self,
+        boxes: Array,  # (c, 4)
+        objects: Array,  # (h, 4): those of `given`
+        weights: Array,  # (h,)
+    ) -> tuple[Array, Array]:  # (c,), (c,)
+        """Those of the mixture over all objects: the mean and variance of `predict`, without matrices (c, h)."""
+        from saccade.localize import look_loops
+
+        W, own = self._explained(boxes)
+        known = np.stack([W.T @ part for part in self.A])  # (2, c, h)
+        mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
+        width, height = self.evidence.looks.bounds[2:] - self.evidence.looks.bounds[:2]
+        places = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), weights
+        read = *places, self.beta, self.inverse, known, W.T @ self.evidence.z, own, float(width), float(height), FALL
+        share_calls(ranged(look_loops.moments, read, (mean, variance)), len(boxes), thread_count())
+        return mean, variance
+
+    def _explained(self, boxes: Array) -> tuple[Array, Array]:  # (n, c), (c,)
+        """L⁻¹ times the covariance of looks and boxes, and the variance of each box that looks leave it."""
+        looks, misfit = self.evidence.looks, self.evidence.misfit
+        W = self.evidence.factor.half_solve(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))
+        return W, misfit.clutter**2 + OFFSET**2 - np.square(W).sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -171,35 +196,34 @@ class Belief:
         boxes: Array,  # (c, 4)
     ) -> tuple[Array, Array]:  # (c,), (c,)
         """Mean and variance of the score of boxes over all hypotheses."""
-        most = np.argsort(-self.where.weights, kind="stable")[: limits.HYPOTHESES_TO_COMPARE]
-        objects, weights = self.where.boxes[most], self.where.weights[most] / self.where.weights[most].sum()
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
         given = self.evidence.given(objects)
-        mean, variance = given.predict(boxes, objects)
-        middle = mean @ weights
-        return middle, variance @ weights + np.square(mean - middle[:, None]) @ weights
+        mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
+        for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
+            mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
+        return mean, variance
+
+    def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
+        """Hypotheses with the largest weights, which sum to 1 again."""
+        most = np.argsort(-self.where.weights, kind="stable")[:count]
+        return self.where.boxes[most], self.where.weights[most] / self.where.weights[most].sum()
 
     def better_misfit(self) -> Misfit:
         """Noise and clutter near the present ones under which the looks are likelier, if there are."""
         assert isinstance(self.evidence, Evidence)
         looks, now = self.evidence.looks, self.evidence.misfit
-        most = np.argsort(-self.where.weights, kind="stable")[: limits.HYPOTHESES_TO_COMPARE]
-        boxes, weights = self.where.boxes[most], self.where.weights[most]
-        base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(boxes)
-        best, found = -np.inf, now
-        for noise in np.clip(np.multiply(STEPS, now.noise), *NOISES):
-            for clutter in np.clip(np.multiply(STEPS, now.clutter), *CLUTTERS):
-                tried = Misfit(float(noise), float(clutter))
-                logs = base + Evidence(looks, tried).log_likelihood(boxes)
-                value = float(np.logaddexp.reduce(logs))
-                if value > best + 0.1:  # of nearly equal ones the smaller: the same on every processor
-                    best, found = value, tried
-        return found
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_TUNE)
+        base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(objects)
+        tried = [now]
+        tried += [replace(now, noise=float(np.clip(now.noise * step, *NOISES))) for step in STEPS]
+        tried += [replace(now, clutter=float(np.clip(now.clutter * step, *CLUTTERS))) for step in STEPS]
+        found = [np.logaddexp.reduce(base + Evidence(looks, misfit).log_likelihood(objects)) for misfit in tried]
+        best = int(np.argmax(found))
+        return tried[best] if found[best] > found[0] + GAIN else now
 
     def best(self) -> tuple[Array, float]:
         """The box with the largest expected overlap, and how probable it is that it overlaps by a half or more."""
-        most = np.argsort(-self.where.weights, kind="stable")[: limits.HYPOTHESES_TO_COMPARE]
-        boxes, weights = self.where.boxes[most], self.where.weights[most]
-        weights = weights / weights.sum()
+        boxes, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
         overlap = pairs_iou(boxes, boxes)
         place = int(np.argmax(overlap @ weights))
         return boxes[place], float((overlap[place] >= 0.5) @ weights)

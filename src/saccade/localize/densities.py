@@ -146,6 +146,45 @@ class Blend:
 
 
 @dataclass(frozen=True)
+class Cells:
+    """A place in the unit square by a table of probabilities: the same density everywhere within a cell."""
+
+    chances: Array  # (rows, columns), positive, which sum to 1
+
+    def log_density(
+        self,
+        u: Array,  # (n, 2): x, y
+    ) -> Array:  # (n,)
+        rows, columns = self.chances.shape
+        inside = ((u >= 0.0) & (u <= 1.0)).all(axis=1)
+        at = np.clip(u, 0.0, 1.0) * (columns, rows)
+        x, y = (np.minimum(at[:, i].astype(np.int64), (columns, rows)[i] - 1) for i in (0, 1))
+        return np.where(inside, np.log(self.chances[y, x] * self.chances.size), -np.inf)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, 2)
+        cell = rng.choice(self.chances.size, n, p=self.chances.ravel())
+        y, x = np.divmod(cell, self.chances.shape[1])
+        return np.asarray((np.column_stack([x, y]) + rng.random((n, 2))) / self.chances.shape[::-1])
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Two densities that know nothing of each other: of the first two coordinates, and of the others."""
+
+    place: Density
+    rest: Density
+
+    def log_density(
+        self,
+        u: Array,  # (n, d)
+    ) -> Array:  # (n,)
+        return np.asarray(self.place.log_density(u[:, :2]) + self.rest.log_density(u[:, 2:]))
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+        return np.hstack([self.place.draw(n, rng), self.rest.draw(n, rng)])
+
+
+@dataclass(frozen=True)
 class Held:
     """A density over the first coordinates; the last ones are known."""
 

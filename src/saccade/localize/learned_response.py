@@ -74,7 +74,9 @@ class Response:
         usual = counts.sum(axis=0) / counts.sum()
         total = counts.sum(axis=1, keepdims=True) + DOUBT
         means = (near @ y + DOUBT * (weights @ y) / weights.sum()) / total[:, 0]
-        return cls(edges, (counts + DOUBT * usual) / total, means, check_share("together", together, 0.99, "0.5 is usual."))
+        return cls(
+            edges, (counts + DOUBT * usual) / total, means, check_share("together", together, 0.99, "0.5 is usual.")
+        )
 
     def bins(self, scores: Array) -> Array:  # (n,)
         return np.searchsorted(self.edges, scores, side="right")
@@ -82,6 +84,19 @@ class Response:
     def expected(self, overlaps: Array) -> Array:
         """The mean score at any overlaps."""
         return np.asarray(np.interp(overlaps, GRID, self.means))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists: JSON takes them as they are."""
+        arrays = {"edges": self.edges, "table": self.table, "means": self.means}
+        return {name: array.tolist() for name, array in arrays.items()} | {"together": self.together}
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Response:
+        edges, table, means = (np.array(state[name], np.float64) for name in ("edges", "table", "means"))
+        rows = table.shape == (len(GRID), len(edges) + 1) and means.shape == GRID.shape
+        if not rows or not (table > 0).all() or not np.isfinite(means).all() or not (np.diff(edges) > 0).all():
+            raise ValueError("the table of the response does not fit its bins")
+        return cls(edges, table, means, check_share("together", state["together"], 0.99, ""))
 
 
 class Judgement:
@@ -121,6 +136,12 @@ class Judgement:
         """The score that the overlap of each box deserves, if each object is the one. The judge's errors are no aim."""
         mean = self.response.expected(pairs_iou(boxes, objects))
         return mean, np.full_like(mean, LEAST_VARIANCE * np.ptp(self.response.means) ** 2)
+
+    def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
+        """Mean and variance over all objects of the score that the overlap of each box deserves."""
+        mean = self.predict(boxes, objects)[0]
+        middle = mean @ weights
+        return middle, np.square(mean - middle[:, None]) @ weights
 
     def _of(
         self,

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_count
+from saccade._core.checks import check_count, check_share
 from saccade._core.errors import InvalidInput
-from saccade.localize.boxes import check_bounds, check_boxes, clip, from_coordinates, to_coordinates
-from saccade.localize.densities import Blend, Block, Density, Held, Normals
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip, from_coordinates, to_coordinates
+from saccade.localize.densities import Apart, Blend, Block, Cells, Density, Held, Normals
 
 REDRAWS = 100  # rounds in which draws with a centre outside the picture are drawn again
 LOG_SIZE = (-27.0, 0.0)  # of a drawn box: from a millionth of the picture in each direction to all of it
@@ -49,6 +49,39 @@ class BoxPrior:
         """Every place, and sizes and shapes from small to large alike: for a search without a situation model."""
         low, high = np.array(UNKNOWN)
         return cls(check_bounds(bounds), Block(low, high))
+
+    @classmethod
+    def of_map(
+        cls,
+        bounds: Any,
+        salience: Any,  # (rows, columns): not negative; the picture from its top left to its bottom right
+        like: BoxPrior | None = None,
+        floor: float = 0.1,
+    ) -> BoxPrior:
+        """The centre by a map, such as where a model sees its class; sizes and shapes as in another prior.
+
+        A share `floor` of the density is the same everywhere: an object where the map shows nothing is found too.
+        Without `like`, sizes and shapes are unknown.
+        """
+        table = as_numbers(salience, "salience")
+        if table.ndim != 2 or not table.size or not np.isfinite(table).all() or (table < 0).any():
+            raise InvalidInput(
+                f"`salience` must be a table of finite numbers from 0 on, got an array of shape {table.shape}. Cut off "
+                "what is negative, or add to it."
+            )
+        floor = check_share("floor", floor, 1.0, "The default is 0.1.")
+        even = np.full(table.shape, 1.0 / table.size)
+        chances = floor * even + (1.0 - floor) * (table / table.sum() if table.sum() > 0 else even)
+        sizes: Density = (cls.unknown(bounds) if like is None else like).part(np.arange(2, 4))
+        return cls(check_bounds(bounds), Apart(Cells(chances), sizes))
+
+    def part(self, places: Array) -> Density:
+        """The density of some coordinates alone."""
+        if isinstance(self.density, Block):
+            return Block(self.density.low[places], self.density.high[places])
+        if isinstance(self.density, Normals):
+            return self.density.part(places)
+        raise InvalidInput(f"A {type(self.density).__name__} cannot be split. Pass a prior of a SituationModel.")
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:  # (n, 4)
         """Boxes drawn at random, inside the picture.
@@ -98,9 +131,9 @@ class BoxPrior:
         density, place, rest = self.density, np.arange(2), np.arange(2, 4)
         if isinstance(density, Normals):
             return replace(self, density=Held(density.given(rest, known, place), known))
-        if isinstance(density, Block):
-            return replace(self, density=Held(Block(density.low[:2], density.high[:2]), known))
-        raise InvalidInput(f"A {type(density).__name__} has no density given a size. Pass a prior of a SituationModel.")
+        if isinstance(density, Apart):
+            return replace(self, density=Held(density.place, known))
+        return replace(self, density=Held(self.part(place), known))
 
     def log_density(
         self,

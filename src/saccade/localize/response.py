@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.kernels import RBF
-from saccade.localize.boxes import pairs_iou, to_coordinates
+from saccade.localize.boxes import to_coordinates
 
 FALL = 3.0  # γ of S §12
 OFFSET = 0.1  # standard deviation of the score far from the object
@@ -42,10 +43,13 @@ def shares(
     bounds: Array,  # (4,)
 ) -> Array:  # (2, n, h)
     """Overlap and nearness of every box with every object."""
-    picture = bounds[2:] - bounds[:2]
-    a, b = ((box[:, :2] + box[:, 2:]) / (2.0 * picture) for box in (boxes, objects))
-    away = np.hypot(a[:, None, 0] - b[None, :, 0], a[:, None, 1] - b[None, :, 1])
-    return np.stack([pairs_iou(boxes, objects), np.exp(-FALL * away)])
+    from saccade.localize import look_loops
+
+    found = np.empty((2, len(boxes), len(objects)))
+    width, height = bounds[2:] - bounds[:2]
+    read = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), float(width), float(height), FALL
+    share_calls(ranged(look_loops.shares, read, (found,)), len(boxes), thread_count())
+    return found
 
 
 def clutter_and_offset(

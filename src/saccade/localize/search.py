@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_share, is_number
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
+from saccade._core.errors import InvalidInput
+from saccade.localize import search_file
 from saccade.localize.belief import Belief, Looks
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
 from saccade.localize.learned_response import Response
+from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
+from saccade.localize.search_checks import check_prior, check_scores, check_size
 from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
@@ -32,6 +35,13 @@ class Found:
     probability: float  # that there is an object and the box overlaps it by a half or more
     present: float  # probability that there is an object at all
     looks: int
+
+
+class Failure(NamedTuple):
+    """A look of which the judge gave no score."""
+
+    box: Array  # (4,)
+    why: str
 
 
 class Localizer:
@@ -106,10 +116,12 @@ class Localizer:
         if self.bounds.ndim != 1:
             raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
         check_choice("policy", policy, get_args(Policy))
-        self.policy, self.size, self.step = policy, size, step
-        self.prior = prior
-        self.scores = _check_scores(scores)
-        self.noise, self.xi, self.response, self.crowd = noise, xi, response, crowd
+        self.policy, self.prior, self.scores = policy, check_prior(prior, self.bounds), check_scores(scores)
+        self.size = None if size is None else check_size(size, self.bounds)
+        self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
+        self.noise = None if noise is None else check_noise(noise, zero=True)
+        self.xi = check_share("xi", xi, 1.0, "The default is 0.")
+        self.response, self.crowd = response, crowd
         if response is not None:
             self.scores = (0.0, 1.0)
         self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.1.")
@@ -119,7 +131,8 @@ class Localizer:
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
         self.random_state = check_count("random_state", int(seed), "Pass a whole number from 0 on.", least=0)
         self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
-        self._misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)
+        self.failures: list[Failure] = []
+        self.misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)
         self._believed: Belief | None = None
 
     @property
@@ -140,25 +153,74 @@ class Localizer:
         n = check_count("n", n, "Pass the number of boxes.")
         rng = self._rng(1)
         anywhere = BoxPrior.unknown(self.bounds)
-        prior = int(n * self.from_prior + 0.5) if self.looks else 0
-        random = int(n * self.at_random + 0.5) if self.looks else 0
+        free = self.looks > 0 and self.proposals is None
+        prior, random = (int(n * share + 0.5) if free else 0 for share in (self.from_prior, self.at_random))
         found = [self._by_policy(n - prior - random, rng)]
         for count, source in ((prior, self._prior), (random, self._sized(anywhere))):
             found.append(self._fresh(source.sample(count, rng), found))
-        return np.concatenate(found)[:n]
+        return np.concatenate(found)
 
-    def tell(self, boxes: Any, scores: Any) -> None:
-        """The scores of boxes, whether they were asked for or not."""
+    def tell(self, boxes: Any, scores: Any, why: str = "no finite score") -> None:
+        """The scores of boxes, whether they were asked for or not.
+
+        A score that is NaN or infinite says that the judge failed: the box is recorded in `failures` with `why`, left
+        out, and not asked for again. A box told twice has the mean of its scores.
+        """
         boxes = check_boxes(boxes, bounds=self.bounds)
         values = as_numbers(scores, "scores")
         if values.shape != (len(boxes),):
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
-        if not np.isfinite(values).all():
-            raise InvalidInput(f"Score {int(np.flatnonzero(~np.isfinite(values))[0])} is not a finite number.")
+        good = np.isfinite(values)
+        self._check_repeated(boxes[good], values[good])
         learns = self.noise is None and self.response is None and self.looks > 0
-        misfit = self._belief().better_misfit() if learns else self._misfit
-        self.boxes, self.told = np.vstack([self.boxes, boxes]), np.append(self.told, values)
-        self._misfit, self._believed = misfit, None
+        misfit = self._belief().better_misfit() if learns else self.misfit
+        self.failures += [Failure(box, why) for box in boxes[~good]]
+        self.boxes, self.told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
+        self.misfit, self._believed = misfit, None
+
+    def _check_repeated(self, boxes: Array, values: Array) -> None:
+        """Without noise one box cannot have two scores."""
+        if self.noise != 0.0:
+            return
+        known = dict(zip(map(tuple, self.boxes), self.told, strict=True))
+        for box, value in zip(map(tuple, boxes), values, strict=True):
+            if abs(known.setdefault(box, value) - value) > 1e-9 * self._range:
+                raise InvalidInput(
+                    f"Box {list(box)} has the scores {known[box]:g} and {value:g}, and noise=0 says that it has one. "
+                    "Pass noise=None to learn the noise, or its variance."
+                )
+
+    def run(
+        self,
+        judge: Judge,
+        picture: Any = None,
+        *,
+        looks: int = 100,
+        batch: int = 10,
+        sure: float = 0.95,
+        state: Any = None,
+    ) -> Found:
+        """Search from start to end.
+
+        Parameters
+        ----------
+        judge : callable
+            Takes a list of crops (h, w, 3) of the picture and gives a score for each; without a picture it takes boxes
+            (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`.
+        picture : array, path or source, optional
+            What crops are cut from.
+        looks : int
+            The search ends after so many.
+        batch : int
+            Boxes that are judged at a time.
+        sure : float
+            The search ends when `best().probability` is so large. 1: it uses all its looks.
+        state : path, optional
+            Written after every batch. If the file exists, the search goes on from it.
+        """
+        looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
+        look(self, judge, picture, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
+        return self.best()
 
     def best(self) -> Found:
         """The box that is expected to overlap the object most."""
@@ -173,11 +235,31 @@ class Localizer:
         mean, variance = self._belief().moments(check_boxes(boxes))
         return self.scores[0] + self._range * mean, self._range**2 * variance
 
+    # ---- kept
+
+    def to_state(self) -> dict[str, Any]:
+        """All of the search as plain values: JSON takes it as it is."""
+        return search_file.as_dict(self)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Localizer:
+        """The search of `to_state`, which asks the same next question."""
+        return search_file.from_dict(cls, state)
+
+    def learn_prior(self, prior: BoxPrior | None) -> None:
+        """From now on the object is expected elsewhere, as when another one was found. The looks stay."""
+        self.prior, self._believed = check_prior(prior, self.bounds), None
+
+    def resume(self, boxes: Array, told: Array, failures: list[tuple[Array, str]], misfit: Misfit) -> None:
+        """Take over looks that were checked before."""
+        self.boxes, self.told, self.misfit = boxes, told, misfit
+        self.failures, self._believed = [Failure(*failure) for failure in failures], None
+
     # ---- parts
 
     def _rng(self, stream: int) -> np.random.Generator:
         """Random numbers that depend on nothing but the seed and the number of looks."""
-        return np.random.default_rng([self.random_state, self.looks, stream])
+        return np.random.default_rng([self.random_state, self.looks, len(self.failures), stream])
 
     def _sized(self, prior: BoxPrior) -> BoxPrior:
         return prior if self.size is None else prior.of_size(self.size)
@@ -191,8 +273,9 @@ class Localizer:
     def _belief(self) -> Belief:
         if self._believed is None:
             looks = Looks.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            judge = self.response or self._misfit
-            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), self.proposals, self.crowd)
+            judge = self.response or self.misfit
+            rng, pool = self._rng(0), self.proposals
+            self._believed = Belief.after(looks, self._prior, judge, self.absent, rng, pool, self.crowd)
         return self._believed
 
     def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
@@ -201,7 +284,7 @@ class Localizer:
         candidates = self._candidates(objects, rng)
         xi = decaying_xi(self.xi, self.looks, HALF_LIFE)
         mean, variance, best = belief.choices(candidates, objects)
-        places = choose(self.policy, mean, variance, best, count, xi, self._misfit.noise**2, rng)
+        places = choose(self.policy, mean, variance, best, count, xi, self.misfit.noise**2, rng)
         return candidates[places]
 
     def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:
@@ -211,19 +294,14 @@ class Localizer:
         return self._fresh(np.vstack([objects[some], self._prior.sample(limits.CANDIDATES // 2, rng)]), [])
 
     def _fresh(self, boxes: Array, others: list[Array]) -> Array:
-        """Boxes on the grid, if there is one, which were not looked at and are not among the others."""
-        if self.proposals is not None and len(others):
-            boxes = np.zeros((0, 4))
+        """Boxes, on the grid if there is one, that were not looked at and are not among the others."""
         if self.step is not None and len(boxes):
             boxes = clip(np.round(boxes / self.step) * self.step, self.bounds)[0]
-        seen = {tuple(box) for box in np.vstack([self.boxes, *others])}
-        kept = [not (tuple(box) in seen or seen.add(tuple(box))) for box in boxes]  # type: ignore[func-returns-value]
-        return np.asarray(boxes[np.array(kept, bool)])
-
-
-def _check_scores(scores: Any) -> tuple[float, float]:
-    if len(scores) != 2 or not all(is_number(score) for score in scores) or not scores[1] > scores[0]:
-        raise InvalidParameter(
-            f"`scores` must be two numbers, the judge's score of background and of the object, got {scores!r}."
-        )
-    return float(scores[0]), float(scores[1])
+        failed = np.array([failure.box for failure in self.failures]).reshape(-1, 4)
+        seen = {tuple(box) for box in np.vstack([self.boxes, failed, *others])}
+        kept = list[Array]()
+        for box in boxes:
+            if tuple(box) not in seen:
+                seen.add(tuple(box))
+                kept.append(box)
+        return np.array(kept).reshape(-1, 4)

@@ -10,16 +10,17 @@ by measurement (docs/decisions/002):
   exact inference for a slightly coarser kernel, which is itself positive semi-definite.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidParameter
 from saccade._core.threads import share, thread_count
 
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
@@ -113,10 +114,11 @@ def encode(
 def _columns(
     X: Any,  # dense or CSR
 ) -> SortedColumns:
-    """The positive entries by dimension, not sorted yet."""
+    """The positive entries by dimension, not sorted yet: those of a dimension in the order of their rows."""
     from saccade.operators import encode_loops
 
-    X = X if sp.issparse(X) else sp.csr_matrix(X)
+    if not sp.issparse(X):
+        return _dense_columns(np.ascontiguousarray(X))
     (n, D), threads = X.shape, thread_count()
     bases = np.linspace(0, n, threads + 1).astype(np.int64)
     counts = np.zeros((threads, D), np.int64)
@@ -134,6 +136,19 @@ def _columns(
         encode_loops.to_columns(X.indptr, X.indices, X.data, bases, a, b, fill, rows, values)
 
     share(move, threads, threads)
+    return SortedColumns((n, D), starts, rows, values)
+
+
+def _dense_columns(
+    X: Array,  # C-contiguous
+) -> SortedColumns:
+    """Those of a dense matrix: as CSR, it would take five times the memory for a while."""
+    from saccade.operators import encode_loops
+
+    n, D = X.shape
+    starts = np.append(0, np.cumsum(np.count_nonzero(X > 0, axis=0)))
+    rows, values = np.empty(starts[-1], row_type(n)), np.empty(starts[-1])
+    share(lambda _, a, b: encode_loops.dense_to_columns(X, starts, a, b, rows, values), D, thread_count())
     return SortedColumns((n, D), starts, rows, values)
 
 
@@ -173,18 +188,31 @@ def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, samp
     if binning == "width":
         return [np.linspace(0.0, t, levels + 1) if t > 0 else np.zeros(1) for t in top]
     some = np.arange(n) if n <= sample_rows else np.linspace(0, n - 1, sample_rows).astype(np.int64)
-    sorted_ = _sorted(_columns(X if n <= sample_rows else X[some]))
     tables: list[Array] = []
-    for d, (first, last) in enumerate(pairwise(sorted_.starts)):
-        entries = sorted_.values[first:last]
-        copies = np.ones(entries.size) if weight is None else weight[some[sorted_.rows[first:last]]]
-        if top[d] > entries.max(initial=0.0):
-            entries, copies = np.append(entries, top[d]), np.append(copies, 1.0)  # the sample missed the top
-        known = entries[np.diff(entries, prepend=0.0) > 0]
-        if known.size > levels:
-            known = entries[_even_places(copies, levels)]
-        tables.append(np.unique(np.append(0.0, known)))
+    for sorted_ in _sorted_parts(X, some):
+        for first, last in pairwise(sorted_.starts):
+            entries, highest = sorted_.values[first:last], top[len(tables)]
+            copies = np.ones(entries.size) if weight is None else weight[some[sorted_.rows[first:last]]]
+            if highest > entries.max(initial=0.0):
+                entries, copies = np.append(entries, highest), np.append(copies, 1.0)  # the sample missed the top
+            known = entries[np.diff(entries, prepend=0.0) > 0]
+            if known.size > levels:
+                known = entries[_even_places(copies, levels)]
+            tables.append(np.unique(np.append(0.0, known)))
     return tables
+
+
+def _sorted_parts(
+    X: Any,
+    some: Array,  # (s,) row numbers, ascending
+) -> Iterator[SortedColumns]:
+    """Some rows as sorted columns: a few dimensions of a dense matrix at a time, all of a sparse one."""
+    every, at_once = some.size == X.shape[0], limits.SORTED_AT_ONCE // max(some.size, 1)
+    if sp.issparse(X):
+        yield _sorted(_columns(X if every else X[some]))
+        return
+    for part in gen_batches(X.shape[1], max(at_once, 1)):
+        yield _sorted(_columns(X[:, part] if every else X[some, part]))
 
 
 def _even_places(
@@ -340,48 +368,3 @@ def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, A
     row = place[codes.rows[own]]
     keep = row >= 0
     return np.repeat(np.arange(D), np.diff(starts))[keep], row[keep], codes.codes[own][keep]
-
-
-def append(
-    codes: Codes,
-    X: Any,
-    levels: int | None = None,
-    binning: str = "quantile",
-    weight: Array | None = None,  # (n,): of the old rows and those of X
-    *,
-    most_rows: int = limits.BLOCK_ROWS,  # of a block
-    most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks
-) -> Codes:
-    """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value.
-
-    With chosen levels, a value above the last level counts as the last, and one in a dimension without levels as zero.
-    """
-    D = max(codes.shape[1], X.shape[1])
-    X = _widened(sp.csr_matrix(X), D)
-    if levels is None or codes.shape[1] < D:  # new values, or the first negative parts, need new levels
-        X = sp.vstack([_widened(decode(codes), D), X], format="csr")
-        return encode(X, levels, binning, weight, most_rows=most_rows, most_levels=most_levels)
-    if not isinstance(codes, CodeBlocks):
-        raise InvalidParameter("`levels` must stay None when rows are added to exact codes. Call fit instead.")
-    last, block_rows = max(codes.bases.size - 2, 0), even_rows(codes.shape[0] + X.shape[0], most_rows)
-    if codes.bases[-1] - codes.bases[last] < block_rows / 2:  # fill the last block up first
-        X = sp.vstack([decode(codes, np.arange(codes.bases[last], codes.shape[0])), X], format="csr")
-    else:
-        last += 1
-    if last == 0:
-        return encode_as(X, codes.level_starts, codes.values, block_rows=block_rows)
-    added = encode_as(X, codes.level_starts, codes.values, dense=codes.rows is None, block_rows=block_rows)
-    kept = codes.starts[last * D]
-    return CodeBlocks(
-        (int(codes.bases[last]) + added.shape[0], D),
-        np.concatenate([codes.bases[:last], codes.bases[last] + added.bases]),
-        np.concatenate([codes.starts[: last * D], kept + added.starts]),
-        None if codes.rows is None or added.rows is None else np.concatenate([codes.rows[:kept], added.rows]),
-        np.concatenate([codes.codes[:kept], added.codes]),
-        codes.level_starts,
-        codes.values,
-    )
-
-
-def _widened(X: sp.csr_matrix, D: int) -> sp.csr_matrix:
-    return X if X.shape[1] == D else sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], D))

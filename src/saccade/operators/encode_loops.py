@@ -92,6 +92,17 @@ def to_columns(indptr, indices, data, bases, first, last, fill, rows, values):
 
 
 @compiled()
+def dense_to_columns(X, starts, first, last, rows, values):
+    """The positive entries of a dense matrix by dimension, first..last. A zero is overwritten by what follows it."""
+    for d in range(first, last):
+        at, end, i = starts[d], starts[d + 1], 0
+        while at < end:  # as in to_rows
+            rows[at], values[at] = i, X[i, d]
+            at += X[i, d] > 0
+            i += 1
+
+
+@compiled()
 def sort_columns(starts, first, last, bits, rows):
     """Sort the entries of dimensions first..last, positive floats seen as integers (ordered alike); `rows` move along.
 

@@ -12,6 +12,12 @@ def fma_row(dst: Array, i: int, a: Array, j: int, s: float, b: Array, k: int, la
     dst[i] = a[j] + s * b[k]
 
 
+def add_rows(dst: Array, i: int, T: Array, places: tuple[int, ...], lanes: Lanes) -> None:
+    """dst[i, :] += T[p, :] for every p of a tuple, in this order."""
+    for p in places:
+        dst[i] += T[p]
+
+
 def add_between(dst: Array, i: int, T: Array, b: int, w: float, lanes: Lanes) -> None:
     """dst[i, :] += (1 - w) * T[b, :] + w * T[b + 1, :]."""
     dst[i] = (dst[i] + (1 - w) * T[b]) + w * T[b + 1]

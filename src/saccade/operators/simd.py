@@ -68,6 +68,24 @@ def fma_row(typingctx, dst, i, a, j, s, b, k, lanes):
 
 
 @vector
+def add_rows(typingctx, dst, i, T, places, lanes):
+    """dst[i, :] += T[p, :] for every p of a tuple, in this order: the row is loaded and stored once for all."""
+    _check(dst, T)
+    width = len(lanes)
+    signature = types.void(dst, types.intp, T, types.UniTuple(types.intp, len(places)), lanes)
+
+    def codegen(context, builder, sig, args):
+        (dst_at, align), (T_at, _) = (_rows(context, builder, sig.args[n], args[n], width) for n in (0, 2))
+        total = builder.load(dst_at(args[1]), align=align)
+        for k in range(len(sig.args[3])):
+            total = builder.fadd(total, builder.load(T_at(builder.extract_value(args[3], k)), align=align))
+        builder.store(total, dst_at(args[1]), align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@vector
 def add_between(typingctx, dst, i, T, b, w, lanes):
     """dst[i, :] += (1 - w) * T[b, :] + w * T[b + 1, :]: the row is loaded and stored once, not twice."""
     _check(dst, T)

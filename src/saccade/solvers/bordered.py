@@ -61,8 +61,10 @@ class Bordered:
         return Factor(self.whole()).inverse_diagonal()
 
     def whole(self) -> Array:  # (n, n)
-        """L."""
+        """L; do not write to it."""
         n, size = len(self.inner), self.size
+        if n == size:
+            return self.inner
         L = np.zeros((size, size), order="F")
         L[:n, :n], L[n:, :n], L[n:, n:] = self.inner, self.H.T, self.S
         return L

@@ -1,0 +1,58 @@
+"""The compiled loops of a search: plain arrays in and out, no checks.
+
+`tests/localize/look_reference.py` has the slow twin of each.
+"""
+
+import math
+
+from saccade._core.compiled import compiled
+
+
+@compiled(error_model="numpy")
+def _overlap(a, i, b, j):
+    """Intersection over union of boxes a[i] and b[j]."""
+    width = min(a[i, 2], b[j, 2]) - max(a[i, 0], b[j, 0])
+    height = min(a[i, 3], b[j, 3]) - max(a[i, 1], b[j, 1])
+    if width <= 0.0 or height <= 0.0:
+        return 0.0
+    shared = width * height
+    return shared / ((a[i, 2] - a[i, 0]) * (a[i, 3] - a[i, 1]) + (b[j, 2] - b[j, 0]) * (b[j, 3] - b[j, 1]) - shared)
+
+
+@compiled(error_model="numpy")
+def _nearness(a, i, b, j, width, height, fall):
+    """exp(−fall · distance of the centres), in shares of a picture of this width and height."""
+    x = 0.5 * (a[i, 0] + a[i, 2] - b[j, 0] - b[j, 2]) / width
+    y = 0.5 * (a[i, 1] + a[i, 3] - b[j, 1] - b[j, 3]) / height
+    return math.exp(-fall * math.sqrt(x * x + y * y))
+
+
+@compiled(error_model="numpy")
+def shares(boxes, objects, width, height, fall, first, last, found):
+    """found[0, i, j] and found[1, i, j]: overlap and nearness of boxes first..last and every object."""
+    for i in range(first, last):
+        for j in range(objects.shape[0]):
+            found[0, i, j] = _overlap(boxes, i, objects, j)
+            found[1, i, j] = _nearness(boxes, i, objects, j, width, height, fall)
+
+
+@compiled(error_model="numpy")
+def moments(boxes, objects, weights, beta, inverse, known, base, own, width, height, fall, first, last, mean, variance):
+    """Mean and variance of the score of boxes first..last over all hypotheses.
+
+    known[0, i, j] and known[1, i, j] are what the looks say of overlap and nearness already, base[i] and own[i] are
+    mean and variance of the score without an object.
+    """
+    for i in range(first, last):
+        total = square = spread = 0.0
+        for j in range(objects.shape[0]):
+            p = _overlap(boxes, i, objects, j) - known[0, i, j]
+            q = _nearness(boxes, i, objects, j, width, height, fall) - known[1, i, j]
+            m = beta[0, j] * p + beta[1, j] * q
+            total += weights[j] * m
+            square += weights[j] * m * m
+            spread += weights[j] * (
+                inverse[0, 0, j] * p * p + 2.0 * inverse[0, 1, j] * p * q + inverse[1, 1, j] * q * q
+            )
+        mean[i] = base[i] + total
+        variance[i] = max(own[i] + spread + square - total * total, 0.0)
