@@ -237,6 +237,8 @@ HYPOTHESES_LEAST = 300
 HYPOTHESES_TO_COMPARE = 300
 # The likeliest of them, by which noise and clutter are chosen.
 HYPOTHESES_TO_TUNE = 100
+# Hypotheses behind a map of the whole picture.
+HYPOTHESES_FOR_MAPS = 64
 # Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200

@@ -10,25 +10,24 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_draws, check_rows
+from saccade._core.checks import check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators.base import Binning, GaussianProcess, squeezed, weighed
+from saccade.estimators.base import Binning, squeezed, weighed
+from saccade.estimators.calibration import calibrate, sharpen
+from saccade.estimators.class_answers import ClassAnswers
 from saccade.estimators.losses import ClassLosses
 from saccade.estimators.model_file import save
 from saccade.inference.approximation import Method
-from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference
 from saccade.inference.objective import Losses
 from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
-from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
-from saccade.scores.probability import class_means, fit_sharpness, probabilities, surety
+from saccade.scores.probability import class_means
 
 
-class GPClassifier(ClassifierMixin, GaussianProcess):
+class GPClassifier(ClassifierMixin, ClassAnswers):
     """A calibrated Gaussian-process classifier for any number of classes.
 
     Each class is one regression on labels ±1 with a shared kernel; two classes share one. Probabilities are the softmax
@@ -116,8 +115,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     """
 
     _calibrated = True
-    _known_scores: dict[str, Array] | None = None  # what `novelty` compares with, once it was asked
-    _n_known = 0  # the number of examples that they stand for
 
     def __init__(
         self,
@@ -250,123 +247,18 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _calibrate(self, gp: GP) -> None:
         """The sharpness of probabilities, from training examples as if each had not been there."""
-        self._known_scores, variance = None, None
-        self.leave_one_out_error_ = gp.solution.error
-        if gp.by.mean == "exact":
-            rows, (mean, variance) = np.arange(self._label.size), gp.leave_one_out()
-        else:
-            rows, mean = gp.comparable(limits.EXAMPLES_COMPARED), np.full(gp.sites.targets.shape, np.nan)
-            mean[rows] = gp.left_out_mean(rows)
-        self._left_out_mean, decision = mean, mean.copy()
-        if self.inference == "regression":
-            weight = None if self._weight is None else self._weight[rows]
-            self.sharpness_ = fit_sharpness(decision[rows], self._label[rows], weight)
-        else:  # decisions take the variance
-            if variance is not None:
-                decision = self._weighed_with_variance(mean, variance)
-            rows, found = self._sharpen(gp, variance)
-            decision[rows] = found
-            gp.prepare()
-        self.leave_one_out_decision_ = squeezed(decision)
+        self._known_scores, self.leave_one_out_error_ = None, gp.solution.error
+        decide = None if self.inference == "regression" else self._weighed_with_variance
+        found = calibrate(gp, self._label, self._weight, decide)
+        self._left_out_mean, self.sharpness_ = found.mean, found.sharpness
+        self.leave_one_out_decision_ = squeezed(found.decision)
 
     def _sharpen(self, gp: GP, exact: Array | None) -> tuple[Array, Array]:  # (b,), (b, m)
-        """Settle the sharpness where decisions take the variance: on the kind of variance that new examples will have.
-
-        Returns numbers of training examples and their decisions, each as if it had not been there.
-        """
-        rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
-        mean = self._left_out_mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
-        decision = self._weighed_with_variance(mean, variance)
-        weight = None if self._weight is None else self._weight[rows]
-        self.sharpness_ = fit_sharpness(decision, self._label[rows], weight)
+        """Settle the sharpness where decisions take the variance; returns the examples for it and their decisions."""
+        decide = self._weighed_with_variance
+        rows, decision, sharpness = sharpen(gp, self._left_out_mean, exact, self._label, self._weight, decide)
+        self.sharpness_ = sharpness
         return rows, decision
-
-    def _weighed_with_variance(self, mean: Array, variance: Array) -> Array:
-        return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
-
-    def decision_function(self, X: Any) -> Array:
-        """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
-        return squeezed(self._decision(X))
-
-    def predict(self, X: Any) -> Array:
-        """The class with the largest decision value."""
-        best = class_means(self._decision(X)).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Calibrated class probabilities (n, M), columns as in `classes_`."""
-        return probabilities(self._decision(X), self.sharpness_)
-
-    @property
-    def leave_one_out_proba_(self) -> Array:  # (n, M)
-        check_is_fitted(self)
-        if not hasattr(self, "leave_one_out_decision_"):
-            raise AttributeError(
-                "A loaded model has no leave_one_out_proba_: it holds no training examples. Fit again."
-            )
-        return probabilities(self.leave_one_out_decision_.reshape(self._label.size, -1), self.sharpness_)
-
-    def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        if self.inference == "regression":
-            return self.gp_.mean(X)
-        return surety(*self.gp_.mean_and_variance(X), self.noise_)
-
-    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
-
-        With `balanced`, "laplace" and "ep" each class has its own noise, and a variance of its own. "fine" gives one
-        that bounds them all, and so does "lowrank" with `balanced`.
-        """
-        check_is_fitted(self)
-        mean, variance = self.gp_.mean_and_variance(check_rows(self, X, reset=False))
-        return squeezed(mean), squeezed(variance)
-
-    def novelty(self, X: Any) -> Array:  # (n,)
-        """How little each example is like the known classes: 0 for one like many, 1 for one like none.
-
-        Two signs, each compared with what training examples show when left out: the share of the variance that
-        training does not explain, and how unsure the classes are. Their p-values are multiplied (Fisher's method), and
-        the product again compared: above 0.95 is about a twentieth of all examples of known classes, and what is new.
-        """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        known, n = self._known(), self._n_known  # first: its directions serve the tables of the variance too
-        mean, variance = self.gp_.mean_and_variance(X)
-        confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
-        left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
-        rare = p_values(-left, known["explained"], n) * p_values(confidence, known["confidence"], n)
-        return np.asarray(1.0 - p_values(rare, known["both"], n))
-
-    def _known(self) -> dict[str, Array]:
-        """The signs of novelty at training examples, each as if it had not been there; ascending."""
-        if self._known_scores is None:
-            if self.variance_method_ is None:
-                no_variance()
-            gp = self._examples()
-            rows = gp.comparable(limits.EXAMPLES_COMPARED)
-            known = gp.gram.as_given(rows)
-            mean, variance = gp.left_out(rows, known)
-            left = unexplained(variance.mean(axis=1), self.kernel_.diag(known))
-            confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
-            weight = None if self._weight is None else self._weight[rows]
-            signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
-            explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
-            signs["both"] = p_values(-left, explained) * p_values(confidence, sure)
-            # before the scores, which tell other threads that both are there
-            self._n_known = rows.size if weight is None else max(1, round(weight.sum()))
-            self._known_scores = {k: quantiles(repeated(scores, weight)) for k, scores in signs.items()}
-        return self._known_scores
-
-    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
-
-        Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
-        """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
     def save(self, path: Any, *, features: Any = None) -> None:
         """Write the model to one file of tables; `saccade.load` reads it.

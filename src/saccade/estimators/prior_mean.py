@@ -29,11 +29,13 @@ def values_at(
     outputs: int | None = None,  # None: as many as the function gives
 ) -> Array:  # (n, m)
     """What the function gives for the rows of X, one column for each output."""
+    n = X.shape[0]
+    if not n:  # a user's function need not know what to do with no row
+        return np.zeros((0, outputs or 1))
     try:
         found = np.asarray(function(X), np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"`mean` must give a number for each row of X: {error}.") from error
-    n = X.shape[0]
     table = found[:, None] if found.ndim == 1 else found
     wanted = table.shape[1:] if outputs is None else (outputs,)
     if table.ndim != 2 or len(table) != n or table.shape[1:] not in ((1,), wanted):

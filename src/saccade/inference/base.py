@@ -1,11 +1,17 @@
 """What every approximation of a trained Gaussian process offers: mean, variance and leaving one out, from k* alone."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
+from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.progress import report
+from saccade.kernels.gram import Gram
 from saccade.operators.base import Operator
 from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor
@@ -114,3 +120,15 @@ def outputs(
 ) -> Array:  # (n, m) or (n, 1)
     """The columns of Y that belong to column j of the noise: all where it is shared."""
     return Y if noise.shape[1] == 1 else Y[:, [j]]
+
+
+def new_columns(
+    gram: Gram,
+    X: Any,  # (b, d)
+) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
+    """k* and k** of the rows of X, some at a time."""
+    at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(gram.shape[0], 1), limits.NEW_AT_LEAST)
+    for rows in gen_batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
+        new = X[rows].astype(np.float64)
+        yield gram.cross(new), gram.kernel.diag(new)
+        report("predicting", rows.stop / X.shape[0])

@@ -9,32 +9,27 @@ mean = k*ᵀα,   variance = k** − k*ᵀ(K + N)⁻¹k*,   H (2), A (2)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
-from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade._core.progress import report
 from saccade.inference.approximation import Approximating, Method
-from saccade.inference.base import Apart, Approximation, Explains, Trained
+from saccade.inference.base import Apart, Approximation, Explains, Trained, new_columns
 from saccade.inference.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
 from saccade.inference.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.exact import Exact
 from saccade.inference.infer import Inference, Solving, infer
-from saccade.inference.leave_one_out import leave_one_out
-from saccade.inference.left_out import left_out_by
+from saccade.inference.left_out_examples import LeftOut
 from saccade.inference.low_rank import LowRank, hold_out
-from saccade.inference.posterior import Posterior, check_bins
+from saccade.inference.posterior import check_bins
 from saccade.inference.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
-from saccade.inference.relevance import spread
-from saccade.inference.sampling import sample_intersection, sample_normal
+from saccade.inference.relevance import no_relevance, spread
+from saccade.inference.sampling import sample_intersection, sample_outputs
 from saccade.inference.sites import Sites
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
@@ -46,7 +41,7 @@ SOLVING, EXACT = Solving(), Approximating()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GP(Posterior):
+class GP(LeftOut):
     """The posterior given the training examples. It never changes; what costs time is made when first asked for.
 
     Parameters
@@ -140,12 +135,12 @@ class GP(Posterior):
     def mean(self, X: Any) -> Array:
         if isinstance(self.gram, TabledGram):
             return walk(self.gram, self.tables, X)
-        return np.concatenate([k_star.T @ self.solution.alpha for k_star, _ in self._columns(X)])
+        return np.concatenate([k_star.T @ self.solution.alpha for k_star, _ in new_columns(self.gram, X)])
 
     def variance(self, X: Any) -> Array:
         if self._tabled is not None:
             return unexplained(self.norms, self._tabled.features(X))
-        return np.concatenate([self._variance.variance(k_star, prior) for k_star, prior in self._columns(X)])
+        return np.concatenate([self._variance.variance(k_star, prior) for k_star, prior in new_columns(self.gram, X)])
 
     def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Both at once: kernel values or features are computed once."""
@@ -155,21 +150,13 @@ class GP(Posterior):
         if isinstance(self.gram, TabledGram):
             return self.mean(X), self.variance(X)
         alpha, method = self.solution.alpha, self._variance
-        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in self._columns(X)]
+        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in new_columns(self.gram, X)]
         mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return mean, variance
 
     def prepare(self) -> None:
         """Compute now what the variance needs, and not at the first question."""
         _ = self.norms if self._tabled is not None else self._variance
-
-    def _columns(self, X: Any) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
-        """k* and k** of the rows of X, some at a time."""
-        at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(self.gram.shape[0], 1), limits.NEW_AT_LEAST)
-        for rows in gen_batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
-            new = X[rows].astype(np.float64)
-            yield self.gram.cross(new), self.kernel.diag(new)
-            report("predicting", rows.stop / X.shape[0])
 
     # ---- approximations
 
@@ -239,81 +226,6 @@ class GP(Posterior):
         assert self.tables is not None
         return Compressed(self.gram.kernel, self.tables, norms, self.gram.tops)
 
-    # ---- training examples as if they had not been there
-
-    def leave_one_out(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
-        """Mean and variance of every example without one copy of it, by the exact mean (closed form)."""
-        sites, found = self.sites, self.solution
-        return leave_one_out(sites.targets, found.alpha, found.inverse_diagonal, sites.noise, self.weight)
-
-    def left_out(
-        self,
-        rows: Array,  # (b,) numbers of training examples, ascending
-        X: Any = None,  # (b, d): the same as they came; None asks `gram.as_given`
-    ) -> tuple[Array, Array]:
-        """By the approximations of mean and variance.
-
-        In closed form, for examples as the kernel matrix has them and without the slack of tables. Where new examples
-        are judged otherwise, the difference that makes for each of these is added: new and old ones are judged alike.
-        Of an example with a weight, one copy is left out; of one that a low rank holds out, all are.
-        """
-        X = self.gram.as_given(rows) if X is None else X
-        if not isinstance(self._variance, Approximation):
-            raise InvalidInput(f'variance="{self.variance_method}" cannot leave examples out. Use "auto" or "lowrank".')
-        mean, variance, with_itself = self._left_out_by(self._variance, rows)
-        if self._rounded or self._tabled is not None:
-            shifted = variance + self.variance(X) - with_itself
-            variance = np.clip(shifted, 0.0, self.kernel.diag(X)[:, None])
-        if self.by.mean == self.variance_method:
-            return mean + self.mean_shift(rows, X), variance
-        return self.left_out_mean(rows, X), variance
-
-    def left_out_mean(self, rows: Array, X: Any = None) -> Array:  # (b, m)
-        """The mean alone, which takes no variance."""
-        known = self.by.mean == "exact" and not np.isnan(self.solution.error)
-        mean = self.leave_one_out()[0][rows] if known else self._left_out_by(self._mean, rows)[0]
-        return np.asarray(mean + self.mean_shift(rows, X))
-
-    @property
-    def _rounded(self) -> bool:
-        """Whether the kernel matrix has examples rounded to levels."""
-        return self.gram.given is not None
-
-    def mean_shift(self, rows: Array, X: Any = None) -> Array | float:  # (b, m)
-        """What levels and quantised tables change about the mean at training examples."""
-        if not self._rounded and self.grid is None:
-            return 0.0
-        X = self.gram.as_given(rows) if X is None else X
-        return np.asarray(self.mean(X) - self.gram.matmul(self.solution.alpha)[rows])
-
-    def _left_out_by(self, method: Approximation, rows: Array) -> tuple[Array, Array, Array]:
-        return left_out_by(method, self.gram, self.sites, self.weight, rows)
-
-    def left_out_variance(
-        self,
-        exact: Array | None,  # (n, 1) or (n, m): without each example, where it is known
-        most: int,
-    ) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
-        """Numbers of training examples and their variance, each as if it had not been there."""
-        if exact is not None and self.variance_method == "exact":
-            return np.arange(len(exact)), exact
-        rows = self.comparable(most)
-        if exact is None or isinstance(self._variance, Approximation):
-            return rows, self.left_out(rows)[1]
-        # "fine" cannot leave an example out: take the larger of its variance with the example and the exact one without
-        return rows, np.maximum(exact[rows], self.variance(self.gram.as_given(rows)))
-
-    def comparable(
-        self,
-        most: int | None = None,  # None for all
-    ) -> Array:  # (b,)
-        """Numbers of the training examples that new ones are to be compared with, as `left_out` has them."""
-        methods: list[Explains] = [] if self.by.mean == "exact" else [self._mean]
-        methods += [] if self.variance_method is None else [self._variance]
-        pools = [self.gram.given, *(method.comparable() for method in methods)]
-        rows = reduce(np.intersect1d, [pool for pool in pools if pool is not None], np.arange(self.gram.shape[0]))
-        return rows if most is None or rows.size <= most else np.sort(self._rng().choice(rows, most, replace=False))
-
     # ---- the whole posterior
 
     def covariance(self, X: Any) -> list[Array]:
@@ -327,11 +239,7 @@ class GP(Posterior):
         if isinstance(gram, TabledGram):
             train, new = gram.features(gram.rows()), gram.features(X)
             return sample_intersection(gram.operator, train, new, noise, targets, self._solve, count, rng)
-        covariance, mean = self.covariance(X), gram.cross(X).T @ self._exact_alpha()
-        draws = [
-            sample_normal(mean[:, j], covariance[min(j, len(covariance) - 1)], count, rng) for j in range(mean.shape[1])
-        ]
-        return np.stack(draws, axis=1)
+        return sample_outputs(gram.cross(X).T @ self._exact_alpha(), self.covariance(X), count, rng)
 
     def _solve(self, B: Array, j: int) -> Array:  # (n, k)
         """(K + N)⁻¹B for column j of the noise."""
@@ -359,13 +267,9 @@ class GP(Posterior):
     def relevance(self) -> Array:
         """The standard deviation of f_d over the examples, of f(x) = Σ_d f_d(x_d)."""
         if not isinstance(self.gram, TabledGram):
-            raise AttributeError(
-                "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
-                "over features. sklearn.inspection.permutation_importance serves any model."
-            )
-        weight = np.ones(self.gram.shape[0]) if self.weight is None else self.weight
+            no_relevance()
         assert self._piecewise is not None
-        return spread(self.gram.operator, self._piecewise, weight, self.gram.width)
+        return spread(self.gram.operator, self._piecewise, self.weight, self.gram.width)
 
     def extended(
         self,

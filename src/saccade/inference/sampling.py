@@ -81,3 +81,16 @@ def sample_normal(
     values, U = np.linalg.eigh(covariance)
     root = U * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(mean[:, None] + root @ rng.standard_normal((len(mean), count)))
+
+
+def sample_outputs(
+    mean: Array,  # (b, m)
+    covariances: list[Array],  # (b, b), one for all outputs or one for each
+    count: int,
+    rng: np.random.Generator,
+) -> Array:  # (b, m, count)
+    """Draws of each output, independent of the others."""
+    draws = [
+        sample_normal(column, covariances[min(j, len(covariances) - 1)], count, rng) for j, column in enumerate(mean.T)
+    ]
+    return np.stack(draws, axis=1)

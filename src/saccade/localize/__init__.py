@@ -6,8 +6,9 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.found import Found
     from saccade.localize.prior import BoxPrior
-    from saccade.localize.search import Found, Localizer
+    from saccade.localize.search import Localizer
     from saccade.localize.several import SituationSearch
     from saccade.localize.situation import SituationModel
 
@@ -17,7 +18,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "BoxPrior": "prior",
-        "Found": "search",
+        "Found": "found",
         "Localizer": "search",
         "SituationModel": "situation",
         "SituationSearch": "several",

@@ -15,6 +15,7 @@ mixture of normals over t.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -87,6 +88,14 @@ class Evidence:
         return float(self.constant - 0.5 * self.z @ self.z)
 
 
+class Smooth(NamedTuple):
+    """What clutter and offset say of boxes: functions without edges."""
+
+    known: Array  # (2, c, h): what the looks say of overlap and nearness with each object already
+    base: Array  # (c,): the mean of the score without an object ...
+    own: Array  # (c,): ... and its variance
+
+
 @dataclass(frozen=True)
 class Given:
     """The Gaussian process of the scores, given each of several objects."""
@@ -123,23 +132,29 @@ class Given:
         spread = np.einsum("ich,ijh,jch->ch", D, self.inverse, D)
         return mean, np.maximum(own[:, None] + spread, 0.0)
 
-    def moments(
+    def mixed(
         self,
         boxes: Array,  # (c, 4)
         objects: Array,  # (h, 4): those of `given`
         weights: Array,  # (h,)
+        smooth: Smooth,
     ) -> tuple[Array, Array]:  # (c,), (c,)
-        """Those of the mixture over all objects: the mean and variance of `predict`, without matrices (c, h)."""
+        """Mean and variance of the mixture over all objects: as of `predict`, without matrices (c, h) in between."""
         from saccade.localize import look_loops
 
-        W, own = self._explained(boxes)
-        known = np.stack([W.T @ part for part in self.A])  # (2, c, h)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         width, height = self.evidence.looks.bounds[2:] - self.evidence.looks.bounds[:2]
         places = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), weights
-        read = *places, self.beta, self.inverse, known, W.T @ self.evidence.z, own, float(width), float(height), FALL
+        read = *places, self.beta, self.inverse, *smooth, float(width), float(height), FALL
         share_calls(ranged(look_loops.moments, read, (mean, variance)), len(boxes), thread_count())
         return mean, variance
+
+    def smooth(
+        self,
+        boxes: Array,  # (c, 4)
+    ) -> Smooth:
+        W, own = self._explained(boxes)
+        return Smooth(np.stack([W.T @ part for part in self.A]), W.T @ self.evidence.z, own)
 
     def _explained(self, boxes: Array) -> tuple[Array, Array]:  # (n, c), (c,)
         """L⁻¹ times the covariance of looks and boxes, and the variance of each box that looks leave it."""
@@ -200,7 +215,7 @@ class Belief:
         given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
-            mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
+            mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
         return mean, variance
 
     def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)

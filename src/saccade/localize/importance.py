@@ -19,7 +19,7 @@ from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.densities import Density, Held
 from saccade.localize.prior import BoxPrior
 
-ROUNDS = 4
+ROUNDS = 6  # at most
 CENTRES = 150  # of the normals that a round draws from
 ALIVE = 50.0  # effective number of draws that a round starts from
 HALVINGS = 10  # of the range of log τ

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from saccade.localize import search_file
 from saccade.localize.belief import Belief, Looks
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
+from saccade.localize.found import Failure, Found
+from saccade.localize.grid_map import grid_moments
 from saccade.localize.learned_response import Response
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
@@ -24,24 +25,6 @@ from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
 HALF_LIFE = 20.0  # looks after which ξ is half as large
-
-
-@dataclass(frozen=True)
-class Found:
-    """Where the object is, by the looks so far."""
-
-    box: Array  # (4,): x0, y0, x1, y1
-    score: float  # expected of this box, in the judge's units
-    probability: float  # that there is an object and the box overlaps it by a half or more
-    present: float  # probability that there is an object at all
-    looks: int
-
-
-class Failure(NamedTuple):
-    """A look of which the judge gave no score."""
-
-    box: Array  # (4,)
-    why: str
 
 
 class Localizer:
@@ -230,9 +213,20 @@ class Localizer:
         score = self.scores[0] + self._range * float(mean[0])
         return Found(box, score, overlaps * belief.present, belief.present, self.looks)
 
-    def maps(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
+    def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far."""
         mean, variance = self._belief().moments(check_boxes(boxes))
+        return self.scores[0] + self._range * mean, self._range**2 * variance
+
+    def map(self, rows: int = 200, columns: int = 200, size: Any = None) -> tuple[Array, Array]:  # (rows, columns)
+        """The same for boxes of one size, by default that of the best, around places all over the picture.
+
+        By 64 of the hypotheses. Boxes at the edge extend beyond the picture.
+        """
+        rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
+        best = self._belief().best()[0]
+        sides = best[2:] - best[:2] if size is None else np.array(check_size(size, self.bounds))
+        mean, variance = grid_moments(self._belief(), sides, rows, columns, self._rng(2))
         return self.scores[0] + self._range * mean, self._range**2 * variance
 
     # ---- kept

@@ -8,7 +8,8 @@ from typing import Any
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.errors import InvalidInput
-from saccade.localize.search import Found, Localizer
+from saccade.localize.found import Found
+from saccade.localize.search import Localizer
 from saccade.localize.situation import SituationModel
 
 

@@ -1,0 +1,18 @@
+"""The slow twins of the compiled loops in saccade.localize.look_loops."""
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.localize import iou
+
+
+def shares(boxes: Array, objects: Array, width: float, height: float, fall: float) -> Array:
+    centres = [(b[:, :2] + b[:, 2:]) / (2.0 * np.array([width, height])) for b in (boxes, objects)]
+    away = np.linalg.norm(centres[0][:, None] - centres[1][None], axis=2)
+    return np.stack([iou(boxes, objects), np.exp(-fall * away)])
+
+
+def moments(mean: Array, variance: Array, weights: Array) -> tuple[Array, Array]:
+    """Of a mixture with means and variances (c, h)."""
+    middle = mean @ weights
+    return middle, (variance + np.square(mean - middle[:, None])) @ weights
