@@ -215,7 +215,10 @@ class Belief:
         given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
-            mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
+            if isinstance(given, Judgement):
+                mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
+            else:
+                mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
         return mean, variance
 
     def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
