@@ -5,9 +5,9 @@
 Needs portland in SACCADE_DATA: 500 photographs; for each object 300 proposals with the confidence of a classifier and
 the true overlap. The proposals come in an order made at random. In four folds the situation model, the response of the
 judge and the score that stops a search are learned on the other three. A search ends at the first look whose
-confidence is so high that four of five such windows of the training folds overlap the object by a half or more, or
-after 60 looks. Its answer is the look with the highest confidence. Objects are searched for in the order of how well
-confidence tells overlap in the training folds; with context, answers so far condition the next prior.
+confidence is so high that such windows of the training folds overlap the object by a half or more with probability
+0.7, or after 60 looks. Its answer is the look with the highest confidence. Objects are searched for in the order of how
+well confidence tells overlap in the training folds; with context, answers so far condition the next prior.
 
 The proposals of this set crowd around the objects. "crowd" counts that as knowledge; all other searches do not.
 """
@@ -27,7 +27,8 @@ from saccade.localize.prior import BoxPrior
 
 FOLDS = 4
 MOST = 60  # looks for one object
-SURE = 0.8  # share of training windows above the stopping score that overlap by a half or more
+BATCH = 2  # looks at a time
+SURE = 0.7  # probability that a window with the stopping score overlaps by a half or more, in the training folds
 FOUND = 0.5  # overlap
 WAYS = (
     "random order",
@@ -77,11 +78,11 @@ def learn(data: Photographs, train: Array) -> Learned:
 
 
 def stopping_score(confidence: Array, overlap: Array) -> float:
-    """The lowest score above which the share SURE of windows overlap by a half or more."""
-    order = np.argsort(-confidence, kind="stable")
-    share = np.cumsum(overlap[order] >= FOUND) / np.arange(1, len(order) + 1)
-    enough = np.flatnonzero(share >= SURE)
-    return float(confidence[order[enough[-1]]]) if enough.size else np.inf
+    """The lowest score whose windows overlap by a half or more with probability SURE, by isotonic regression."""
+    from sklearn.isotonic import IsotonicRegression
+
+    chance = IsotonicRegression().fit_transform(confidence, overlap >= FOUND)
+    return float(confidence[chance >= SURE].min(initial=np.inf))
 
 
 def order_of(way: str, pool: Pool, prior: BoxPrior) -> Array:
@@ -107,12 +108,13 @@ def looks_of(way: str, pool: Pool, prior: BoxPrior, response: Response, stop: fl
         random_state=0,
     )
     while len(taken) < min(MOST, len(pool.boxes)):
-        box = search.ask(1)
-        place = int(np.flatnonzero((pool.boxes == box[0]).all(axis=1))[0])
-        taken.append(place)
-        if pool.confidence[place] >= stop:
-            break
-        search.tell(box, pool.confidence[[place]])
+        boxes = search.ask(BATCH)
+        places = [int(np.flatnonzero((pool.boxes == box).all(axis=1))[0]) for box in boxes]
+        for place in places:
+            taken.append(place)
+            if pool.confidence[place] >= stop:
+                return taken
+        search.tell(boxes, pool.confidence[places])
     return taken
 
 
@@ -219,7 +221,11 @@ def main() -> None:
     some = np.arange(len(data.names))[: options.photographs]
     learned = [learn(data, np.flatnonzero(np.arange(len(data.names)) % FOLDS != part)) for part in range(FOLDS)]
     record: dict[str, Any] = {"data": "Portland dog-walking", "photographs": len(some), "folds": FOLDS}
-    record |= {"most looks for an object": MOST, "seeds": "0 for every search; order of proposals by photograph"}
+    record |= {
+        "most looks for an object": MOST,
+        "batch": BATCH,
+        "seeds": "0 for every search; order of proposals by photograph",
+    }
     record |= {"order of objects by fold": [part.order for part in learned], "judge": judged(data), "ways": {}}
     record["stopping confidence by fold"] = [part.stops for part in learned]
     with show_progress():

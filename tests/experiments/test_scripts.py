@@ -81,6 +81,11 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/find_context.py": Small("--out {out} --photographs 4", {"find_context.MOST": 4}),
+    "experiments/find_objects.py": Small(
+        "--cache {cache} --out {out} --pictures 2 --classes Faces",
+        {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.MOST": 10, "find_objects.SIDE": 32},
+    ),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}

@@ -30,7 +30,9 @@ from saccade.solvers.cholesky import factorise
 BINS = 8  # of scores
 GRID = np.linspace(0.0, 1.0, 21)  # overlaps at which the table has a row
 WIDTH = 0.05  # standard deviation, in overlap, of the windows that a row is learned from
-DOUBT = 5.0  # windows' worth of the mean row that is added to each row
+WIDE = 0.2  # the same, of those that stand in for it where a row has few windows of its own
+DOUBT = 5.0  # windows' worth of these that are added to each row
+LEAST = 0.01  # share of a row that is the same for all bins: no single look rules a place out
 LEAST_VARIANCE = 1e-6  # of a predicted score, in squared ranges of scores: at 0, expected improvement is 0
 LEAST_TAIL = 1e-3  # of the probabilities that become r: 3 standard deviations at most
 
@@ -66,17 +68,16 @@ class Response:
             Correlation of the errors at boxes that are nearly the same.
         """
         o, y = _check(overlaps, scores)
-        near = np.exp(-0.5 * np.square((GRID[:, None] - o) / WIDTH))
+        near, around = (np.exp(-0.5 * np.square((GRID[:, None] - o) / width)) + 1e-12 for width in (WIDTH, WIDE))
         # Overlaps count alike however often they come: most windows of a picture show nothing.
-        weights = (near / np.maximum(near.sum(axis=1, keepdims=True), 1.0)).sum(axis=0)
-        edges = _edges(y, weights)
-        counts = near @ np.eye(len(edges) + 1)[np.searchsorted(edges, y, side="right")]
-        usual = counts.sum(axis=0) / counts.sum()
-        total = counts.sum(axis=1, keepdims=True) + DOUBT
-        means = (near @ y + DOUBT * (weights @ y) / weights.sum()) / total[:, 0]
-        return cls(
-            edges, (counts + DOUBT * usual) / total, means, check_share("together", together, 0.99, "0.5 is usual.")
-        )
+        even = 1.0 / np.maximum(near.sum(axis=1, keepdims=True), 1.0)
+        edges = _edges(y, (even * near).sum(axis=0))
+        usual = around * (even * near).sum(axis=0)
+        weights = near + DOUBT * usual / usual.sum(axis=1, keepdims=True)
+        weights /= weights.sum(axis=1, keepdims=True)
+        table = (1.0 - LEAST) * (weights @ np.eye(len(edges) + 1)[np.searchsorted(edges, y, side="right")])
+        share = check_share("together", together, 0.99, "The default is 0.5.")
+        return cls(edges, table + LEAST / table.shape[1], weights @ y, share)
 
     def bins(self, scores: Array) -> Array:  # (n,)
         return np.searchsorted(self.edges, scores, side="right")
