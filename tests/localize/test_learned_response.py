@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.kernels import RBF
 from saccade.localize import Localizer, iou
-from saccade.localize.belief import Looks
+from saccade.localize.belief import Views
 from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.grid_map import grid_boxes
 from saccade.localize.importance import hypotheses_of_pool
@@ -64,7 +64,7 @@ def test_log_likelihood_is_that_of_the_copula(seed: int, together: float) -> Non
     rng, learned = np.random.default_rng(seed), response(together)
     boxes, objects = BoxPrior.unknown(BOUNDS).sample(6, rng), BoxPrior.unknown(BOUNDS).sample(4, rng)
     boxes[3] = boxes[2] + 1e-3  # nearly the same
-    looks = Looks.of(BOUNDS, boxes, silent(iou(boxes, OBJECT), rng))
+    looks = Views.of(BOUNDS, boxes, silent(iou(boxes, OBJECT), rng))
     u = to_coordinates(looks.boxes, BOUNDS)
     K = RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) * together + (1.0 - together) * np.eye(6)
     found = Judgement(looks, learned).log_likelihood(objects)
@@ -80,7 +80,7 @@ def test_log_likelihood_is_that_of_the_copula(seed: int, together: float) -> Non
 def test_of_nothing_is_that_of_overlap_zero() -> None:
     rng = np.random.default_rng(0)
     boxes = np.array([[10.0, 10, 60, 60], [100, 10, 160, 60]])
-    judged = Judgement(Looks.of(BOUNDS, boxes, silent(np.zeros(2), rng)), response())
+    judged = Judgement(Views.of(BOUNDS, boxes, silent(np.zeros(2), rng)), response())
     far = np.array([[500.0, 400.0, 560.0, 460.0]])
     assert judged.log_likelihood_of_none() == pytest.approx(judged.log_likelihood(far)[0], rel=1e-12)
 

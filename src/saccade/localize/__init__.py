@@ -6,22 +6,38 @@ from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
-    from saccade.localize.found import Found
+    from saccade.localize.location import Location
+    from saccade.localize.painting import heat_map
     from saccade.localize.prior import BoxPrior
     from saccade.localize.search import Localizer
     from saccade.localize.several import SituationSearch
     from saccade.localize.situation import SituationModel
+    from saccade.localize.window_search import BestWindow, best_window
 
-__all__ = ["BoxPrior", "Found", "Localizer", "SituationModel", "SituationSearch", "iou", "non_maximum_suppression"]
+__all__ = [
+    "BestWindow",
+    "BoxPrior",
+    "Localizer",
+    "Location",
+    "SituationModel",
+    "SituationSearch",
+    "best_window",
+    "heat_map",
+    "iou",
+    "non_maximum_suppression",
+]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "BestWindow": "window_search",
         "BoxPrior": "prior",
-        "Found": "found",
+        "Location": "location",
         "Localizer": "search",
         "SituationModel": "situation",
         "SituationSearch": "several",
+        "best_window": "window_search",
+        "heat_map": "painting",
         "iou": "boxes",
         "non_maximum_suppression": "boxes",
     },

@@ -11,12 +11,12 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade.localize import search_file
-from saccade.localize.belief import Belief, Looks
+from saccade.localize.belief import Belief, Views
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
-from saccade.localize.found import Failure, Found
 from saccade.localize.grid_map import grid_moments
 from saccade.localize.learned_response import Response
+from saccade.localize.location import Failure, Location
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
@@ -182,7 +182,7 @@ class Localizer:
         batch: int = 10,
         sure: float = 0.95,
         state: Any = None,
-    ) -> Found:
+    ) -> Location:
         """Search from start to end.
 
         Parameters
@@ -205,13 +205,13 @@ class Localizer:
         look(self, judge, picture, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
         return self.best()
 
-    def best(self) -> Found:
+    def best(self) -> Location:
         """The box that is expected to overlap the object most."""
         belief = self._belief()
         box, overlaps = belief.best()
         mean, _ = belief.moments(box[None])
         score = self.scores[0] + self._range * float(mean[0])
-        return Found(box, score, overlaps * belief.present, belief.present, self.looks)
+        return Location(box, score, overlaps * belief.present, belief.present, self.looks)
 
     def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far."""
@@ -266,7 +266,7 @@ class Localizer:
 
     def _belief(self) -> Belief:
         if self._believed is None:
-            looks = Looks.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
+            looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
             judge = self.response or self.misfit
             rng, pool = self._rng(0), self.proposals
             self._believed = Belief.after(looks, self._prior, judge, self.absent, rng, pool, self.crowd)
