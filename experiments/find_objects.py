@@ -5,8 +5,9 @@
 Needs caltech101 with boxes.csv in SACCADE_DATA. Half of each class is for training, and the other half is searched.
 From 40 training pictures the judge learns windows on the object, beside it and elsewhere; from 20 others the response
 (score by overlap) is learned, and the kind of judge is chosen: classifier of windows, or regression of their overlap.
-The size of the object is not known. Priors: none, and the situation model of the training boxes. Rivals with the same
-judge: windows drawn at random from the same prior; and the mean box of the training half, which takes no look.
+The size of the object is not known. Priors: none; the situation model of the training boxes; and the heat map of a
+classifier of whole pictures, which has seen no box. Rivals: windows drawn at random from the same prior; the mean box
+of the training half, which takes no look; and the best window of a model of SIFT words, by branch and bound.
 """
 
 from collections.abc import Callable
@@ -15,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from common import all_pictures, arguments, plots, save_figure, show_progress, write
+from find_objects_words import by_words, salience_model, salience_prior
 
 from saccade import GPClassifier, GPRegressor
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.datasets.on_disk import caltech101_boxes
+from saccade.datasets.on_disk import BACKGROUND, caltech101, caltech101_boxes
 from saccade.localize import Localizer, SituationModel, iou
 from saccade.localize.boxes import clip, from_coordinates, to_coordinates
 from saccade.localize.learned_response import Response
@@ -32,7 +34,7 @@ LINES = (11, 25)  # published looks of a learned agent (Caicedo and Lazebnik 201
 STEP = 8  # px: of the exhaustive scan that is counted, not run
 SIDE = 128  # px: crops as the network sees them; a picture has 240 at most
 FOUND = 0.5  # overlap
-WAYS = ("search", "search, prior", "linear response", "random", "random, prior")
+WAYS = ("search", "search, prior", "search, heat map", "linear response", "random", "random, prior")
 
 
 class Half(NamedTuple):
@@ -189,6 +191,13 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def elsewhere() -> list[Array]:
+    """Pictures without any of the objects."""
+    paths, names = caltech101(background=True)
+    some = [path for path, name in zip(paths, names, strict=True) if name == BACKGROUND][:LEARN]
+    return [np.asarray(picture) for picture in all_pictures(some, None)]
+
+
 def exhaustive(train: Half, test: Half) -> float:
     """Windows of a scan: sides and places at multiples of STEP, sides in the range of the training boxes."""
     sides = train.boxes[:, 2:] - train.boxes[:, :2]
@@ -211,11 +220,15 @@ def one_class(name: str, options: Any, keep: Callable[[dict[str, Any]], None]) -
     plain = from_coordinates(np.tile(middle, (len(bounds), 1)), bounds)
     found["mean box of the training half"] = round(float((iou(plain, test.boxes, pairwise=False) >= FOUND).mean()), 4)
     found["windows of an exhaustive scan"] = exhaustive(train, test)
+    learn, held = train.some(np.arange(LEARN)), train.some(np.arange(LEARN, LEARN + HELD))
+    found["best window by words"] = by_words(learn, held, test, windows)
+    salience = salience_model(learn.pictures, elsewhere(), options.cache)
     found["ways"] = {}
     for way in options.ways:
         rows = []
         for place, (picture, box, size) in enumerate(zip(test.pictures, test.boxes, test.sizes, strict=True)):
             prior = model.prior(name, None, size) if "prior" in way else None
+            prior = salience_prior(salience, picture) if "heat map" in way else prior
             rows.append(row_of(*look(way, judge, picture, prior), box))
             report(f"{name}, {way}", (place + 1) / len(test.boxes))
         found["ways"][way] = summary(rows)
@@ -232,13 +245,16 @@ def draw(record: dict[str, Any], out: Path) -> None:
         for way, curve in one["ways"].items():
             axes.semilogx(curve["looks"], curve["answer right by looks"], "o-", ms=3, label=way)
         axes.axhline(one["mean box of the training half"], color="0.6", lw=0.8, ls=":")
+        axes.axhline(one["best window by words"]["rate"], color="0.6", lw=0.8, ls="-.")
         for line in (*LINES, one["windows of an exhaustive scan"]):
             axes.axvline(line, color="0.7", lw=0.8)
         axes.set(title=name, xlabel="looks", ylim=(0, 1.02))
         axes.grid(alpha=0.3)
     np.atleast_1d(panels)[0].set_ylabel("answer overlaps by a half or more")
     np.atleast_1d(panels)[-1].legend(frameon=False, fontsize=8)
-    figure.suptitle("Lines: 11 and 25 looks, exhaustive scan; dotted: the mean box of the training half, no look")
+    figure.suptitle(
+        "Lines: 11 and 25 looks, exhaustive scan; dotted: mean training box; dash-dotted: best window by words"
+    )
     save_figure(figure, out, "find_objects")
 
 
