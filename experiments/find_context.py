@@ -21,9 +21,7 @@ from common import arguments, plots, save_figure, show_progress, write
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.datasets.on_disk import Photographs, portland
-from saccade.localize import Localizer, SituationModel
-from saccade.localize.learned_response import Response
-from saccade.localize.prior import BoxPrior
+from saccade.localize import BoxPrior, Localizer, Response, SituationModel
 
 FOLDS = 4
 MOST = 60  # looks for one object
@@ -197,7 +195,7 @@ def _finite(value: Any) -> float | None:
 
 def draw(record: dict[str, Any], out: Path) -> None:
     names = list(record["judge"])
-    figure, panels = plots().subplots(1, len(names), figsize=(13, 4.4), sharey=True, constrained_layout=True)
+    figure, panels = plots().subplots(1, len(names), figsize=(13, 5), sharey=True, constrained_layout=True)
     for axes, name in zip(panels, names, strict=True):
         for way, found in record["ways"].items():
             style = "-" if way.startswith("search") else "--"
@@ -207,7 +205,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
         axes.set(title=name.replace("_", " "), xlabel="looks", ylim=(0, 1.02))
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("most confident look overlaps by a half or more")
-    panels[-1].legend(frameon=False, fontsize=7.5)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     figure.suptitle(f"{record['photographs']} photographs, {FOLDS} folds; grey: what the proposals allow")
     save_figure(figure, out, "find_context")
 

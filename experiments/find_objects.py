@@ -22,10 +22,8 @@ from saccade import GPClassifier, GPRegressor
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.datasets.on_disk import BACKGROUND, caltech101, caltech101_boxes
-from saccade.localize import Localizer, SituationModel, iou
+from saccade.localize import BoxPrior, Localizer, Response, SituationModel, iou
 from saccade.localize.boxes import clip, from_coordinates, to_coordinates
-from saccade.localize.learned_response import Response
-from saccade.localize.prior import BoxPrior
 
 CLASSES = ("Faces", "Motorbikes", "airplanes", "car_side")
 LEARN, HELD = 40, 20  # training pictures of the judge, and of its response

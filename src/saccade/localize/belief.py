@@ -180,7 +180,7 @@ class Belief:
         absent: float,
         rng: np.random.Generator,
         pool: Array | None = None,  # (p, 4): the only boxes that may be looked at
-        crowd: bool = False,
+        crowd: bool = True,
     ) -> Belief:
         evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
         many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2

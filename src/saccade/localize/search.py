@@ -44,7 +44,8 @@ class Localizer:
     proposals : array (n, 4), optional
         The only boxes that may be looked at. The object is near one of them.
     crowd : bool
-        Whether an object is likelier where there are many proposals.
+        Whether an object is likelier where there are many proposals; else proposals that overlap by a half share the
+        weight of one.
     scores : (float, float)
         About what the judge says of a box far from the object, and of the object's own box.
     noise : float, optional
@@ -83,7 +84,7 @@ class Localizer:
         *,
         size: Any = None,
         proposals: Any = None,
-        crowd: bool = False,
+        crowd: bool = True,
         scores: tuple[float, float] = (0.0, 1.0),
         noise: float | None = None,
         response: Response | None = None,
