@@ -8,6 +8,9 @@ From 40 training pictures the judge learns windows on the object, beside it and 
 The size of the object is not known. Priors: none; the situation model of the training boxes; and the heat map of a
 classifier of whole pictures, which has seen no box. Rivals: windows drawn at random from the same prior; the mean box
 of the training half, which takes no look; and the best window of a model of SIFT words, by branch and bound.
+
+Most of these objects fill the middle of their picture. With --tiles 3 each test picture is one tile, at a place drawn
+at random, of 3 × 3; the others are background pictures. Judge and response stay those of single pictures.
 """
 
 from collections.abc import Callable
@@ -15,38 +18,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from common import all_pictures, arguments, plots, save_figure, show_progress, write
+from common import arguments, plots, save_figure, show_progress, write
+from find_objects_pictures import Half, elsewhere, halves, mosaic, windows
 from find_objects_words import by_words, salience_model, salience_prior
 
 from saccade import GPClassifier, GPRegressor
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.datasets.on_disk import BACKGROUND, caltech101, caltech101_boxes
 from saccade.localize import BoxPrior, Localizer, Response, SituationModel, iou
-from saccade.localize.boxes import clip, from_coordinates, to_coordinates
+from saccade.localize.boxes import from_coordinates, to_coordinates
 
 CLASSES = ("Faces", "Motorbikes", "airplanes", "car_side")
 LEARN, HELD = 40, 20  # training pictures of the judge, and of its response
-MOST, BATCH = 50, 5  # looks at a picture
+BATCH = 5  # looks at a time
 LINES = (11, 25)  # published looks of a learned agent (Caicedo and Lazebnik 2015)
 STEP = 8  # px: of the exhaustive scan that is counted, not run
 SIDE = 128  # px: crops as the network sees them; a picture has 240 at most
 FOUND = 0.5  # overlap
 WAYS = ("search", "search, prior", "search, heat map", "linear response", "random", "random, prior")
-
-
-class Half(NamedTuple):
-    """Pictures with the box of their object."""
-
-    pictures: list[Array]
-    boxes: Array  # (n, 4)
-
-    @property
-    def sizes(self) -> Array:  # (n, 2)
-        return np.array([[picture.shape[1], picture.shape[0]] for picture in self.pictures], np.float64)
-
-    def some(self, places: Array) -> "Half":
-        return Half([self.pictures[i] for i in places], self.boxes[places])
 
 
 class Judge(NamedTuple):
@@ -83,29 +72,6 @@ def crop(picture: Array, box: Array) -> Array:
     height, width = picture.shape[:2]
     x0, y0 = min(int(box[0] + 0.5), width - 2), min(int(box[1] + 0.5), height - 2)
     return picture[y0 : max(int(box[3] + 0.5), y0 + 2), x0 : max(int(box[2] + 0.5), x0 + 2)]
-
-
-def halves(name: str, most: int) -> tuple[Half, Half]:
-    paths, boxes = caltech101_boxes(name)
-    order = np.random.default_rng(0).permutation(len(paths))
-    train, test = order[: len(order) // 2], order[len(order) // 2 :][:most]
-    pictures = all_pictures([paths[i] for i in np.concatenate([train, test])], None)
-    whole = Half([np.asarray(picture) for picture in pictures], boxes[np.concatenate([train, test])])
-    return whole.some(np.arange(len(train))), whole.some(np.arange(len(train), len(order[: len(train)]) + len(test)))
-
-
-def windows(
-    box: Array,  # (4,)
-    size: Array,  # (2,)
-    rng: np.random.Generator,
-) -> Array:  # (14, 4)
-    """Three nearly on the object, three around it, and eight anywhere."""
-    bounds = np.array([0.0, 0.0, *size])
-    sides = np.array([*((box[2:] - box[:2]) / size), 1.0, 1.0])
-    u = np.repeat(to_coordinates(box[None], bounds), 6, axis=0)
-    spread = np.repeat([0.05, 0.3], 3)[:, None] * np.array([1.0, 1.0, 1.5, 1.0]) * sides
-    near = from_coordinates(u + spread * rng.standard_normal(u.shape), bounds)
-    return np.vstack([clip(near, bounds)[0], BoxPrior.unknown(size).sample(8, rng)])
 
 
 def examples(half: Half, crops: Crops, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -145,16 +111,16 @@ def learn_judge(train: Half, crops: Crops) -> tuple[Judge, dict[str, Any]]:
     return judges[best], {"chosen": best, "rank correlations": ranks, "mean score at overlaps 0, 0.2, … 1": means}
 
 
-def look(way: str, judge: Judge, picture: Array, prior: BoxPrior | None) -> tuple[Array, Array, list[Array]]:
+def look(way: str, judge: Judge, picture: Array, prior: BoxPrior | None, most: int) -> tuple[Array, Array, list[Array]]:
     """Boxes and scores, and the answer after every batch."""
     size = np.array(picture.shape[1::-1], np.float64)
     if way.startswith("random"):
-        boxes = (prior or BoxPrior.unknown(size)).sample(MOST, np.random.default_rng(0))
+        boxes = (prior or BoxPrior.unknown(size)).sample(most, np.random.default_rng(0))
         scores = judge(picture, boxes)
-        return boxes, scores, [boxes[int(np.argmax(scores[:n]))] for n in range(BATCH, MOST + 1, BATCH)]
+        return boxes, scores, [boxes[int(np.argmax(scores[:n]))] for n in range(BATCH, most + 1, BATCH)]
     told: dict[str, Any] = {"scores": judge.scores} if way == "linear response" else {"response": judge.response}
     search, answers = Localizer(size, prior, random_state=0, **told), list[Array]()
-    while search.looks < MOST:
+    while search.looks < most:
         boxes = search.ask(BATCH)
         search.tell(boxes, judge(picture, boxes))
         answers.append(search.best().box)
@@ -163,7 +129,7 @@ def look(way: str, judge: Judge, picture: Array, prior: BoxPrior | None) -> tupl
 
 def row_of(boxes: Array, scores: Array, answers: list[Array], truth: Array) -> dict[str, Any]:
     overlaps = iou(boxes, truth)
-    top = [float(overlaps[int(np.argmax(scores[:n]))]) for n in range(BATCH, MOST + 1, BATCH)]
+    top = [float(overlaps[int(np.argmax(scores[:n]))]) for n in range(BATCH, len(boxes) + 1, BATCH)]
     hits = np.flatnonzero(overlaps >= FOUND)
     return {
         "first": int(hits[0]) + 1 if hits.size else np.inf,
@@ -175,8 +141,8 @@ def row_of(boxes: Array, scores: Array, answers: list[Array], truth: Array) -> d
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     first = np.array([row["first"] for row in rows])
-    looks = np.arange(BATCH, MOST + 1, BATCH)
     right = np.array([row["answer"] for row in rows])
+    looks = BATCH * np.arange(1, right.shape[1] + 1)
     stays = np.array([looks[len(row) - np.cumprod(row[::-1]).sum()] if row[-1] else np.inf for row in right])
     medians = {"a look overlaps by a half": np.median(first), "the answer does, and stays so": np.median(stays)}
     return {
@@ -187,13 +153,6 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "looked at it by looks": [round(float((first <= n).mean()), 4) for n in looks],
         "mean overlap of the last answer": round(float(np.mean([row["overlap"] for row in rows])), 4),
     }
-
-
-def elsewhere() -> list[Array]:
-    """Pictures without any of the objects."""
-    paths, names = caltech101(background=True)
-    some = [path for path, name in zip(paths, names, strict=True) if name == BACKGROUND][:LEARN]
-    return [np.asarray(picture) for picture in all_pictures(some, None)]
 
 
 def exhaustive(train: Half, test: Half) -> float:
@@ -209,6 +168,8 @@ def exhaustive(train: Half, test: Half) -> float:
 
 def one_class(name: str, options: Any, keep: Callable[[dict[str, Any]], None]) -> None:
     train, test = halves(name, options.pictures)
+    if options.tiles > 1:
+        test = mosaic(test, elsewhere(100, LEARN), options.tiles, np.random.default_rng(2))
     crops = Crops(options.cache)
     judge, told = learn_judge(train, crops)
     model = SituationModel().fit({name: train.boxes}, train.sizes)
@@ -220,14 +181,14 @@ def one_class(name: str, options: Any, keep: Callable[[dict[str, Any]], None]) -
     found["windows of an exhaustive scan"] = exhaustive(train, test)
     learn, held = train.some(np.arange(LEARN)), train.some(np.arange(LEARN, LEARN + HELD))
     found["best window by words"] = by_words(learn, held, test, windows)
-    salience = salience_model(learn.pictures, elsewhere(), options.cache)
+    salience = salience_model(learn.pictures, elsewhere(LEARN), options.cache)
     found["ways"] = {}
     for way in options.ways:
         rows = []
         for place, (picture, box, size) in enumerate(zip(test.pictures, test.boxes, test.sizes, strict=True)):
             prior = model.prior(name, None, size) if "prior" in way else None
             prior = salience_prior(salience, picture) if "heat map" in way else prior
-            rows.append(row_of(*look(way, judge, picture, prior), box))
+            rows.append(row_of(*look(way, judge, picture, prior, options.looks), box))
             report(f"{name}, {way}", (place + 1) / len(test.boxes))
         found["ways"][way] = summary(rows)
         found["crops"] = crops.count
@@ -253,24 +214,36 @@ def draw(record: dict[str, Any], out: Path) -> None:
     figure.suptitle(
         "Lines: 11 and 25 looks, exhaustive scan; dotted: mean training box; dash-dotted: best window by words"
     )
-    save_figure(figure, out, "find_objects")
+    save_figure(figure, out, record["name"])
 
 
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--pictures", type=int, default=25, help="test pictures of each class")
+    parser.add_argument("--looks", type=int, default=50, help="at a picture")
+    parser.add_argument("--tiles", type=int, default=1, help="each test picture is one of so many squared")
     parser.add_argument("--classes", nargs="*", default=list(CLASSES))
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
     options = parser.parse_args()
-    record: dict[str, Any] = {"data": "Caltech-101 with boxes", "most looks": MOST, "batch": BATCH, "lines": LINES}
+    record: dict[str, Any] = {
+        "data": "Caltech-101 with boxes",
+        "most looks": options.looks,
+        "batch": BATCH,
+        "lines": LINES,
+    }
     record |= {"judge's pictures": LEARN, "response's pictures": HELD, "crop side": SIDE, "seeds": "0 for every search"}
+    record |= {
+        "lines": LINES,
+        "name": "find_objects" if options.tiles == 1 else "find_objects_mosaic",
+        "tiles": options.tiles,
+    }
     record["classes"] = {}
     with show_progress():
         for name in options.classes:
 
             def keep(found: dict[str, Any], name: str = name) -> None:
                 record["classes"][name] = found
-                write(options.out, "find_objects", record, quiet=True)
+                write(options.out, record["name"], record, quiet=True)
 
             one_class(name, options, keep)
     draw(record, options.out)

@@ -87,8 +87,9 @@ SMALLEST = {
     ),
     "experiments/find_context.py": Small("--out {out} --photographs 4", {"find_context.MOST": 4}),
     "experiments/find_objects.py": Small(
-        "--cache {cache} --out {out} --pictures 2 --classes Faces",
-        {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.MOST": 10, "find_objects.SIDE": 32},
+        "--cache {cache} --out {out} --pictures 2 --classes Faces --looks 10 --tiles 2",
+        {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.SIDE": 32, "find_objects_words.WORDS": 20},
+        ("results/find_objects_mosaic.json", "figures/find_objects_mosaic.png"),
     ),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
