@@ -1,6 +1,6 @@
 """Dog, walker and leash in few looks: a recorded classifier as judge, with and without context.
 
-    python experiments/find_context.py [--photographs 500]
+    python experiments/find_context.py [--photographs 400]
 
 Needs portland in SACCADE_DATA: 500 photographs; for each object 300 proposals with the confidence of a classifier and
 the true overlap. The proposals come in an order made at random. In four folds the situation model, the response of the
@@ -8,6 +8,9 @@ judge and the score that stops a search are learned on the other three. A search
 confidence is so high that such windows of the training folds overlap the object by a half or more with probability
 0.7, or after 60 looks. Its answer is the look with the highest confidence. Objects are searched for in the order of how
 well confidence tells overlap in the training folds; with context, answers so far condition the next prior.
+
+The first 100 photographs were looked at while the stopping rule and the count of crowds were chosen, so searches are
+measured on those after them; models learn from all other folds.
 
 The proposals of this set crowd around the objects. "crowd" counts that as knowledge; all other searches do not.
 """
@@ -24,6 +27,7 @@ from saccade.datasets.on_disk import Photographs, portland
 from saccade.localize import BoxPrior, Localizer, Response, SituationModel
 
 FOLDS = 4
+FIRST = 100  # photographs before this one were looked at while rules were chosen
 MOST = 60  # looks for one object
 BATCH = 2  # looks at a time
 SURE = 0.7  # probability that a window with the stopping score overlaps by a half or more, in the training folds
@@ -212,13 +216,13 @@ def draw(record: dict[str, Any], out: Path) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--photographs", type=int, default=500)
+    parser.add_argument("--photographs", type=int, default=400)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=WAYS)
     options = parser.parse_args()
     data = portland()
-    some = np.arange(len(data.names))[: options.photographs]
+    some = np.arange(len(data.names))[FIRST:][: options.photographs]
     learned = [learn(data, np.flatnonzero(np.arange(len(data.names)) % FOLDS != part)) for part in range(FOLDS)]
-    record: dict[str, Any] = {"data": "Portland dog-walking", "photographs": len(some), "folds": FOLDS}
+    record: dict[str, Any] = {"data": "Portland dog-walking", "photographs": len(some), "first": FIRST, "folds": FOLDS}
     record |= {
         "most looks for an object": MOST,
         "batch": BATCH,
