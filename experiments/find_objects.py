@@ -31,6 +31,7 @@ from saccade.localize.boxes import from_coordinates, to_coordinates
 CLASSES = ("Faces", "Motorbikes", "airplanes", "car_side")
 LEARN, HELD = 40, 20  # training pictures of the judge, and of its response
 BATCH = 5  # looks at a time
+SHARES = {"from_prior": 0.1, "at_random": 0.1}  # of a batch: one look of five each
 LINES = (11, 25)  # published looks of a learned agent (Caicedo and Lazebnik 2015)
 STEP = 8  # px: of the exhaustive scan that is counted, not run
 SIDE = 128  # px: crops as the network sees them; a picture has 240 at most
@@ -119,7 +120,7 @@ def look(way: str, judge: Judge, picture: Array, prior: BoxPrior | None, most: i
         scores = judge(picture, boxes)
         return boxes, scores, [boxes[int(np.argmax(scores[:n]))] for n in range(BATCH, most + 1, BATCH)]
     told: dict[str, Any] = {"scores": judge.scores} if way == "linear response" else {"response": judge.response}
-    search, answers = Localizer(size, prior, random_state=0, **told), list[Array]()
+    search, answers = Localizer(size, prior, random_state=0, **SHARES, **told), list[Array]()
     while search.looks < most:
         boxes = search.ask(BATCH)
         search.tell(boxes, judge(picture, boxes))

@@ -81,6 +81,11 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/find_all.py": Small(
+        "--out {out} --pictures 1 --coverage 2",
+        {"find_all.SIDE": 10, "find_all.TARGETS": 8, "find_all.SMALL": 10, "find_all.FEW": 6, "find_all.BATCH": 10}
+        | {"find_all.CHECKED": (0.1,), "find_all.GALAXY_TILE": 100},
+    ),
     "experiments/find_boxes.py": Small(
         "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
         {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
@@ -148,6 +153,7 @@ SMALLEST |= {
     "benchmarks/asking.py": Small("--out {out} --rows 5000 --batch-rows 600 --labels 60 --cycles 3"),
     "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
+    "benchmarks/huge_pictures.py": Small("--out {out} --side 4096"),
     "benchmarks/finding.py": Small(
         "--out {out}",
         {"finding.TRAIN": 60, "finding.EXPLAINED": 20, "finding.REPEATS": 1, "finding.WORDS": 10}

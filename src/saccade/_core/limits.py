@@ -167,6 +167,8 @@ KEYS_AT_ONCE = 1 << 21
 PICTURE_PIXELS = 100_000_000
 # Pixels that a source of a huge picture reads at a time when it makes a coarse copy: 24 MB of RGB bytes.
 SOURCE_PIXELS = 8_000_000
+# Tiles of a search: what covariances with 1,000 looks need takes 160 MB under each of three settings.
+TILES = 20_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
 # Grid lines along a side of a picture on which `best_window` lets windows begin and end.
@@ -252,3 +254,5 @@ LOOKS_TO_EXCEED = 50
 MAP_CELLS = 2**22
 # Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
 BOXES_AT_ONCE = 8192
+# Pixels of a crop that a judge is given, 3 bytes each: what has more is read less finely.
+CROP_PIXELS = 2**20

@@ -1,10 +1,11 @@
-"""Find: boxes, and where the objects of a situation are likely to be."""
+"""Find: boxes, where the objects of a situation are likely to be, and all hits in the tiles of a huge picture."""
 
 from typing import TYPE_CHECKING
 
 from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from saccade.localize.all_targets import TileSearch
     from saccade.localize.boxes import iou, non_maximum_suppression
     from saccade.localize.learned_response import Response
     from saccade.localize.location import Location
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from saccade.localize.search import Localizer
     from saccade.localize.several import SituationSearch
     from saccade.localize.situation import SituationModel
+    from saccade.localize.source import crops, open_source
     from saccade.localize.window_search import BestWindow, best_window
 
 __all__ = [
@@ -23,10 +25,13 @@ __all__ = [
     "Response",
     "SituationModel",
     "SituationSearch",
+    "TileSearch",
     "best_window",
+    "crops",
     "heat_map",
     "iou",
     "non_maximum_suppression",
+    "open_source",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -39,9 +44,12 @@ __getattr__, __dir__ = lazy_names(
         "Response": "learned_response",
         "SituationModel": "situation",
         "SituationSearch": "several",
+        "TileSearch": "all_targets",
         "best_window": "window_search",
+        "crops": "source",
         "heat_map": "painting",
         "iou": "boxes",
         "non_maximum_suppression": "boxes",
+        "open_source": "source",
     },
 )

@@ -50,8 +50,7 @@ class Localizer:
     noise : float, optional
         Variance of the judge's score of one and the same box, in the judge's units. None: learned while searching.
     response : Response, optional
-        How the judge's score depends on the overlap, learned from training windows; takes the place of `scores` and
-        `noise`. Real judges need it: most are silent up to an overlap of a half.
+        The judge's score by the overlap, learned from training windows; in place of `scores` and `noise`.
     policy : {"ei", "pi", "ucb", "variance", "thompson"}
         Expected improvement, probability of improvement, upper confidence bound, largest variance, Thompson's rule.
     xi : float
@@ -89,8 +88,8 @@ class Localizer:
         response: Response | None = None,
         policy: Policy = "ei",
         xi: float = 0.0,
-        from_prior: float = 0.1,
-        at_random: float = 0.1,
+        from_prior: float = 0.0,
+        at_random: float = 0.0,
         absent: float = 0.0,
         step: float | None = None,
         random_state: int | None = None,
@@ -106,8 +105,8 @@ class Localizer:
         self.noise = None if noise is None else check_noise(noise, zero=True)
         self.xi = check_share("xi", xi, 1.0, "The default is 0.")
         self.response, self.crowd = response, crowd
-        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.1.")
-        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.1.")
+        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
+        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_boxes(proposals, "proposals", self.bounds)
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
@@ -154,8 +153,8 @@ class Localizer:
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         good = np.isfinite(values)
         self._check_repeated(boxes[good], values[good])
-        learns = self.noise is None and self.response is None and self.looks > 0
-        misfit = self._belief().better_misfit() if learns else self.misfit
+        known = self.noise is not None or self.response is not None or not self.looks
+        misfit = self.misfit if known else self._belief().better_misfit()
         self.failures += [Failure(box, why) for box in boxes[~good]]
         self.boxes, self.told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
         self.misfit, self._believed = misfit, None
@@ -177,6 +176,7 @@ class Localizer:
         judge: Judge,
         picture: Any = None,
         *,
+        crop: tuple[int, int] | None = None,
         looks: int = 100,
         batch: int = 10,
         sure: float = 0.95,
@@ -191,6 +191,8 @@ class Localizer:
             (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`.
         picture : array, path or source, optional
             What crops are cut from.
+        crop : (width, height), optional
+            Size of all crops; a large box is read from a coarser copy. None: as in the picture, up to a million pixels.
         looks : int
             The search ends after so many.
         batch : int
@@ -201,7 +203,7 @@ class Localizer:
             Written after every batch. If the file exists, the search goes on from it.
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
-        look(self, judge, picture, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
+        look(self, judge, picture, crop, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
         return self.best()
 
     def best(self) -> Location:
@@ -266,9 +268,8 @@ class Localizer:
     def _belief(self) -> Belief:
         if self._believed is None:
             looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            judge = self.response or self.misfit
-            rng, pool = self._rng(0), self.proposals
-            self._believed = Belief.after(looks, self._prior, judge, self.absent, rng, pool, self.crowd)
+            judge, pool = self.response or self.misfit, self.proposals
+            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), pool, self.crowd)
         return self._believed
 
     def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
