@@ -98,13 +98,12 @@ class Localizer:
         if self.bounds.ndim != 1:
             raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
         check_choice("policy", policy, get_args(Policy))
-        self.policy, self.prior = policy, check_prior(prior, self.bounds)
-        self.scores = check_scores(scores if response is None else (0.0, 1.0))
+        self.policy, self.response, self.crowd = policy, response, crowd
+        self.prior, self.scores = check_prior(prior, self.bounds), check_scores((0, 1) if response else scores)
         self.size = None if size is None else check_size(size, self.bounds)
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
         self.noise = None if noise is None else check_noise(noise, zero=True)
         self.xi = check_share("xi", xi, 1.0, "The default is 0.")
-        self.response, self.crowd = response, crowd
         self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
         self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
