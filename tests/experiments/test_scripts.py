@@ -90,6 +90,14 @@ SMALLEST = {
         "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
         {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
     ),
+    "experiments/find_context.py": Small(
+        "--out {out} --photographs 4", {"find_context.MOST": 4, "find_context.FIRST": 0}
+    ),
+    "experiments/find_objects.py": Small(
+        "--cache {cache} --out {out} --pictures 2 --classes Faces --looks 10 --tiles 2",
+        {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.SIDE": 32, "find_objects_words.WORDS": 20},
+        ("results/find_objects_mosaic.json", "figures/find_objects_mosaic.png"),
+    ),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}

@@ -18,6 +18,7 @@ SIDE = 48  # px
 def write_all(folder: Path) -> None:
     """caltech101/, scenes15/, fashion-mnist/, cifar10/ and portland/ inside the folder."""
     _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
+    _boxes(folder / "caltech101" / "boxes.csv", "Faces")
     for seed, part in enumerate(("train", "test"), 1):
         _pictures(folder / "scenes15" / part, ("coast", "forest", "street"), seed)
     rng = np.random.default_rng(0)
@@ -36,6 +37,14 @@ def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
         (folder / name).mkdir(parents=True)
         for number, piece in enumerate(kinds[place % 3], 1):
             Image.fromarray(np.rot90(piece, place // 3)).save(folder / name / f"image_{number:04}.jpg")
+
+
+def _boxes(place: Path, name: str) -> None:
+    """One in the middle of every picture of a class, and one without height."""
+    rows = [f"{name},image_{number:04}.jpg,10.5,12.0,{30 + number},36.5" for number in range(1, EACH)]
+    place.write_text(
+        "\n".join(["class,image,xmin,ymin,xmax,ymax", *rows, f"{name},image_{EACH:04}.jpg,9,9,20,9"]) + "\n"
+    )
 
 
 def _shapes(count: int, side: int, rng: np.random.Generator) -> tuple[Array, Array]:

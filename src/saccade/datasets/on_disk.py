@@ -62,6 +62,25 @@ def caltech101(background: bool = False) -> tuple[list[Path], Array]:
     return [path for path, kept in zip(paths, keep, strict=True) if kept], labels[keep]
 
 
+def caltech101_boxes(name: str) -> tuple[list[Path], Array]:
+    """The pictures of one class of Caltech-101 whose object has a box, and the boxes (n, 4) in pixels: x0, y0, x1, y1.
+
+    26 classes have boxes. One box of the airplanes has no height and is left out.
+    """
+    folder = data_folder() / "caltech101"
+    if not (folder / "boxes.csv").is_file():
+        raise InvalidInput(
+            f"{folder} has no boxes.csv. Point the environment variable SACCADE_DATA at the folder that has caltech101."
+        )
+    with (folder / "boxes.csv").open(encoding="utf-8") as table:
+        rows = [row for row in csv.DictReader(table) if row["class"] == name]
+    if not rows:
+        raise InvalidInput(f"{folder / 'boxes.csv'} has no box of the class {name!r}. Check the name.")
+    boxes = np.array([[float(row[side]) for side in ("xmin", "ymin", "xmax", "ymax")] for row in rows])
+    kept = np.flatnonzero((boxes[:, 2:] > boxes[:, :2]).all(axis=1))
+    return [folder / "101_ObjectCategories" / name / rows[i]["image"] for i in kept], boxes[kept]
+
+
 def scenes15(part: str) -> tuple[list[Path], Array]:
     """The "train" (100 per class) or "test" pictures of 15-Scenes (Lazebnik et al. 2006) and their classes."""
     return _by_class(data_folder() / "scenes15" / part)

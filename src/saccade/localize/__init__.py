@@ -7,6 +7,7 @@ from saccade._core.lazy import lazy_names
 if TYPE_CHECKING:
     from saccade.localize.all_targets import TileSearch
     from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.learned_response import Response
     from saccade.localize.location import Location
     from saccade.localize.painting import heat_map
     from saccade.localize.prior import BoxPrior
@@ -21,6 +22,7 @@ __all__ = [
     "BoxPrior",
     "Localizer",
     "Location",
+    "Response",
     "SituationModel",
     "SituationSearch",
     "TileSearch",
@@ -39,6 +41,7 @@ __getattr__, __dir__ = lazy_names(
         "BoxPrior": "prior",
         "Location": "location",
         "Localizer": "search",
+        "Response": "learned_response",
         "SituationModel": "situation",
         "SituationSearch": "several",
         "TileSearch": "all_targets",

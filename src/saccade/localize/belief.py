@@ -24,7 +24,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.localize.boxes import pairs_iou
-from saccade.localize.importance import Hypotheses, hypotheses
+from saccade.localize.importance import Hypotheses, hypotheses, hypotheses_of_pool
+from saccade.localize.learned_response import Judgement, Response
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import BETA, BETA_SPREAD, FALL, OFFSET, Misfit, clutter_and_offset, shares
 from saccade.solvers.cholesky import Factor, factorise
@@ -166,15 +167,28 @@ class GivenObjects:
 class Belief:
     """Where the object may be after the looks, and what other boxes would score."""
 
-    evidence: ScoreModel
+    evidence: ScoreModel | Judgement
     where: Hypotheses
     present: float  # probability that there is one
 
     @classmethod
-    def after(cls, looks: Views, prior: BoxPrior, misfit: Misfit, absent: float, rng: np.random.Generator) -> Belief:
-        evidence, many = ScoreModel(looks, misfit), limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
+    def after(
+        cls,
+        looks: Views,
+        prior: BoxPrior,
+        judge: Misfit | Response,
+        absent: float,
+        rng: np.random.Generator,
+        pool: Array | None = None,  # (p, 4): the only boxes that may be looked at
+        crowd: bool = True,
+    ) -> Belief:
+        evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
+        many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
         count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
-        where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        if pool is None:
+            where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        else:
+            where = hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
         odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
         against = evidence.log_likelihood_of_none() - where.log_evidence
         return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
@@ -201,7 +215,10 @@ class Belief:
         given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
-            mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
+            if isinstance(given, Judgement):
+                mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
+            else:
+                mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
         return mean, variance
 
     def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
@@ -211,6 +228,7 @@ class Belief:
 
     def better_misfit(self) -> Misfit:
         """Noise and clutter near the present ones under which the looks are likelier, if there are."""
+        assert isinstance(self.evidence, ScoreModel)
         looks, now = self.evidence.looks, self.evidence.misfit
         objects, weights = self._likeliest(limits.HYPOTHESES_TO_TUNE)
         base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(objects)

@@ -12,6 +12,7 @@ from scipy.interpolate import make_interp_spline
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.belief import Belief, GivenObjects, Smooth
+from saccade.localize.learned_response import Judgement
 
 COARSE = 48  # places a side: a fifth of the distance over which clutter changes
 
@@ -38,8 +39,10 @@ def grid_moments(
     objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_FOR_MAPS, rng)]
     given, weights = belief.evidence.given(objects), np.full(len(objects), 1.0 / len(objects))
     boxes = grid_boxes(bounds, size, rows, columns)
-    smooth = _spread(given, bounds, size, rows, columns)
-    mean, variance = given.mixed(boxes, objects, weights, smooth)
+    if isinstance(given, Judgement):
+        mean, variance = belief.moments(boxes)
+    else:
+        mean, variance = given.mixed(boxes, objects, weights, _spread(given, bounds, size, rows, columns))
     return mean.reshape(rows, columns), variance.reshape(rows, columns)
 
 

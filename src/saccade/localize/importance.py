@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.densities import Density, Held
 from saccade.localize.prior import BoxPrior
 
@@ -22,6 +23,9 @@ ROUNDS = 6  # at most
 CENTRES = 150  # of the normals that a round draws from
 ALIVE = 50.0  # effective number of draws that a round starts from
 HALVINGS = 10  # of the range of log τ
+# Standard deviations of an object from the nearest proposal: centre in shares of the box, log size, log shape.
+JITTER = np.array([0.1, 0.1, 0.2, 0.2])
+SAME_PLACE = 0.5  # overlap of proposals that crowd one place
 WIDTH = 0.3  # of these normals: a share of the posterior's covariance
 
 
@@ -93,6 +97,34 @@ def hypotheses(
         if not tempered:
             break
     logs = likely + before - _log_mixture(v, sources)
+    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
+
+
+def hypotheses_of_pool(
+    pool: Array,  # (p, 4): the boxes that may be looked at
+    prior: BoxPrior,
+    log_likelihood: Callable[[Array], Array],
+    count: int,
+    crowd: bool,
+    rng: np.random.Generator,
+) -> Hypotheses:
+    """Boxes near those of a pool of proposals: an object far from all of them cannot be found anyway.
+
+    They are drawn once, and weighed by prior · likelihood: no rounds are needed in a pool. Unless the crowd counts,
+    proposals that overlap each other share the weight of one.
+    """
+    near = np.repeat(to_coordinates(pool, prior.bounds), max(1, count // len(pool)), axis=0)
+    spread = np.exp(0.5 * (near[:, 2:3] + near[:, 3:4] * np.array([1.0, -1.0])))  # sides, in shares of the picture
+    v = near + JITTER * rng.standard_normal(near.shape) * np.hstack([spread, np.ones_like(spread)])
+    v[:, :2] = np.clip(v[:, :2], 0.0, 1.0)
+    boxes = prior.boxes(v)
+    likely = log_likelihood(boxes)
+    if not crowd:
+        alone = -np.log((pairs_iou(pool, pool) >= SAME_PLACE).sum(axis=1))
+        likely = likely + np.repeat(alone, len(v) // len(pool))
+    logs = likely + prior.density.log_density(v)
+    if not np.isfinite(logs).any():  # no proposal is where the prior has the object
+        logs = likely
     return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
 
 

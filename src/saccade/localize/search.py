@@ -15,6 +15,7 @@ from saccade.localize.belief import Belief, Views
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
 from saccade.localize.grid_map import grid_moments
+from saccade.localize.learned_response import Response
 from saccade.localize.location import Failure, Location
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
@@ -41,11 +42,15 @@ class Localizer:
     size : (width, height), optional
         Of the object, if it is known.
     proposals : array (n, 4), optional
-        The only boxes that may be looked at.
+        The only boxes that may be looked at. The object is near one of them.
+    crowd : bool
+        Whether an object is likelier where there are many proposals.
     scores : (float, float)
         About what the judge says of a box far from the object, and of the object's own box.
     noise : float, optional
         Variance of the judge's score of one and the same box, in the judge's units. None: learned while searching.
+    response : Response, optional
+        The judge's score by the overlap, learned from training windows; in place of `scores` and `noise`.
     policy : {"ei", "pi", "ucb", "variance", "thompson"}
         Expected improvement, probability of improvement, upper confidence bound, largest variance, Thompson's rule.
     xi : float
@@ -77,8 +82,10 @@ class Localizer:
         *,
         size: Any = None,
         proposals: Any = None,
+        crowd: bool = True,
         scores: tuple[float, float] = (0.0, 1.0),
         noise: float | None = None,
+        response: Response | None = None,
         policy: Policy = "ei",
         xi: float = 0.0,
         from_prior: float = 0.0,
@@ -91,7 +98,8 @@ class Localizer:
         if self.bounds.ndim != 1:
             raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
         check_choice("policy", policy, get_args(Policy))
-        self.policy, self.prior, self.scores = policy, check_prior(prior, self.bounds), check_scores(scores)
+        self.policy, self.response, self.crowd = policy, response, crowd
+        self.prior, self.scores = check_prior(prior, self.bounds), check_scores((0, 1) if response else scores)
         self.size = None if size is None else check_size(size, self.bounds)
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
         self.noise = None if noise is None else check_noise(noise, zero=True)
@@ -144,7 +152,8 @@ class Localizer:
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         good = np.isfinite(values)
         self._check_repeated(boxes[good], values[good])
-        misfit = self._belief().better_misfit() if self.noise is None and self.looks else self.misfit
+        known = self.noise is not None or self.response is not None or not self.looks
+        misfit = self.misfit if known else self._belief().better_misfit()
         self.failures += [Failure(box, why) for box in boxes[~good]]
         self.boxes, self.told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
         self.misfit, self._believed = misfit, None
@@ -258,7 +267,8 @@ class Localizer:
     def _belief(self) -> Belief:
         if self._believed is None:
             looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            self._believed = Belief.after(looks, self._prior, self.misfit, self.absent, self._rng(0))
+            judge, pool = self.response or self.misfit, self.proposals
+            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), pool, self.crowd)
         return self._believed
 
     def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)

@@ -13,13 +13,14 @@ from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade.localize import prior_file
 from saccade.localize.boxes import check_boxes
+from saccade.localize.learned_response import Response
 from saccade.localize.response import Misfit
 
 if TYPE_CHECKING:
     from saccade.localize.search import Localizer
 
 NAME, VERSION = "Localizer", 1
-OPTIONS = ("noise", "policy", "xi", "from_prior", "at_random", "absent", "step", "random_state")
+OPTIONS = ("crowd", "noise", "policy", "xi", "from_prior", "at_random", "absent", "step", "random_state")
 
 
 def options_of(search: Localizer) -> dict[str, Any]:
@@ -30,6 +31,7 @@ def options_of(search: Localizer) -> dict[str, Any]:
         "size": None if search.size is None else [float(side) for side in search.size],
         "proposals": None if search.proposals is None else search.proposals.tolist(),
         "scores": list(search.scores),
+        "response": None if search.response is None else search.response.to_dict(),
     } | {name: getattr(search, name) for name in OPTIONS}
 
 
@@ -54,7 +56,8 @@ def from_dict(kind: type[Localizer], state: Any) -> Localizer:
         )
     try:
         options = dict(state["options"])
-        prior = options.pop("prior")
+        prior, response = options.pop("prior"), options.pop("response")
+        options["response"] = None if response is None else Response.from_dict(response)
         search = kind(options.pop("bounds"), None if prior is None else prior_file.from_dict(prior), **options)
         boxes, told = check_boxes(state["boxes"], bounds=search.bounds), np.array(state["told"], np.float64)
         noise, clutter = (float(value) for value in state["misfit"])
