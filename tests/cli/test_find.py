@@ -90,7 +90,10 @@ def test_csv_without_formulas(folder: Path, saccade: Any) -> None:
 
 def test_the_same_again_and_another_seed(folder: Path, saccade: Any) -> None:
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        assert saccade("find", "rings.saccade", "photos", "-o", f"{name}.csv", "--seed", seed, "--looks", 20).exit_code == 0
+        assert (
+            saccade("find", "rings.saccade", "photos", "-o", f"{name}.csv", "--seed", seed, "--looks", 20).exit_code
+            == 0
+        )
     a, b, c = ((folder / f"{name}.csv").read_bytes() for name in "abc")
     assert a == b != c
 

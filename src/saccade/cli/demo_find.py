@@ -22,6 +22,7 @@ from saccade.localize.source import open_source
 FACE = (175.0, 60.0, 275.0, 190.0)  # of the astronaut, from the forehead to the chin, drawn by hand
 SIZE = (120.0, 120.0)  # told to the search: about that of a crop of the faces learned from, a square
 LOOKS, BATCH = 60, 10
+STEP = 8  # pixels, of the scan that the search is compared with
 SIDE = 32  # pixels of a face that the judge learns from; the piece of photograph around it is three times as large
 FADE = 0.125  # share of the face's side over which it fades out
 WINDOWS = 20  # per face
@@ -32,6 +33,7 @@ SCORES = (0.08, 0.7)  # what the judge says of background and of faces, medians 
 @dataclass(frozen=True)
 class FaceSearch:
     crops: int  # that the judge learned from
+    windows: int  # of the given size in the whole photograph, with a step of 8 pixels
     looks: int
     overlap: float  # of the found box with FACE
     probability: float  # by the search itself
@@ -57,7 +59,7 @@ def face_judge(faces: Array, backgrounds: Array, rng: np.random.Generator) -> tu
         width, height = rng.integers(SIDE // 2, 3 * SIDE, 2)
         crops.append(_piece(photographs, rng)[:height, :width])
         overlaps.append(0.0)
-    features = HOG((48, 48), cell=12, bins=18, angle=360)
+    features = HOG((64, 64), cell=16, bins=18, angle=360)
     model = GPRegressor(GeneralizedRBF(HIK()), random_state=SEED)
     model.fit(features.fit_transform(crops), np.array(overlaps))
     return model_judge(model, features, scores=SCORES), len(crops)
@@ -109,4 +111,14 @@ def find_face() -> FaceSearch:
     missed = [k for k, overlap in enumerate(overlaps) if overlap < 0.5]
     after = missed[-1] + 1 if missed else 0
     reached = found.steps[after].looks if after < len(overlaps) else None
-    return FaceSearch(learned, found.found.looks, overlaps[-1], found.found.probability, reached, found.seconds, found)
+    places = [int((512 - side) // STEP) + 1 for side in SIZE]
+    return FaceSearch(
+        crops=learned,
+        windows=places[0] * places[1],
+        looks=found.found.looks,
+        overlap=overlaps[-1],
+        probability=found.found.probability,
+        looks_to_half=reached,
+        seconds=found.seconds,
+        search=found,
+    )

@@ -26,10 +26,8 @@ from saccade.scores.probability import class_means
 
 BACKGROUND = ("background", "negative", "none", "nothing", "other", "rest", "no", "false", "0", "-1")
 NAMED = 12  # classes in a message
-# Windows to learn overlap from: width and height as shares of the object's, place as a share of its size.
-WINDOW_SIZES = (0.4, 2.5)
-WINDOW_SHAPE = 0.6  # largest log of width over height, beside the object's own
-WINDOW_AWAY = 1.2
+# How far windows to learn overlap from differ from the object's box: log of size, log of shape, and place.
+WINDOW_SIZE, WINDOW_SHAPE, WINDOW_AWAY = float(np.log(2.5)), 0.6, 1.2
 
 
 @dataclass(frozen=True)
@@ -147,15 +145,16 @@ def windows(
 ) -> tuple[Array, Array]:  # (count, 4), (count,)
     """Windows around an object and their overlap with it: what a GPRegressor learns a judge from.
 
-    Sizes from 0.4 to 2.5 times the object's, shapes up to 1.8 times as wide or as high, centres up to 1.2 of its size
-    away. What leaves the picture is cut off, and sides are whole pixels.
+    Each differs from the object's box by a share t of the most, t even from 0 to 1, so that all overlaps occur: size
+    by up to a factor of 2.5, shape by up to 1.8, place by up to 1.2 of the object's size. What leaves the picture is
+    cut off, and sides are whole pixels.
     """
     width, height = (float(side) for side in bounds)
     x0, y0, x1, y1 = check_boxes(np.asarray(box)[None], "box", (width, height))[0]
-    size = np.exp(rng.uniform(np.log(WINDOW_SIZES[0]), np.log(WINDOW_SIZES[1]), count))
-    shape = np.exp(0.5 * rng.uniform(-WINDOW_SHAPE, WINDOW_SHAPE, count))
+    t = rng.random(count)
+    size, shape = (np.exp(t * rng.uniform(-most, most, count)) for most in (WINDOW_SIZE, 0.5 * WINDOW_SHAPE))
     half = 0.5 * np.column_stack([(x1 - x0) * size * shape, (y1 - y0) * size / shape])
-    away = rng.uniform(-WINDOW_AWAY, WINDOW_AWAY, (count, 2)) * np.array([x1 - x0, y1 - y0])
+    away = t[:, None] * rng.uniform(-WINDOW_AWAY, WINDOW_AWAY, (count, 2)) * np.array([x1 - x0, y1 - y0])
     centre = np.clip(np.array([x0 + x1, y0 + y1]) / 2.0 + away, 1.0, np.array([width, height]) - 1.0)
     low = np.round(np.maximum(centre - half, 0.0))
     high = np.round(np.minimum(centre + half, np.array([width, height])))
