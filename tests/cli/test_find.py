@@ -6,6 +6,7 @@ import base64
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,20 @@ from tests.localize.objects import HEIGHT, WIDTH, class_model, crops_and_overlap
 SEEDS = (100, 101)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A model of overlap, one of two classes, and two pictures that they have not seen."""
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of overlap, and one of two classes."""
+    folder = tmp_path_factory.mktemp("models")
     for name, (model, features) in (("overlap", overlap_model()), ("rings", class_model())):
-        model.save(tmp_path / f"{name}.saccade", features=features)
+        model.save(folder / f"{name}.saccade", features=features)
+    return folder
+
+
+@pytest.fixture
+def folder(models: Path, tmp_path: Path) -> Path:
+    """The models, and two pictures that they have not seen."""
+    for path in models.iterdir():
+        shutil.copy(path, tmp_path)
     (tmp_path / "photos").mkdir()
     for seed in SEEDS:
         Image.fromarray(scene(seed)[0]).save(tmp_path / "photos" / f"{seed}.png")

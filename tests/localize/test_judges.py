@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -126,3 +127,14 @@ def test_windows_are_inside_and_know_their_overlap() -> None:
     np.testing.assert_allclose(overlaps, iou(boxes, box))
     assert (overlaps > 0.6).sum() > 10
     assert (overlaps == 0).sum() > 10
+
+
+def test_the_guide_finds_the_ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    section = guide.split("## Finding with a model", 1)[1]
+    code = section.split("```python\n", 1)[1].split("```", 1)[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert float(iou(names["found"].box, np.array([90.0, 30.0, 150.0, 70.0]))) >= 0.5
+    assert (tmp_path / "ramp.saccade").exists()

@@ -26,8 +26,8 @@ STEP = 8  # pixels, of the scan that the search is compared with
 SIDE = 32  # pixels of a face that the judge learns from; the piece of photograph around it is three times as large
 FADE = 0.125  # share of the face's side over which it fades out
 WINDOWS = 20  # per face
-EMPTY = 400  # windows without a face
-SCORES = (0.08, 0.7)  # what the judge says of background and of faces, medians over the scenes of docs/decisions/031
+EMPTY = 600  # windows without a face
+SCORES = (0.17, 0.78)  # what the judge says of background and of faces, medians over the scenes of docs/decisions/031
 
 
 @dataclass(frozen=True)

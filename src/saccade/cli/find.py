@@ -178,12 +178,13 @@ def _result(search: Search) -> Result:
 
 
 def _summarise(results: list[Result], label: str, out: Path) -> None:
+    from saccade.cli.find_report import sure_text
     from saccade.cli.pictures import printable
 
     for each in results[:NAMED]:
         box = ", ".join(f"{v:.0f}" for v in each.box)
         console.note(
-            f"{printable(each.name)}: {label} at {box} (x0, y0, x1, y1), {each.probability:.0%} after "
+            f"{printable(each.name)}: {label} at {box} (x0, y0, x1, y1), {sure_text(each.probability)} after "
             f"{console.count(each.looks, 'look')}."
         )
     console.note(f"{console.count(len(results), 'box', 'boxes')} in {out}.")

@@ -42,10 +42,19 @@ def player(search: Search, label: str) -> dict[str, Any]:
         "picture": html_page.thumbnail(small, limits.REPORT_SIDE),
         "alternative": f"{search.name}, with the boxes that were looked at",
         "steps": len(search.steps),
-        "lead": f"{label}: {found.probability:.0%} after {console.count(found.looks, 'look')}, "
+        "lead": f"{label}: {sure_text(found.probability)} after {console.count(found.looks, 'look')}, "
         f"{console.duration(search.seconds)}",
         "data": Markup(json.dumps(_data(search), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")),
     }
+
+
+def sure_text(probability: float) -> str:
+    """Never certain: the looks are judged by a model, which may be wrong.
+
+    >>> sure_text(0.9999), sure_text(0.874)
+    ('> 99 %', '87 %')
+    """
+    return "> 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
 
 
 def _data(search: Search) -> dict[str, Any]:

@@ -9,7 +9,7 @@
   };
   const css = (share) => `rgb(${colour(share).join(",")})`;
   const ramp = `linear-gradient(to right, ${[0, 1, 2, 3, 4].map((k) => css(k / 4)).join(",")})`;
-  const short = (x) => (x === 0 ? "0" : Math.abs(x) >= 0.01 ? x.toFixed(2) : x.toExponential(0)).replace("-", "−");
+  const short = (x) => (x === 0 ? "0" : Math.abs(x) >= 0.0005 ? x.toFixed(Math.abs(x) < 0.01 ? 3 : 2) : x.toExponential(0)).replace("-", "−");
   const sharp = (canvas, width, height) => {
     const ratio = window.devicePixelRatio || 1, pen = canvas.getContext("2d");
     canvas.width = Math.round(width * ratio);
@@ -92,10 +92,7 @@
       }
       pen.globalAlpha = 1;
       pen.font = "600 11px system-ui, sans-serif";
-      for (let i = before; i < now.looks; i++) {
-        const box = this.data.boxes[i];
-        outlined(pen, box, k, "#74c0fc", 1.5);
-      }
+      for (let i = before; i < now.looks; i++) outlined(pen, this.data.boxes[i], k, "#74c0fc", 1.5);
       outlined(pen, now.box, k, "#ff7a33", 3.5);
       pen.textBaseline = "top";
       for (let i = before; i < now.looks; i++) {
@@ -170,8 +167,9 @@
         ["looks", `${now.looks} (${now.looks - before} new)`],
         ["best look", `${short(Math.max(...told))} (look ${told.indexOf(Math.max(...told)) + 1})`],
         ["expected of the best box", short(now.score)],
-        ["probability it is right", `${(100 * now.probability).toFixed(0)} %`],
-        ["best box", `${x1 - x0} × ${y1 - y0} at ${x0}, ${y0}`],
+        ["probability it is right", now.probability > 0.99 ? "> 99 %" : `${(100 * now.probability).toFixed(0)} %`],
+        ["best box, at", `${x0}, ${y0}`],
+        ["best box, size", `${x1 - x0} × ${y1 - y0}`],
         ["largest improvement", short(now.gain)],
         ["time", now.seconds],
       ];
