@@ -150,8 +150,9 @@ class BoTorch(PlainGP):
         import torch
 
         X = torch.tensor(self._unit(self.boxes))
+        model = self._model(X)
         with torch.no_grad():
-            return np.asarray(self.boxes[int(self._model(X).posterior(X).mean.argmax())])
+            return np.asarray(self.boxes[int(model.posterior(X).mean.argmax())])
 
 
 RIVALS = {

@@ -164,11 +164,13 @@ def test_the_search_is_told_as_it_went(outcome: Outcome) -> None:
     assert 0.0 <= finding["probability"] <= 1.0
     found = finding["looks_to_half"] is not None
     assert found == (finding["overlap"] >= 0.5)
-    word = f"found after {finding['looks_to_half']} looks" if found else f"missed in {LOOKS} looks"
+    assert found
+    assert finding["looks_to_half"] <= 40
+    word = f"found after {finding['looks_to_half']} looks (overlap {finding['overlap']:.2f}"
     assert word in text
     assert word in " ".join(outcome.printed.split())
     assert finding["windows"] == 50 * 50  # places of 120 × 120 in 512 × 512, 8 apart
-    assert '"looks":60' in outcome.page  # the last step of the player
+    assert f'"looks":{LOOKS},' in outcome.page  # the last step of the player
 
 
 def test_the_face_judge_knows_held_out_faces() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade import OneClassGP
+from saccade import GPClassifier, OneClassGP
 from saccade.cli import html_page
 from saccade.cli.contact_sheet import write_sheet
 from saccade.cli.demo_figures import DRAWN
@@ -21,6 +21,7 @@ from saccade.cli.question_sheet import write_sheet as write_questions
 from saccade.cli.questions import Question
 from saccade.cli.read import Examples
 from saccade.cli.report import page
+from saccade.cli.why_sheet import write_why
 from tests.cli.test_demo import Reader
 
 EVIL = '<script>alert("1")</script>'
@@ -75,7 +76,12 @@ def questions(path: Path) -> None:
     write_questions(path, path.parent / "photos", EVIL, PICTURES, asked, [EVIL])  # type: ignore[arg-type]
 
 
-PAGES = (sheet, questions, novelty_of_pictures, novelty_of_a_table, demo)
+def why_of_a_table(path: Path) -> None:
+    model = GPClassifier().fit(X, [EVIL, NOT_UTF8, EVIL, "other"])
+    write_why(path, Path(EVIL.replace("/", "")), model, Examples(X, names=(EVIL, *"bcde"), ids=list(PICTURES.names)))
+
+
+PAGES = (why_of_a_table, sheet, questions, novelty_of_pictures, novelty_of_a_table, demo)
 
 
 @pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)

@@ -81,6 +81,15 @@ SMALLEST = {
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
+    "experiments/find_all.py": Small(
+        "--out {out} --pictures 1 --coverage 2",
+        {"find_all.SIDE": 10, "find_all.TARGETS": 8, "find_all.SMALL": 10, "find_all.FEW": 6, "find_all.BATCH": 10}
+        | {"find_all.CHECKED": (0.1,), "find_all.GALAXY_TILE": 100},
+    ),
+    "experiments/find_boxes.py": Small(
+        "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
+        {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
+    ),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}
@@ -136,6 +145,13 @@ SMALLEST |= {
     "benchmarks/asking.py": Small("--out {out} --rows 5000 --batch-rows 600 --labels 60 --cycles 3"),
     "benchmarks/before_after.py": Small("{src} {src} --out {out} --most 60 --turns 1 --seconds 0 --only digits"),
     "benchmarks/fashion.py": Small("{data}/fashion-mnist --out {out}"),
+    "benchmarks/huge_pictures.py": Small("--out {out} --side 4096"),
+    "benchmarks/finding.py": Small(
+        "--out {out}",
+        {"finding.TRAIN": 60, "finding.EXPLAINED": 20, "finding.REPEATS": 1, "finding.WORDS": 10}
+        | {"finding.STEP": 64, "finding.SIZES": (None,), "finding.COARSE": 150, "finding.SHAKEN": 5}
+        | {"finding.ELSEWHERE": 10, "finding.OBJECTS": {"chelsea": (120, 20, 330, 230)}},
+    ),
     "benchmarks/kernel_block.py": Small(
         "--out {out}", {"kernel_block.CASES": {"digits": (20, 20, 64, 33)}, "kernel_block.ROWS": 4}
     ),
@@ -152,6 +168,7 @@ SMALLEST |= {
     "benchmarks/pictures.py": Small("--out {out} --many 3", {"pictures.COUNT": 6, "pictures.WORDS": 10}),
     "benchmarks/plot_scale.py": Small("--out {out}", makes=("scale.png",)),
     "benchmarks/readme_table.py": Small("--out {out}", makes=("README.md",)),
+    "benchmarks/searching.py": Small("--out {out} --repeats 1", {"searching.LOOKS": (0, 12), "searching.SIDE": 20}),
     "benchmarks/start_up.py": Small("--out {out}", {"start_up.REPEATS": 1, "start_up.FIRST_CALL": "print(0.5)"}),
     "benchmarks/tuning.py": Small(
         "--out {out}",

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from saccade._core.arrays import Array
 from saccade.localize import BoxPrior
-from saccade.localize.belief import Belief, Evidence, Looks
+from saccade.localize.belief import Belief, ScoreModel, Views
 from saccade.localize.grid_map import grid_boxes, grid_moments
 from saccade.localize.response import BETA, BETA_SPREAD, FALL, Misfit, clutter_and_offset, shares
 from tests.localize import look_reference
@@ -19,9 +19,9 @@ def some_boxes(n: int, seed: int) -> Array:
     return BoxPrior.unknown(BOUNDS).sample(n, np.random.default_rng(seed))
 
 
-def some_evidence(n: int = 12) -> Evidence:
+def some_evidence(n: int = 12) -> ScoreModel:
     scores = np.random.default_rng(1).normal(0.3, 0.3, n)
-    return Evidence(Looks.of(BOUNDS, some_boxes(n, 0), scores), MISFIT)
+    return ScoreModel(Views.of(BOUNDS, some_boxes(n, 0), scores), MISFIT)
 
 
 def dense_prior(boxes: Array, object_: Array) -> tuple[Array, Array]:
@@ -76,10 +76,10 @@ def test_moments_of_the_mixture_are_those_of_its_parts() -> None:
 
 def test_repeated_looks_are_one_with_less_noise() -> None:
     boxes, scores = some_boxes(4, 0), np.array([0.1, 0.2, 0.3, 0.4])
-    twice = Looks.of(BOUNDS, boxes[[0, 1, 2, 3, 1, 1]], np.append(scores, [0.5, 0.8]))
+    twice = Views.of(BOUNDS, boxes[[0, 1, 2, 3, 1, 1]], np.append(scores, [0.5, 0.8]))
     np.testing.assert_array_equal(twice.boxes, boxes)
     np.testing.assert_allclose(twice.scores, [0.1, 0.5, 0.3, 0.4])
-    evidence, object_ = Evidence(twice, MISFIT), some_boxes(1, 5)
+    evidence, object_ = ScoreModel(twice, MISFIT), some_boxes(1, 5)
     all_ = boxes[[0, 1, 2, 3, 1, 1]]
     m, C = dense_prior(np.vstack([all_, boxes]), object_[0])
     K = C[:6, :6] + MISFIT.noise**2 * np.eye(6)
@@ -89,7 +89,7 @@ def test_repeated_looks_are_one_with_less_noise() -> None:
 
 def test_a_map_is_what_is_predicted_at_its_places() -> None:
     boxes = some_boxes(30, 0)
-    looks = Looks.of(BOUNDS, boxes, look_reference.shares(boxes, some_boxes(1, 11), 640.0, 480.0, FALL)[0, :, 0])
+    looks = Views.of(BOUNDS, boxes, look_reference.shares(boxes, some_boxes(1, 11), 640.0, 480.0, FALL)[0, :, 0])
     belief = Belief.after(looks, BoxPrior.unknown(BOUNDS), MISFIT, 0.0, np.random.default_rng(0))
     size = np.array([120.0, 90.0])
     mean, variance = grid_moments(belief, size, 40, 60, np.random.default_rng(5))
@@ -109,7 +109,7 @@ def test_noise_and_clutter_are_learned() -> None:
         scores = clean + np.random.default_rng(4).normal(0, 1, len(boxes)) * noise
         misfit = Misfit()
         for step in range(6):
-            looks = Looks.of(BOUNDS, boxes, scores)
+            looks = Views.of(BOUNDS, boxes, scores)
             belief = Belief.after(looks, BoxPrior.unknown(BOUNDS), misfit, 0.0, np.random.default_rng(step))
             misfit = belief.better_misfit()
         assert (misfit.noise < 0.05) if noise == 0.0 else (0.15 < misfit.noise < 0.6)
@@ -123,7 +123,7 @@ def test_no_object_is_believed_where_all_scores_are_low() -> None:
     present = []
     for truth in (None, np.array([200.0, 150.0, 360.0, 270.0])):
         overlap = np.zeros(len(boxes)) if truth is None else shares(boxes, truth[None], BOUNDS)[0, :, 0]
-        looks = Looks.of(BOUNDS, boxes, overlap)
+        looks = Views.of(BOUNDS, boxes, overlap)
         present.append(Belief.after(looks, prior, Misfit(0.1, 0.05), 0.5, np.random.default_rng(0)).present)
     assert present[0] < 0.05
     assert present[1] > 0.99

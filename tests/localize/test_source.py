@@ -135,6 +135,18 @@ def test_the_coarser_copy_is_read_where_it_is_fine_enough() -> None:
     assert not (source.read((0, 0, 100, 100), 0.51) == 7).all()
 
 
+@pytest.mark.parametrize("metadata", ["own", None])
+def test_the_copies_inside_a_tiff_are_used(metadata: str | None, tmp_path: Path) -> None:
+    """Files with tifffile's own notes keep them as sub-pages, others as levels."""
+    options = {"tile": (32, 32), "photometric": "rgb"} | ({} if metadata else {"metadata": None})
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        file.write(PICTURE, subifds=1, **options)
+        file.write(np.full_like(HALF, 7), subfiletype=1, **options)
+    source = open_source(tmp_path / "a.tif")
+    assert (source.read((0, 0, 100, 100), 0.5) == 7).all()
+    np.testing.assert_array_equal(source.read((0, 0, 50, 50)), PICTURE[:50, :50])
+
+
 def test_a_coarse_jpeg_is_upright_and_right(tmp_path: Path) -> None:
     smooth = np.zeros((160, 240, 3), np.uint8)
     smooth[:80, :, 0], smooth[80:, 120:, 2] = 200, 180

@@ -144,6 +144,8 @@ TABLE_NODES_TOGETHER = 32_768
 ROWS_AT_ONCE = 16_384
 # Rows of picture vectors predicted at a time: a wide vector has some thousand non-zeros.
 PICTURE_ROWS_AT_ONCE = 512
+# Values whose shares of a decision are read off tables at a time: those of ten classes fill 2.6 MB.
+SHARES_AT_ONCE = 32_768
 # New examples whose columns of K are made and half solved at a time: they stay in the cache ...
 NEW_AT_ONCE = 512
 # ... and not fewer than so many, however many training examples there are: one by one, they would take far longer.
@@ -165,8 +167,12 @@ KEYS_AT_ONCE = 1 << 21
 PICTURE_PIXELS = 100_000_000
 # Pixels that a source of a huge picture reads at a time when it makes a coarse copy: 24 MB of RGB bytes.
 SOURCE_PIXELS = 8_000_000
+# Tiles of a search: what covariances with 1,000 looks need takes 160 MB under each of three settings.
+TILES = 20_000
 # Coordinates of a box in size: float64 still tells quarters of a pixel apart, and areas stay finite.
 BOX_COORDINATE = 1e15
+# Grid lines along a side of a picture on which `best_window` lets windows begin and end.
+GRID_LINES = 100_000
 # Bytes of a file below which its digest takes less time than to hand the file to another thread.
 SMALL_FILE_BYTES = 1 << 18
 # Points of a grid of patches above which it is not kept for the next picture ...

@@ -11,8 +11,8 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize import Localizer
-from saccade.localize.found import Found
 from saccade.localize.judges import limited_crops
+from saccade.localize.location import Location
 from saccade.localize.looking import judged
 from saccade.localize.source import Source
 from saccade.scores.acquisition import expected_improvement
@@ -32,7 +32,7 @@ class Step:
     """What is known after a batch of looks."""
 
     looks: int
-    found: Found
+    found: Location
     maps: Maps
     seconds: float  # since the start, without what is computed for the report
 
@@ -44,7 +44,7 @@ class Search:
     name: str
     picture: Source
     localizer: Localizer
-    found: Found
+    found: Location
     steps: list[Step]
     seconds: float
 

@@ -142,8 +142,8 @@ class LazyVectors:
     block_rows = limits.PICTURE_ROWS_AT_ONCE
 
     def __init__(self, pictures: Pictures, chain: Any) -> None:
-        self.pictures, self._chain = pictures, chain
+        self.pictures, self.chain = pictures, chain
         self.shape = (len(pictures), chain.steps[-1][1].width())
 
     def __getitem__(self, rows: slice) -> Any:
-        return self._chain.transform(self.pictures[rows])
+        return self.chain.transform(self.pictures[rows])

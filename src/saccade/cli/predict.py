@@ -33,6 +33,10 @@ def predict(
             "--sheet", metavar="FILE", help="Also an .html contact sheet of pictures, the most doubtful first."
         ),
     ] = None,
+    why: Annotated[
+        Path | None,
+        typer.Option("--why", metavar="FILE", help="Also an .html page of what spoke for each answer, and where."),
+    ] = None,
     score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
@@ -51,8 +55,8 @@ def predict(
     For pictures also the variance of the prediction and the novelty: 0 for a picture like many others, 1 for one like
     none.
     """
-    targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if sheet is None else {"--sheet": sheet})
-    o.check_targets(targets, force, (model, data))
+    pages = {option: page for option, page in (("--sheet", sheet), ("--why", why)) if page is not None}
+    o.check_targets(({} if out == "-" else {"--out": Path(out)}) | pages, force, (model, data))
     with console.progress():
         from saccade.cli.columns import Reading
         from saccade.estimators.model_file import load
@@ -62,6 +66,10 @@ def predict(
         _check_predicts(estimator, model, data)
         seeing = pictures.NewPictures(model, cache, max_pixels)
         examples = _examples(estimator, data, how, score, seeing, sheet)
+        if why is not None:
+            from saccade.cli.why_sheet import check_explains
+
+            check_explains(estimator, examples.X)
     crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
     with nullcontext() if crossing else console.progress(), writing(out) as file:
         answers = _write(file, estimator, examples, all_)
@@ -73,6 +81,12 @@ def predict(
         with console.progress():
             write_sheet(sheet, data, examples.X.pictures, answers)
         console.note(f"Contact sheet in {sheet}.")
+    if why is not None:
+        from saccade.cli.why_sheet import write_why
+
+        with console.progress():
+            write_why(why, data, estimator, examples)
+        console.note(f"What spoke for each answer is in {why}.")
     if score:
         console.note(_score(estimator, answers.label, examples.y))
 

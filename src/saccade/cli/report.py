@@ -152,11 +152,13 @@ def _finding(demo: Demo) -> dict[str, Any]:
 
 def finding_text(finding: FaceSearch) -> str:
     """What the search of the demo came to, whether it found the face or not."""
-    if finding.looks_to_half is None:
-        return f"missed in {finding.looks} looks."
-    return (
-        f"found after {finding.looks_to_half} looks; overlap with the face {finding.overlap:.2f} after {finding.looks}."
-    )
+
+    def came(looks: int | None) -> str:
+        return f"missed in {finding.looks} looks" if looks is None else f"found after {looks} looks"
+
+    overlap = f"overlap {finding.overlap:.2f} after {finding.looks}"
+    anywhere = came(finding.looks_to_half_anywhere)
+    return f"{came(finding.looks_to_half)} ({overlap}); {anywhere} if it may be anywhere."
 
 
 def best_text(rows: list[Any], column: Column) -> str | None:

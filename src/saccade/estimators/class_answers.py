@@ -58,6 +58,11 @@ class ClassAnswers(GaussianProcess):
             return self.gp_.mean(X)
         return surety(*self.gp_.mean_and_variance(X), self.noise_)
 
+    def _additive(self, X: Any) -> tuple[Array, Array]:
+        if self.inference == "regression":
+            return super()._additive(X)
+        return surety(np.ones((1, self._outputs)), self.gp_.variance(X), self.noise_), np.zeros(self._outputs)
+
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
 

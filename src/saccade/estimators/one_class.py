@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
-from saccade._core.errors import ModelFileError
+from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.estimators.base import Binning, GaussianProcess
 from saccade.estimators.model_file import save
 from saccade.estimators.outliers import Outliers
@@ -191,6 +191,14 @@ class OneClassGP(Outliers, GaussianProcess):
             return self._scored(None, self.gp_.variance(X)[:, 0])
         mean, variance = self.gp_.mean_and_variance(X)
         return self._scored(mean[:, 0], variance[:, 0], X)
+
+    def _additive(self, X: Any) -> tuple[Array, Array]:
+        if self.measure != "mean":
+            raise InvalidInput(
+                f'The score of measure="{self.measure}" takes the variance, which is no sum over features. Fit with '
+                'measure="mean" to have shares.'
+            )
+        return np.ones((1, 1)), np.array([-self.offset_])
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""

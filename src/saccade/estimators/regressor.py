@@ -240,6 +240,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             return answer, std[:, 0] if self._flat else std
         return answer
 
+    def _additive(self, X: Any) -> tuple[Array, Array]:
+        return self._scale[None], self._prior_mean(X)
+
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
 

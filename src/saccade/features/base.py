@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.cache import Cache
+from saccade.features.histogram import counted
 from saccade.features.lazy import Items, Made, as_items, digest_of, stream
 
 PLACE_AND_SPEED = ("cache", "n_jobs")  # parameters that do not change the result
@@ -139,6 +140,21 @@ class VectorEncoder(PictureTransformer):
         """bagofwords0, bagofwords1, …, as scikit-learn names them."""
         name = type(self).__name__.lower()
         return np.array([f"{name}{k}" for k in range(self.width())], object)
+
+
+class DescriptorEncoder(VectorEncoder):
+    """Counts descriptors: each adds to some columns. So what a column stands for can be traced back to places."""
+
+    @abstractmethod
+    def occurrences(
+        self,
+        item: Any,
+    ) -> tuple[Array, Array]:  # (k, a), (k, a)
+        """The columns that each descriptor adds to, and how much, before any norm; 0 for nothing."""
+
+    def encode(self, item: Any) -> tuple[Array, Array]:
+        columns, weights = self.occurrences(item)
+        return counted(columns.ravel(), weights.ravel())
 
 
 def _version(package: str) -> str:

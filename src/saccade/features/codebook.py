@@ -17,9 +17,9 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.features.base import VectorEncoder
+from saccade.features.base import DescriptorEncoder
 from saccade.features.descriptor_arrays import values_of
-from saccade.features.histogram import counted, normed
+from saccade.features.histogram import normed
 from saccade.features.lazy import Items
 from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
@@ -29,7 +29,7 @@ EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres diff
 SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
-class Codebook(Learner, VectorEncoder):
+class Codebook(Learner, DescriptorEncoder):
     """Descriptors to words. After `fit` there are `n_words_` words and descriptors have `dims_` dimensions."""
 
     norm: str | None
@@ -43,9 +43,11 @@ class Codebook(Learner, VectorEncoder):
     ) -> tuple[Array, Array]:
         """The words of each descriptor, (k, a), and how much each counts, (k, a)."""
 
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
+        return self.words_of(values_of(item, self.dims_))
+
     def encode(self, item: Any) -> tuple[Array, Array]:
-        words, weights = self.words_of(values_of(item, self.dims_))
-        return normed(*counted(words.ravel(), weights.ravel()), self.norm)
+        return normed(*super().encode(item), self.norm)
 
     def width(self) -> int:
         return self.n_words_

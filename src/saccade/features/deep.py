@@ -15,7 +15,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
 from saccade.features.base import VectorEncoder
 from saccade.features.lazy import digest_of
-from saccade.features.onnx_network import SIDE, OnnxNetwork, averaged, first_line, read_onnx
+from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, first_line, read_onnx
 from saccade.features.pixels import resize, to_grey, to_rgb
 
 __all__ = ["DeepFeatures"]
@@ -33,6 +33,7 @@ class Network(Protocol):
     @property
     def width(self) -> int: ...
     def __call__(self, picture: Array) -> Array: ...
+    def map(self, picture: Array) -> Array: ...  # (rows, columns, width), whose average over positions is the vector
 
 
 class DeepFeatures(VectorEncoder):
@@ -98,6 +99,14 @@ class DeepFeatures(VectorEncoder):
         vector = self._network()(self.prepare(item))
         at = np.flatnonzero(vector)
         return at, vector[at]
+
+    def activations(self, item: Any) -> Array:  # (rows, columns, width)
+        """The feature map of a picture before it is averaged over positions."""
+        network, seen = self._network(), self.prepare(item)
+        found = network.map(seen)
+        if not np.allclose(found.mean(axis=(0, 1), dtype=np.float64), network(seen), rtol=1e-3, atol=1e-5):
+            raise InvalidInput("The features are not the average of the network's last map. Name it with `layer`.")
+        return found
 
     def prepare(
         self,
@@ -191,13 +200,22 @@ class TorchNetwork:
         self,
         picture: Array,  # (h, w, 3)
     ) -> Array:  # (width,)
+        return averaged("The module", self._output(picture), False)
+
+    def map(
+        self,
+        picture: Array,  # (h, w, 3)
+    ) -> Array:  # (rows, columns, width)
+        return as_map("The module", self._output(picture), False)
+
+    def _output(self, picture: Array) -> Array:
         torch = sys.modules["torch"]
         some = next(self.module.parameters(), torch.zeros(0))
         x = torch.from_numpy(np.ascontiguousarray(picture.transpose(2, 0, 1)[None])).to(some.device, some.dtype)
         try:
             with _one_at_a_time, torch.inference_mode():
                 output = self._run(x)
-            return averaged("The module", output.float().cpu().numpy(), False)
+            return np.asarray(output.float().cpu().numpy())
         except (RuntimeError, AttributeError, TypeError) as error:  # e.g. wrong shapes, or a tuple for a tensor
             raise InvalidInput(
                 f"The module cannot be run on a tensor {tuple(x.shape)}: {first_line(error)}. Pass the `size` it needs."

@@ -75,7 +75,8 @@ class DenseSIFT(PerPicture):
             if found is not None:
                 return found
         made = [_on_grid(planes, self.step, float(scale), self.contrast, self.root) for scale in self.scales]
-        return Descriptors(np.concatenate([d.values for d in made]), np.concatenate([d.positions for d in made]))
+        parts = zip(*((d.values, d.positions, d.sizes) for d in made), strict=True)
+        return Descriptors(*map(np.concatenate, parts))
 
     def planes(
         self,
@@ -174,7 +175,8 @@ def _on_grid(
             values = _scaled(sift.compute(plane, grid.keypoints)[1], root)
             values[_deviation(cv2, plane, grid.pixels, grid.side) < contrast] = 0.0
             parts.append(values)
-    return Descriptors(np.concatenate(parts, axis=1), grid.positions)
+    sizes = np.broadcast_to(np.array([side / width, side / height], np.float32), grid.positions.shape)
+    return Descriptors(np.concatenate(parts, axis=1), grid.positions, sizes)
 
 
 def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Descriptors | None:
@@ -193,7 +195,8 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
             values[_deviation(cv2, plane, np.rint(at).astype(np.int32), sides) < contrast] = 0.0
             parts.append(values)
     positions = np.clip((at + 0.5) / np.array([width, height], np.float32), 0.0, 1.0)
-    return Descriptors(np.concatenate(parts, axis=1), positions)
+    sizes = (sides[:, None] / np.array([width, height])).astype(np.float32)
+    return Descriptors(np.concatenate(parts, axis=1), positions, sizes)
 
 
 def _deviation(

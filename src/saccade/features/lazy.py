@@ -27,6 +27,7 @@ class Descriptors:
 
     values: Array  # (k, d)
     positions: Array  # (k, 2) x and y as shares of the picture's width and height
+    sizes: Array | None = None  # (k, 2) width and height of the patch around each position, in the same shares
 
 
 class Items(Sequence[Any]):

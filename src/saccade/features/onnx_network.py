@@ -7,6 +7,7 @@ of 32; with two threads to share out each layer 9.7, 11.1 and 11.7 (least of thr
 
 import os
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ class OnnxNetwork:
     """Pictures of `size` and `channels` to vectors; the layout and the size are read from the graph."""
 
     def __init__(self, name: str, content: bytes, digest: str, size: tuple[int, int] | None = None) -> None:
-        self.name, self.digest = name, digest
+        self.name, self.digest, self._content = name, digest, content
         self._session = _session(name, content)
         inputs = self._session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in DTYPES or len(inputs[0].shape) != 4:
@@ -42,15 +43,32 @@ class OnnxNetwork:
         picture: Array,  # (h, w, c)
     ) -> Array:  # (width,)
         """The first output for the picture, averaged over positions."""
+        return averaged(self.name, self._run(self._session, picture), self._channels_last)
+
+    def map(
+        self,
+        picture: Array,  # (h, w, c)
+    ) -> Array:  # (rows, columns, width)
+        """The feature map whose average over positions is the result."""
+        output = self._run(self._session, picture)
+        if output.ndim == 2:
+            output = self._run(self._before_average, picture)
+        return as_map(self.name, output, self._channels_last)
+
+    @cached_property
+    def _before_average(self) -> Any:
+        """A session that ends in what the last node averages."""
+        return _session(self.name, before_average(self.name, self._content))
+
+    def _run(self, session: Any, picture: Array) -> Array:
         batch = (picture if self._channels_last else picture.transpose(2, 0, 1))[None]
         batch = np.ascontiguousarray(batch, DTYPES[self._input.type])
         try:
-            output = self._session.run([self._session.get_outputs()[0].name], {self._input.name: batch})[0]
+            return np.asarray(session.run([session.get_outputs()[0].name], {self._input.name: batch})[0])
         except Exception as error:  # ONNX Runtime's errors share no class
             raise InvalidInput(
                 f"{self.name} cannot be run on a tensor {batch.shape}: {first_line(error)}. Pass the `size` it needs."
             ) from None
-        return averaged(self.name, output, self._channels_last)
 
     def _layout(self) -> tuple[int, bool]:
         """The number of channels, and whether they come last."""
@@ -110,6 +128,32 @@ def averaged(name: str, output: Any, channels_last: bool) -> Array:
     if not np.isfinite(vector).all():
         raise InvalidInput(f"{name} gives NaN or infinite features. Check `mean` and `scale`, or its weights.")
     return vector
+
+
+def as_map(name: str, output: Array, channels_last: bool) -> Array:  # (rows, columns, channels)
+    """The output for one picture as a map of positions."""
+    if output.ndim != 4:
+        raise InvalidInput(
+            f"{name} gives {output.shape} for 1 picture, which is no map of positions. Name the last feature map with "
+            "`layer`, and fit the model again."
+        )
+    return np.asarray(output[0] if channels_last else output[0].transpose(1, 2, 0))
+
+
+def before_average(name: str, content: bytes) -> bytes:
+    """The network up to its last feature map, where it ends in the average of it over positions."""
+    model = onnx_module().load_model_from_string(content)
+    makers = {output: node for node in model.graph.node for output in node.output}
+    node = makers.get(model.graph.output[0].name)
+    while node is not None and node.op_type in ("Flatten", "Squeeze", "Reshape", "Identity"):
+        node = makers.get(node.input[0])
+    if node is None or node.op_type not in ("GlobalAveragePool", "ReduceMean"):
+        raise InvalidInput(
+            f"{name} does not end in an average over positions. Name the last feature map with `layer`, and fit the "
+            "model again."
+        )
+    _end_at(Path(name), model, node.input[0])
+    return bytes(model.SerializeToString())
 
 
 def first_line(error: BaseException) -> str:

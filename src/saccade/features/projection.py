@@ -64,7 +64,8 @@ class DescriptorPCA(Learner):
         if not self.positions and not isinstance(item, Descriptors):
             return low
         positions = positions_of(item).astype(np.float32)
-        return Descriptors(np.hstack([low, positions]) if self.positions else low, positions)
+        sizes = item.sizes if isinstance(item, Descriptors) else None
+        return Descriptors(np.hstack([low, positions]) if self.positions else low, positions, sizes)
 
     def state(self) -> State:
         return {"mean": self.mean_, "components": self.components_} if self.__sklearn_is_fitted__() else {}

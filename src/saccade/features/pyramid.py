@@ -13,17 +13,16 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, is_number
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import VectorEncoder
+from saccade.features.base import DescriptorEncoder
 from saccade.features.codebook import BagOfWords, Codebook
 from saccade.features.descriptor_arrays import positions_of, values_of
-from saccade.features.histogram import counted
 from saccade.features.state import State, prefixed, without
 
 Grids = tuple[tuple[int, int], ...]
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 
 
-class SpatialPyramid(VectorEncoder):
+class SpatialPyramid(DescriptorEncoder):
     """Words and where they are: a histogram for each cell of several grids over the picture.
 
     `codebook`: a `BagOfWords` or `ForestCodebook`, of which a clone is fitted; None for BagOfWords(200). `depth`: so
@@ -63,7 +62,7 @@ class SpatialPyramid(VectorEncoder):
         self._layout()  # complains before the long work
         return self._with(self._fresh().fit(X, y))
 
-    def encode(self, item: Any) -> tuple[Array, Array]:
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
         words, weights = self.codebook_.words_of(values_of(item, self.codebook_.dims_))
         positions = positions_of(item)
         columns, first = [], 0
@@ -73,7 +72,7 @@ class SpatialPyramid(VectorEncoder):
             first += rows * across * self.codebook_.n_words_
         share = weights / max(weights.sum(), 1e-30) if self.norm == "l1" else weights
         weighted = [share * w for w in self._weights]
-        return counted(np.concatenate(columns, axis=None), np.concatenate(weighted, axis=None))
+        return np.concatenate(columns, axis=1), np.concatenate(weighted, axis=1)
 
     def width(self) -> int:
         return self._width

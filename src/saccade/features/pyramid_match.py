@@ -14,7 +14,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import VectorEncoder
+from saccade.features.base import DescriptorEncoder
 from saccade.features.codebook import Codebook
 from saccade.features.histogram import normed
 from saccade.features.pyramid import SpatialPyramid
@@ -25,7 +25,7 @@ from saccade.features.vocabulary import VocabularyBins
 DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
 
 
-class PyramidHistogram(VectorEncoder):
+class PyramidHistogram(DescriptorEncoder):
     """Vectors whose intersection, HIK(scale=1), is the pyramid match of the pictures' sets of descriptors.
 
     `bins`: "uniform", cells of side 2^i over the descriptors, for few dimensions (K §7 has 10 of PCA and the position),
@@ -77,8 +77,11 @@ class PyramidHistogram(VectorEncoder):
         self.bins_ = self._fresh().fit(X, y)
         return self
 
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
+        return self.bins_.occurrences(item)
+
     def encode(self, item: Any) -> tuple[Array, Array]:
-        return normed(*self.bins_.encode(item), self.norm)
+        return normed(*super().encode(item), self.norm)
 
     def width(self) -> int:
         return int(self.bins_.width())

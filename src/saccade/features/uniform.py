@@ -9,16 +9,15 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.features.base import VectorEncoder
+from saccade.features.base import DescriptorEncoder
 from saccade.features.descriptor_arrays import values_of
-from saccade.features.histogram import counted
 from saccade.features.lazy import Items, stream
 from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
 from saccade.features.state import State, part
 
 
-class UniformBins(Learner, VectorEncoder):
+class UniformBins(Learner, DescriptorEncoder):
     """The level-i histogram counts points in cells of side 2^i, over the cells that training pictures fill (K §5).
 
     The number of cells grows as a power of the dimension, so they are known by a 64-bit mix of their coordinates
@@ -60,7 +59,7 @@ class UniformBins(Learner, VectorEncoder):
         starts = np.concatenate([[0], np.cumsum([len(block) for block in cells])])
         return _state(grid, np.concatenate(cells), starts)
 
-    def encode(self, item: Any) -> tuple[Array, Array]:
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
         cells = self._grid.cells_of(item)
         columns = np.empty(cells.shape, np.int64)
         for b, (first, last) in enumerate(pairwise(self._starts)):
@@ -68,7 +67,7 @@ class UniformBins(Learner, VectorEncoder):
             at = np.minimum(np.searchsorted(block, cells[:, b]), len(block) - 1)
             columns[:, b] = np.where(block[at] == cells[:, b], first + at, self.width() - 1)
         share = np.tile(folded(self.depth), self.shifts) / self.shifts
-        return counted(columns.ravel(), np.broadcast_to(share, columns.shape).ravel())
+        return columns, np.broadcast_to(share, columns.shape)
 
     def width(self) -> int:
         return len(self._cells) + 1

@@ -9,10 +9,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
-from saccade.features.base import VectorEncoder
+from saccade.features.base import DescriptorEncoder
 from saccade.features.codebook import distinct_rows
 from saccade.features.descriptor_arrays import values_of
-from saccade.features.histogram import counted
 from saccade.features.lazy import Items
 from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
@@ -21,7 +20,7 @@ from saccade.features.state import State, part
 FALL = 0.5  # how much a match counts, of one a level further down
 
 
-class VocabularyBins(Learner, VectorEncoder):
+class VocabularyBins(Learner, DescriptorEncoder):
     """A point lies in one node at every level of the tree; each node has a column.
 
     A match in a node counts with the node's weight w, and only if it is no match in a child already. Regrouped:
@@ -83,10 +82,9 @@ class VocabularyBins(Learner, VectorEncoder):
             below[inner] = self._first[at] + closeness.argmax(axis=1)
         return below
 
-    def encode(self, item: Any) -> tuple[Array, Array]:
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
         way = self.nodes_of(values_of(item, self.centres_.shape[1]))
-        nodes = way[way >= 0]
-        return counted(nodes, self._share[nodes])
+        return np.maximum(way, 0), np.where(way >= 0, self._share[way], 0.0)
 
     def width(self) -> int:
         return len(self.centres_)

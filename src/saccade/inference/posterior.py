@@ -12,6 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
+from saccade.inference.shares import shares
 from saccade.kernels.base import Kernel
 from saccade.operators.tables import GridTables, PiecewiseTables
 
@@ -45,6 +46,10 @@ class Posterior(ABC):
     def mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Both at once."""
         return self.mean(X), self.variance(X)
+
+    def shares(self, X: Any) -> tuple[list[Array], Array, Array]:  # m of (e,), (e,), (b + 1,)
+        """What each value of X adds to the mean, as the values, columns and row pointers of a CSR matrix."""
+        return shares(self.kernel, self.tables, X)
 
     @abstractmethod
     def quantized(self, bins: int) -> Self:

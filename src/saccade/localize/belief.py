@@ -36,7 +36,7 @@ NOISES, CLUTTERS = (1e-3, 1.0), (0.02, 0.5)  # least and most standard deviation
 
 
 @dataclass(frozen=True)
-class Looks:
+class Views:
     """Boxes looked at and their scores; a box that was looked at several times is one, with the mean of its scores."""
 
     bounds: Array  # (4,)
@@ -45,7 +45,7 @@ class Looks:
     counts: Array  # (n,)
 
     @classmethod
-    def of(cls, bounds: Array, boxes: Array, scores: Array) -> Looks:
+    def of(cls, bounds: Array, boxes: Array, scores: Array) -> Views:
         distinct, first, which, counts = np.unique(
             boxes, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
@@ -54,10 +54,10 @@ class Looks:
         return cls(bounds, distinct[order], means[order], counts[order].astype(np.float64))
 
 
-class Evidence:
+class ScoreModel:
     """The log likelihood of looks given a box of the object, and the score of other boxes; for one misfit."""
 
-    def __init__(self, looks: Looks, misfit: Misfit) -> None:
+    def __init__(self, looks: Views, misfit: Misfit) -> None:
         self.looks, self.misfit = looks, misfit
         R = clutter_and_offset(looks.boxes, looks.boxes, looks.bounds, misfit)
         noise = max(misfit.noise, LEAST_NOISE) ** 2 / looks.counts
@@ -73,8 +73,8 @@ class Evidence:
         _, n, h = H.shape
         return np.asarray(self.factor.half_solve(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
 
-    def given(self, objects: Array) -> Given:  # (h, 4)
-        return Given.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
+    def given(self, objects: Array) -> GivenObjects:  # (h, 4)
+        return GivenObjects.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
 
     def log_likelihood(
         self,
@@ -96,17 +96,17 @@ class Smooth(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenObjects:
     """The Gaussian process of the scores, given each of several objects."""
 
-    evidence: Evidence
+    evidence: ScoreModel
     A: Array  # (2, n, h)
     inverse: Array  # (2, 2, h): M⁻¹
     beta: Array  # (2, h)
     log_likelihood: Array  # (h,)
 
     @classmethod
-    def of(cls, evidence: Evidence, A: Array) -> Given:
+    def of(cls, evidence: ScoreModel, A: Array) -> GivenObjects:
         z, B = evidence.z, np.square(BETA_SPREAD)
         G = np.einsum("inh,jnh->ijh", A, A)
         g = np.einsum("inh,n->ih", A, z)
@@ -166,13 +166,13 @@ class Given:
 class Belief:
     """Where the object may be after the looks, and what other boxes would score."""
 
-    evidence: Evidence
+    evidence: ScoreModel
     where: Hypotheses
     present: float  # probability that there is one
 
     @classmethod
-    def after(cls, looks: Looks, prior: BoxPrior, misfit: Misfit, absent: float, rng: np.random.Generator) -> Belief:
-        evidence, many = Evidence(looks, misfit), limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
+    def after(cls, looks: Views, prior: BoxPrior, misfit: Misfit, absent: float, rng: np.random.Generator) -> Belief:
+        evidence, many = ScoreModel(looks, misfit), limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
         count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
         where = hypotheses(prior, evidence.log_likelihood, count, rng)
         odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
@@ -217,7 +217,7 @@ class Belief:
         tried = [now]
         tried += [replace(now, noise=float(np.clip(now.noise * step, *NOISES))) for step in STEPS]
         tried += [replace(now, clutter=float(np.clip(now.clutter * step, *CLUTTERS))) for step in STEPS]
-        found = [np.logaddexp.reduce(base + Evidence(looks, misfit).log_likelihood(objects)) for misfit in tried]
+        found = [np.logaddexp.reduce(base + ScoreModel(looks, misfit).log_likelihood(objects)) for misfit in tried]
         best = int(np.argmax(found))
         return tried[best] if found[best] > found[0] + GAIN else now
 

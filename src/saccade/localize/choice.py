@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.scores.acquisition import (
-    TIE,
-    expected_improvement,
-    maximum_variance,
-    probability_of_improvement,
-    thompson,
-    upper_confidence_bound,
-)
+from saccade.scores.acquisition import TIE, maximum_variance, thompson, upper_confidence_bound
 
 Policy = Literal["ei", "pi", "ucb", "variance", "thompson"]
 
@@ -37,38 +29,20 @@ def choose(
         return thompson(mean[:, draws].T + rng.standard_normal((count, len(mean))) * np.sqrt(variance[:, draws].T))
     if policy in ("ucb", "variance"):
         return _by_moments(policy, mean, variance, count, noise)
-    return _by_improvement(
-        expected_improvement if policy == "ei" else probability_of_improvement, mean, variance, best, count, xi
-    )
+    return _by_improvement(int(policy == "pi"), mean, variance, best, count, xi)
 
 
-def _by_improvement(
-    score: Callable[[Array, Array, float | Array, float], Array],
-    mean: Array,
-    variance: Array,
-    best: Array,
-    count: int,
-    xi: float,
-) -> Array:
-    """Greedy. A chosen candidate raises what the next ones have to exceed, if its hypothesis is true.
+def _by_improvement(kind: int, mean: Array, variance: Array, best: Array, count: int, xi: float) -> Array:
+    """Greedy by `expected_improvement` or `probability_of_improvement`, averaged over the hypotheses.
 
-    So improvements only fall while the batch grows, and a candidate is scored again only when its last score is the
-    highest: this gives the same batch as scoring all of them again.
+    A chosen candidate raises what the next ones have to exceed, if its hypothesis is true: a batch spreads by itself.
     """
-    bound = score(mean, variance, best, xi).mean(axis=1)
-    fresh = np.ones(len(bound), bool)
-    taken = list[int]()
-    while len(taken) < count:
-        place = int(np.flatnonzero(bound >= bound.max() - TIE * abs(bound.max()))[0])
-        if fresh[place]:
-            taken.append(place)
-            best = np.maximum(best, mean[place])
-            fresh[:] = False
-            bound[place] = -np.inf
-        else:
-            bound[place] = score(mean[place], variance[place], best, xi).mean()
-            fresh[place] = True
-    return np.array(taken, np.int64)
+    from saccade.localize import look_loops
+
+    taken, gains = np.empty(count, np.int64), np.empty(len(mean))
+    numbers = (np.ascontiguousarray(mean), np.ascontiguousarray(variance), np.array(best, np.float64))
+    look_loops.greedy(kind, *numbers, float(xi), TIE, gains, taken)
+    return taken
 
 
 def _by_moments(policy: Policy, mean: Array, variance: Array, count: int, noise: float) -> Array:

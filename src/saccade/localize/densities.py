@@ -168,7 +168,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Apart:
+class PlaceAndRest:
     """Two densities that know nothing of each other: of the first two coordinates, and of the others."""
 
     place: Density

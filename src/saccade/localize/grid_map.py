@@ -11,7 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.localize.belief import Belief, Given, Smooth
+from saccade.localize.belief import Belief, GivenObjects, Smooth
 
 COARSE = 48  # places a side: a fifth of the distance over which clutter changes
 
@@ -43,7 +43,7 @@ def grid_moments(
     return mean.reshape(rows, columns), variance.reshape(rows, columns)
 
 
-def _spread(given: Given, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
+def _spread(given: GivenObjects, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
     """The smooth parts of every place, from those of a coarse grid."""
     down, right = (np.linspace(0.0, 1.0, min(COARSE, max(4, side))) for side in (rows, columns))
     coarse = given.smooth(_boxes(bounds, size, down, right))

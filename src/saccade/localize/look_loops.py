@@ -56,3 +56,44 @@ def moments(boxes, objects, weights, beta, inverse, known, base, own, width, hei
             )
         mean[i] = base[i] + total
         variance[i] = max(own[i] + spread + square - total * total, 0.0)
+
+
+@compiled(error_model="numpy")
+def _gain(kind, mean, variance, best, xi, i):
+    """Candidate i's mean score over all hypotheses: expected improvement (kind 0), or its probability (kind 1)."""
+    total = 0.0
+    for j in range(mean.shape[1]):
+        gap, sigma = mean[i, j] - best[j] - xi, math.sqrt(max(variance[i, j], 0.0))
+        if sigma > 0.0 and gap > -38.0 * sigma:  # beyond, both are 0 in float64
+            z = gap / sigma
+            below = 0.5 * math.erfc(-z * math.sqrt(0.5))
+            total += below if kind == 1 else gap * below + sigma * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return max(total, 0.0) / mean.shape[1]
+
+
+@compiled(error_model="numpy")
+def greedy(kind, mean, variance, best, xi, tie, gains, taken):
+    """Fill `taken` with candidates: the best, then the best once that one is taken, and so on; `best` is overwritten.
+
+    A taken candidate raises what the others have to exceed, so gains only fall: a candidate is scored again only when
+    its last score is the highest. Of gains that are equal but for rounding the first is taken.
+    """
+    n = mean.shape[0]
+    for i in range(n):
+        gains[i] = _gain(kind, mean, variance, best, xi, i)
+    scored = [0] * n  # how many were taken when it was scored
+    done = 0
+    while done < taken.size:
+        top = gains.max()
+        i = 0
+        while gains[i] < top - tie * abs(top):
+            i += 1
+        if scored[i] < done:
+            gains[i] = _gain(kind, mean, variance, best, xi, i)
+            scored[i] = done
+            continue
+        taken[done] = i
+        done += 1
+        gains[i] = -1.0  # below every gain
+        for j in range(mean.shape[1]):
+            best[j] = max(best[j], mean[i, j])

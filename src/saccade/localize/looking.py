@@ -36,7 +36,7 @@ def look(search: Localizer, judge: Judge, picture: Any, looks: int, batch: int, 
         report("looking", (looks - left + len(boxes)) / looks)
         if state is not None:
             search_file.write(search, state)
-        if search.looks and search.best().probability >= sure:
+        if sure < 1.0 and search.looks and search.best().probability >= sure:
             break
     report("looking", 1.0)
     if search.failures:

@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_share
 from saccade._core.errors import InvalidInput
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip, from_coordinates, to_coordinates
-from saccade.localize.densities import Apart, Blend, Block, Cells, Density, Held, Normals
+from saccade.localize.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
 
 REDRAWS = 100  # rounds in which draws with a centre outside the picture are drawn again
 LOG_SIZE = (-27.0, 0.0)  # of a drawn box: from a millionth of the picture in each direction to all of it
@@ -73,7 +73,7 @@ class BoxPrior:
         even = np.full(table.shape, 1.0 / table.size)
         chances = floor * even + (1.0 - floor) * (table / table.sum() if table.sum() > 0 else even)
         sizes: Density = (cls.unknown(bounds) if like is None else like).part(np.arange(2, 4))
-        return cls(check_bounds(bounds), Apart(Cells(chances), sizes))
+        return cls(check_bounds(bounds), PlaceAndRest(Cells(chances), sizes))
 
     def part(self, places: Array) -> Density:
         """The density of some coordinates alone."""
@@ -131,7 +131,7 @@ class BoxPrior:
         density, place, rest = self.density, np.arange(2), np.arange(2, 4)
         if isinstance(density, Normals):
             return replace(self, density=Held(density.given(rest, known, place), known))
-        if isinstance(density, Apart):
+        if isinstance(density, PlaceAndRest):
             return replace(self, density=Held(density.place, known))
         return replace(self, density=Held(self.part(place), known))
 

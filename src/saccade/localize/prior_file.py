@@ -10,7 +10,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.boxes import check_bounds
-from saccade.localize.densities import Apart, Blend, Block, Cells, Density, Held, Normals
+from saccade.localize.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
 from saccade.localize.prior import BoxPrior
 
 D = TypeVar("D", bound=Density)
@@ -62,8 +62,8 @@ def _density_from_dict(state: Mapping[str, Any], d: int) -> Density:
     if kind == "Held":
         known = _array(state["known"])
         return Held(_density_from_dict(state["free"][0], d - known.size), known)
-    if kind == "Apart":
-        return Apart(_density_from_dict(state["place"][0], 2), _density_from_dict(state["rest"][0], d - 2))
+    if kind == "PlaceAndRest":
+        return PlaceAndRest(_density_from_dict(state["place"][0], 2), _density_from_dict(state["rest"][0], d - 2))
     if kind == "Cells":
         table = _array(state["chances"])
         return _checked(

@@ -11,11 +11,11 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade.localize import search_file
-from saccade.localize.belief import Belief, Looks
+from saccade.localize.belief import Belief, Views
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.choice import Policy, choose
-from saccade.localize.found import Failure, Found
 from saccade.localize.grid_map import grid_moments
+from saccade.localize.location import Failure, Location
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
@@ -81,8 +81,8 @@ class Localizer:
         noise: float | None = None,
         policy: Policy = "ei",
         xi: float = 0.0,
-        from_prior: float = 0.1,
-        at_random: float = 0.1,
+        from_prior: float = 0.0,
+        at_random: float = 0.0,
         absent: float = 0.0,
         step: float | None = None,
         random_state: int | None = None,
@@ -96,8 +96,8 @@ class Localizer:
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
         self.noise = None if noise is None else check_noise(noise, zero=True)
         self.xi = check_share("xi", xi, 1.0, "The default is 0.")
-        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.1.")
-        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.1.")
+        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
+        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_boxes(proposals, "proposals", self.bounds)
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
@@ -170,7 +170,7 @@ class Localizer:
         batch: int = 10,
         sure: float = 0.95,
         state: Any = None,
-    ) -> Found:
+    ) -> Location:
         """Search from start to end.
 
         Parameters
@@ -193,13 +193,13 @@ class Localizer:
         look(self, judge, picture, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
         return self.best()
 
-    def best(self) -> Found:
+    def best(self) -> Location:
         """The box that is expected to overlap the object most."""
         belief = self._belief()
         box, overlaps = belief.best()
         mean, _ = belief.moments(box[None])
         score = self.scores[0] + self._range * float(mean[0])
-        return Found(box, score, overlaps * belief.present, belief.present, self.looks)
+        return Location(box, score, overlaps * belief.present, belief.present, self.looks)
 
     def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far."""
@@ -254,7 +254,7 @@ class Localizer:
 
     def _belief(self) -> Belief:
         if self._believed is None:
-            looks = Looks.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
+            looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
             self._believed = Belief.after(looks, self._prior, self.misfit, self.absent, self._rng(0))
         return self._believed
 

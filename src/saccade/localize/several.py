@@ -8,7 +8,7 @@ from typing import Any
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.errors import InvalidInput
-from saccade.localize.found import Found
+from saccade.localize.location import Location
 from saccade.localize.search import Localizer
 from saccade.localize.situation import SituationModel
 
@@ -93,7 +93,7 @@ class SituationSearch:
         if before.keys() != self.found.keys() or name in self.found:
             self._share_news(name)
 
-    def best(self) -> dict[str, Found]:
+    def best(self) -> dict[str, Location]:
         return {name: search.best() for name, search in self.searches.items()}
 
     def _share_news(self, name: str) -> None:

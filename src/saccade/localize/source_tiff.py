@@ -39,9 +39,8 @@ class TiffSource(Pyramid):
         self.path = Path(path)
         try:
             self._file = tifffile.TiffFile(self.path)
-            series = self._file.series[0]
             weakref.finalize(self, self._file.close)
-            self._pages = [level.keyframe for level in series.levels]
+            self._pages = _copies(self._file.series[0])
         except (tifffile.TiffFileError, OSError, IndexError, ValueError) as error:
             raise InvalidInput(f"{str(path)!r} is no readable TIFF file: {error}.") from None
         for page in self._pages:
@@ -87,6 +86,20 @@ class TiffSource(Pyramid):
             place[..., plane] = piece[..., 0]
         else:
             place[...] = piece
+
+
+def _copies(series: Any) -> list[Any]:
+    """The full picture and its coarser copies: levels as tifffile knows them, else the reduced pages below the first.
+
+    tifffile does not count the sub-pages of files that it wrote itself as levels.
+    """
+    found = [level.keyframe for level in series.levels]
+    first = found[0]
+    if len(found) > 1 or not first.subifds:
+        return found
+    below = [page.aspage() for page in first.pages]
+    reduced = [page for page in below if page.is_reduced and page.photometric == first.photometric]
+    return [first, *sorted(reduced, key=lambda page: -page.imagewidth)]
 
 
 def _segments(page: Any, x0: int, y0: int, x1: int, y1: int) -> list[int]:

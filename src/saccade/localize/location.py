@@ -9,7 +9,7 @@ from saccade._core.arrays import Array
 
 
 @dataclass(frozen=True)
-class Found:
+class Location:
     """Where the object is, by the looks so far."""
 
     box: Array  # (4,): x0, y0, x1, y1

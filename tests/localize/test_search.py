@@ -1,0 +1,273 @@
+"""The search for one object: what it finds, and what it does with bad input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade.localize import BoxPrior, Localizer, SituationModel, iou
+
+DOG = np.array([310.0, 220.0, 400.0, 290.0])
+
+
+def searched(looks: int = 40, **options: Any) -> Localizer:
+    search = Localizer((640, 480), random_state=0, **options)
+    for _ in range(looks // 10):
+        boxes = search.ask(10)
+        search.tell(boxes, iou(boxes, DOG))
+    return search
+
+
+@pytest.mark.parametrize("policy", ["ei", "pi", "ucb", "thompson"])
+def test_an_object_of_unknown_size_is_found(policy: Any) -> None:
+    found = searched(50, policy=policy).best()
+    assert iou(found.box, DOG) > 0.5
+    assert found.probability > 0.5
+    assert found.looks == 50
+
+
+def test_largest_variance_looks_at_places_far_apart() -> None:
+    boxes = searched(10, policy="variance").ask(6)
+    assert iou(boxes, boxes)[np.triu_indices(6, 1)].max() < 0.9
+
+
+def test_many_objects_are_found() -> None:
+    """Six objects of all sizes, up to 50 looks each: at least five are found."""
+    truths = BoxPrior.unknown((640, 480)).sample(6, np.random.default_rng(1))
+    good = 0
+    for seed, truth in enumerate(truths):
+        search = Localizer((640, 480), random_state=seed)
+        search.run(lambda boxes, truth=truth: iou(boxes, truth), looks=50)
+        good += iou(search.best().box, truth) > 0.5
+    assert good >= 5
+
+
+def test_a_prior_that_is_wrong_is_outweighed() -> None:
+    boxes = np.tile([[20.0, 20.0, 90.0, 80.0]], (30, 1)) + np.random.default_rng(0).normal(0, 5, (30, 4))
+    prior = SituationModel().fit({"dog": boxes}, (640, 480)).prior("dog", None, (640, 480))
+    assert prior.log_density(DOG)[0] < -50
+    assert iou(searched(60, prior=prior).best().box, DOG) > 0.5
+
+
+def test_asked_again_it_gives_the_same_boxes() -> None:
+    search = searched(20)
+    np.testing.assert_array_equal(search.ask(7), search.ask(7))
+
+
+def test_the_same_seed_gives_the_same_search() -> None:
+    np.testing.assert_array_equal(searched(30).boxes, searched(30).boxes)
+
+
+def test_a_state_goes_through_json_to_the_same_next_question() -> None:
+    model = SituationModel().fit({"dog": BoxPrior.unknown((640, 480)).sample(30, np.random.default_rng(0))}, (640, 480))
+    map_ = np.random.default_rng(1).random((12, 16))
+    for options in (
+        {},
+        {"prior": model.prior("dog", None, (640, 480)), "noise": 0.0},
+        {"prior": BoxPrior.of_map((640, 480), map_), "step": 10.0, "absent": 0.1},
+        {"size": (90, 70)},
+        {"proposals": BoxPrior.unknown((640, 480)).sample(50, np.random.default_rng(0)), "policy": "pi"},
+    ):
+        search = searched(10, **options)
+        search.tell([[0, 0, 10, 10]], [np.nan], "broken")
+        other = Localizer.from_state(json.loads(json.dumps(search.to_state())))
+        assert other.to_state() == search.to_state()
+        boxes = search.ask(10)
+        np.testing.assert_array_equal(other.ask(10), boxes)
+        for each in (search, other):  # and the one after
+            each.tell(boxes, iou(boxes, DOG))
+        np.testing.assert_array_equal(other.ask(5), search.ask(5))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 2}, "version 1"),
+        ({"estimator": "HIK"}, "Localizer"),
+        ({"told": [1.0]}, "does not describe"),
+        ({"boxes": [[0, 0, 1]]}, "does not describe"),
+        ({"misfit": [-1.0, 0.1]}, "does not describe"),
+        ({"options": {}}, "does not describe"),
+    ],
+)
+def test_a_foreign_state_is_refused(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ModelFileError, match=words):
+        Localizer.from_state(searched(10).to_state() | change)
+
+
+def test_proposals_are_the_only_boxes_and_run_out() -> None:
+    proposals = np.vstack([BoxPrior.unknown((640, 480)).sample(24, np.random.default_rng(0)), DOG])
+    search = Localizer((640, 480), proposals=proposals, random_state=0)
+    found = search.run(lambda boxes: iou(boxes, DOG), looks=100, sure=1.0)
+    assert found.looks == 25
+    assert {tuple(box) for box in search.boxes} == {tuple(box) for box in proposals}
+    assert len(search.ask(3)) == 0
+
+
+def test_boxes_lie_on_the_grid_and_inside() -> None:
+    boxes = searched(40, step=10.0).boxes
+    np.testing.assert_array_equal(boxes % 10.0, np.zeros_like(boxes))
+    assert len(np.unique(boxes, axis=0)) == len(boxes)
+    assert (boxes >= 0).all()
+    assert (boxes[:, 2] <= 640).all()
+
+
+def test_a_known_size_stays() -> None:
+    boxes = searched(30, size=(90, 70)).boxes
+    inside = (boxes[:, :2] > 0).all(axis=1) & (boxes[:, 2] < 640) & (boxes[:, 3] < 480)
+    np.testing.assert_allclose((boxes[:, 2:] - boxes[:, :2])[inside], np.tile([90.0, 70.0], (inside.sum(), 1)))
+
+
+def test_scores_may_have_any_unit() -> None:
+    plain, other = searched(20), Localizer((640, 480), scores=(-50.0, 150.0), random_state=0)
+    for first in (0, 10):
+        np.testing.assert_allclose(other.ask(10), plain.boxes[first : first + 10], rtol=1e-6)
+        boxes = plain.boxes[first : first + 10]
+        other.tell(boxes, 200.0 * iou(boxes, DOG) - 50.0)
+    mean, variance = plain.predict(DOG)
+    found, spread = other.predict(DOG)
+    np.testing.assert_allclose(found, 200.0 * mean - 50.0, rtol=1e-6)
+    np.testing.assert_allclose(spread, 200.0**2 * variance, rtol=1e-6)
+    np.testing.assert_allclose(other.best().score, 200.0 * plain.best().score - 50.0, rtol=1e-6)
+
+
+# ---- a judge who fails
+
+
+def test_a_judge_who_fails_now_and_then_is_no_obstacle() -> None:
+    calls = 0
+
+    def judge(boxes: Array) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise RuntimeError("out of memory")
+        if calls == 3:
+            return [0.5]
+        scores = iou(boxes, DOG)
+        scores[0] = np.nan
+        return scores
+
+    search = Localizer((640, 480), random_state=0)
+    with pytest.warns(UserWarning, match=r"failed at 2\d of 80 looks"):
+        found = search.run(judge, looks=80, sure=1.0)
+    assert iou(found.box, DOG) > 0.5
+    whys = [failure.why for failure in search.failures]
+    assert whys.count("RuntimeError: out of memory") == 10
+    assert whys.count("1 scores for 10 boxes") == 10
+    assert whys.count("no finite score") == 6
+    looked = {tuple(box) for box in search.boxes}
+    assert not looked & {tuple(failure.box) for failure in search.failures}
+
+
+def test_crops_of_a_picture_are_judged() -> None:
+    picture = np.zeros((480, 640, 3), np.uint8)
+    picture[220:290, 310:400] = 255
+
+    def judge(crops: list[Array]) -> list[float]:
+        """How much of the white patch is inside, and how much of the crop is white."""
+        white = [(crop[..., 0] > 127).sum() for crop in crops]
+        return [w / (crop[..., 0].size + 90 * 70 - w) for w, crop in zip(white, crops, strict=True)]
+
+    found = Localizer((640, 480), random_state=0).run(judge, picture, looks=60, sure=0.99)
+    assert iou(found.box, DOG) > 0.6
+    with pytest.raises(InvalidInput, match="640 × 480"):
+        Localizer((641, 480)).run(judge, picture)
+
+
+def test_an_interrupted_search_goes_on_from_its_file(tmp_path: Path) -> None:
+    class Stop(BaseException):
+        pass
+
+    calls = 0
+
+    def judge(boxes: Array) -> Array:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise Stop
+        return np.asarray(iou(boxes, DOG))
+
+    with pytest.raises(Stop):
+        Localizer((640, 480), random_state=0).run(judge, looks=50, sure=1.0, state=tmp_path / "search.json")
+    found = Localizer((640, 480), random_state=0).run(judge, looks=50, sure=1.0, state=tmp_path / "search.json")
+    whole = Localizer((640, 480), random_state=0).run(lambda boxes: iou(boxes, DOG), looks=50, sure=1.0)
+    np.testing.assert_array_equal(found.box, whole.box)
+    with pytest.raises(InvalidInput, match="another bounds"):
+        Localizer((640, 400), random_state=0).run(judge, state=tmp_path / "search.json")
+    (tmp_path / "search.json").write_text("{")
+    with pytest.raises(ModelFileError, match="no JSON"):
+        Localizer((640, 480), random_state=0).run(judge, state=tmp_path / "search.json")
+
+
+# ---- bad input
+
+
+def test_contradictory_scores_of_one_box() -> None:
+    search = Localizer((640, 480), noise=0.0)
+    search.tell([DOG], [0.5])
+    with pytest.raises(InvalidInput, match=r"0\.5 and 0\.7"):
+        search.tell([DOG], [0.7])
+    assert search.looks == 1
+    noisy = Localizer((640, 480), random_state=0)
+    noisy.tell([DOG, DOG], [0.5, 0.7])
+    assert noisy.looks == 2
+    assert noisy.predict(DOG)[0][0] == pytest.approx(0.6, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("boxes", "scores", "words"),
+    [
+        ([[0, 0, 700, 100]], [0.1], "not inside"),
+        ([[10, 10, 5, 20]], [0.1], "inverted"),
+        ([[0, 0, np.nan, 10]], [0.1], "not finite"),
+        ([[0, 0, 10, 10]], [0.1, 0.2], "as many scores"),
+        ([[0, 0, 10, 10]], ["high"], "numbers"),
+    ],
+)
+def test_bad_tells_change_nothing(boxes: Any, scores: Any, words: str) -> None:
+    search = searched(10)
+    before = search.to_state()
+    with pytest.raises(InvalidInput, match=words):
+        search.tell(boxes, scores)
+    assert search.to_state() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"size": (700, 10)}, "700"),
+        ({"size": (-1, 10)}, "size"),
+        ({"scores": (1.0, 0.0)}, "scores"),
+        ({"policy": "best"}, "policy"),
+        ({"noise": -1.0}, "noise"),
+        ({"from_prior": 0.7, "at_random": 0.5}, "at_random"),
+        ({"prior": "dog"}, "BoxPrior"),
+        ({"prior": BoxPrior.unknown((10, 10))}, "10"),
+        ({"proposals": [[0, 0, 900, 10]]}, "not inside"),
+        ({"step": 0.0}, "step"),
+        ({"absent": 2.0}, "absent"),
+        ({"random_state": -1}, "random_state"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], words: str) -> None:
+    with pytest.raises((InvalidInput, InvalidParameter), match=words):
+        Localizer((640, 480), **options)
+
+
+def test_bad_bounds() -> None:
+    for bounds in ((0, 0), (10, 10, 5, 20), (np.nan, 3), "dog"):
+        with pytest.raises(InvalidInput):
+            Localizer(bounds)
+    with pytest.raises(InvalidInput, match="one picture"):
+        Localizer([[10, 10], [20, 20]])
+
+
+def test_before_any_look_the_answer_is_the_prior() -> None:
+    found = Localizer((640, 480), random_state=0).best()
+    assert found.looks == 0
+    assert found.probability < 0.3
