@@ -90,6 +90,7 @@ SMALLEST = {
         "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
         {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
     ),
+    "experiments/find_face.py": Small("--out {out} --starts 1", {"find_face.LOOKS": 10}, ("results/find_face.json",)),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}

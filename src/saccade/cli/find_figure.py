@@ -27,12 +27,12 @@ def search_poster(search: Search, path: Path) -> None:
         seen.set_title(f"{last.looks} looks, and the box found")
         for ax, values, title in ((mean, last.maps.mean, "expected score"), (doubt, deviation, "± its uncertainty")):
             shown = ax.imshow(values, extent=extent, cmap="viridis", interpolation="bilinear")
-            figure.colorbar(shown, ax=ax, shrink=0.8, ticks=[values.min(), values.max()], format="%.2f")
+            figure.colorbar(shown, ax=ax, shrink=0.62, ticks=[values.min(), values.max()], format="%.2f")
             ax.set_title(title)
         for ax in (seen, mean, doubt):
             ax.add_patch(_box(last.found.box, COLOURS["c1"], 3.0))
             ax.set(xticks=[], yticks=[], xlim=(0, width), ylim=(height, 0))
-        figure.savefig(path, dpi=100, facecolor="white", metadata={"Software": None})
+        figure.savefig(path, dpi=90, facecolor="white", metadata={"Software": None})
 
 
 def _looks(ax: Any, search: Search) -> None:
