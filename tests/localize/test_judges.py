@@ -125,7 +125,7 @@ def test_windows_are_inside_and_know_their_overlap() -> None:
     assert (boxes[:, 2:] - boxes[:, :2] >= 1).all()
     np.testing.assert_array_equal(boxes, np.round(boxes))
     np.testing.assert_allclose(overlaps, iou(boxes, box))
-    assert (overlaps > 0.6).sum() > 10
+    assert (overlaps > 0.5).mean() > 0.2  # as many near the object as far from it
     assert (overlaps == 0).sum() > 10
 
 

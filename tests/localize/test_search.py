@@ -179,6 +179,21 @@ def test_crops_of_a_picture_are_judged() -> None:
         Localizer((641, 480)).run(judge, picture)
 
 
+def test_crops_have_one_size_or_few_pixels() -> None:
+    shapes = []
+
+    def judge(crops: list[Array]) -> list[float]:
+        shapes.extend(crop.shape for crop in crops)
+        return [0.0] * len(crops)
+
+    picture = np.zeros((3000, 4000, 3), np.uint8)
+    Localizer((4000, 3000), random_state=0).run(judge, picture, crop=(32, 24), looks=10)
+    assert set(shapes) == {(24, 32, 3)}
+    shapes.clear()
+    Localizer((4000, 3000), size=(3900, 2900), random_state=0).run(judge, picture, looks=10)
+    assert all(2**19 < height * width < 1.01 * 2**20 for height, width, _ in shapes)
+
+
 def test_an_interrupted_search_goes_on_from_its_file(tmp_path: Path) -> None:
     class Stop(BaseException):
         pass

@@ -23,7 +23,7 @@ NAMED = 3  # boxes that the terminal shows
 def find(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of pictures that `saccade fit` wrote.")],
     pictures: Annotated[
-        list[Path], typer.Argument(metavar="PICTURES...", help="Pictures, slides, or folders of pictures.")
+        list[Path], typer.Argument(metavar="PICTURES", help="Pictures, slides, or folders of pictures.")
     ],
     out: Annotated[
         Path,

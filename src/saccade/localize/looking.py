@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize import search_file
-from saccade.localize.boxes import as_numbers
+from saccade.localize.boxes import areas, as_numbers
 from saccade.localize.source import Source, crops, open_source
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 Judge = Callable[[Any], Any]
 
 
-def look(search: Localizer, judge: Judge, picture: Any, looks: int, batch: int, sure: float, state: Any) -> None:
+def look(
+    search: Localizer, judge: Judge, picture: Any, crop: Any, looks: int, batch: int, sure: float, state: Any
+) -> None:
     """Ask and tell until the looks are spent, the object is surely found, or nothing is left to look at."""
     if state is not None and Path(state).exists():
         _go_on(search, state)
@@ -31,7 +34,7 @@ def look(search: Localizer, judge: Judge, picture: Any, looks: int, batch: int, 
         boxes = search.ask(min(batch, left))
         if not len(boxes):
             break
-        scores, why = judged(judge, boxes, source)
+        scores, why = judged(judge, boxes if source is None else cut(source, boxes, crop))
         search.tell(boxes, scores, why)
         report("looking", (looks - left + len(boxes)) / looks)
         if state is not None:
@@ -48,18 +51,26 @@ def look(search: Localizer, judge: Judge, picture: Any, looks: int, batch: int, 
         )
 
 
-def judged(judge: Judge, boxes: Array, source: Source | None) -> tuple[Array, str]:
+def cut(source: Source, boxes: Array, size: Any) -> list[Array]:
+    """What is in each box, of one size if it is given; else whole, and less finely where it has too many pixels."""
+    if size is not None:
+        return crops(source, boxes, size)
+    scales = np.minimum(np.sqrt(limits.CROP_PIXELS / areas(boxes)), 1.0)
+    return [source.read(box, float(scale)) for box, scale in zip(boxes, scales, strict=True)]
+
+
+def judged(
+    judge: Judge,
+    what: Any,  # n boxes or crops
+) -> tuple[Array, str]:
     """The scores (n,), NaN where there is none, and why."""
+    n = len(what)
     try:
-        answer = judge(boxes if source is None else crops(source, boxes))
+        scores = as_numbers(judge(what), "scores").ravel()
     except Exception as error:
-        return np.full(len(boxes), np.nan), f"{type(error).__name__}: {error}"
-    try:
-        scores = as_numbers(answer, "scores").ravel()
-    except InvalidInput as error:
-        return np.full(len(boxes), np.nan), str(error)
-    if len(scores) != len(boxes):
-        return np.full(len(boxes), np.nan), f"{len(scores)} scores for {len(boxes)} boxes"
+        return np.full(n, np.nan), f"{type(error).__name__}: {error}"
+    if len(scores) != n:
+        return np.full(n, np.nan), f"{len(scores)} scores for {n} boxes"
     return scores, "no finite score"
 
 

@@ -166,6 +166,7 @@ class Localizer:
         judge: Judge,
         picture: Any = None,
         *,
+        crop: tuple[int, int] | None = None,
         looks: int = 100,
         batch: int = 10,
         sure: float = 0.95,
@@ -180,6 +181,8 @@ class Localizer:
             (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`.
         picture : array, path or source, optional
             What crops are cut from.
+        crop : (width, height), optional
+            Size of all crops; a large box is read from a coarser copy. None: as in the picture, up to a million pixels.
         looks : int
             The search ends after so many.
         batch : int
@@ -190,7 +193,7 @@ class Localizer:
             Written after every batch. If the file exists, the search goes on from it.
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
-        look(self, judge, picture, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
+        look(self, judge, picture, crop, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
         return self.best()
 
     def best(self) -> Location:
