@@ -16,7 +16,7 @@ from saccade.cli.demo_find import FaceSearch
 from saccade.cli.demo_trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade.cli.detector import Detector
 from saccade.cli.find_report import write_report as write_found
-from saccade.cli.find_search import Search, search
+from saccade.cli.find_search import ObjectSearch, search
 from saccade.cli.novelty import Verdicts
 from saccade.cli.novelty_report import write_report
 from saccade.cli.predict import Answers
@@ -77,7 +77,7 @@ def demo(path: Path) -> None:
     html_page.write(path, page(Demo(data, digits, faces, Saving(1, 1, True, 1.0), growing, finding, EVIL, 1.0, 1.0)))
 
 
-def _search(name: str) -> Search:
+def _search(name: str) -> ObjectSearch:
     """Ten looks at an empty picture."""
     localizer = Localizer((40, 30), random_state=0)
     picture = open_source(np.zeros((30, 40, 3), np.uint8))

@@ -12,8 +12,7 @@ import saccade
 from saccade import GPClassifier, OneClassGP
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize import Localizer, iou
-from saccade.localize.judges import limited_crops, model_judge, windows
-from saccade.localize.source import open_source
+from saccade.localize.judges import model_judge, windows
 from tests.localize.objects import HEIGHT, WIDTH, class_model, crops_and_overlaps, hog, overlap_model, scene
 
 
@@ -22,9 +21,8 @@ def test_a_model_of_overlap_finds_the_object() -> None:
     judge, hits, blind = model_judge(*overlap_model()), 0, 0
     for seed in range(100, 104):
         picture, truth = scene(seed)
-        source = open_source(picture)
         search = Localizer((WIDTH, HEIGHT), scores=judge.scores, random_state=seed)
-        found = search.run(lambda boxes, s=source: judge(limited_crops(s, boxes)), looks=40, sure=1.0)
+        found = search.run(judge, picture, looks=40, sure=1.0)
         hits += float(iou(found.box, truth)) >= 0.5
         nothing = Localizer((WIDTH, HEIGHT), scores=judge.scores, random_state=seed)
         blind += float(iou(nothing.run(lambda boxes: np.zeros(len(boxes)), looks=40).box, truth)) >= 0.5
@@ -108,13 +106,6 @@ def test_what_cannot_judge() -> None:
         model_judge(model, features, "rings")
     with pytest.raises(InvalidInput, match="got a OneClassGP"):
         model_judge(OneClassGP().fit(features.transform(crops_and_overlaps()[0])), features)
-
-
-def test_large_crops_are_read_small() -> None:
-    source = open_source(np.zeros((1000, 2000, 3), np.uint8))
-    large, small = limited_crops(source, [[0, 0, 2000, 1000], [5, 5, 25, 45]], max_side=100)
-    assert large.shape == (50, 100, 3)
-    assert small.shape == (40, 20, 3)
 
 
 def test_windows_are_inside_and_know_their_overlap() -> None:

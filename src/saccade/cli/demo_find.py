@@ -10,7 +10,7 @@ import numpy as np
 from saccade import GPRegressor
 from saccade._core.arrays import Array
 from saccade.cli.demo_contenders import SEED
-from saccade.cli.find_search import Search, search
+from saccade.cli.find_search import ObjectSearch, search
 from saccade.datasets import embedded
 from saccade.features import HOG
 from saccade.features.pixels import resize, to_grey
@@ -53,7 +53,7 @@ class FaceSearch:
     looks_to_half: int | None  # after which the best box overlapped by a half or more, and stayed there
     looks_to_half_anywhere: int | None  # the same for a search that expects the face anywhere
     seconds: float
-    search: Search = field(repr=False)
+    search: ObjectSearch = field(repr=False)
 
 
 def face_judge(faces: Array, backgrounds: Array, rng: np.random.Generator) -> tuple[ModelJudge, int]:
@@ -126,13 +126,15 @@ def learned_judge() -> tuple[ModelJudge, int]:
     return face_judge(pictures[y == 1], pictures[y == 0], np.random.default_rng(SEED))
 
 
-def search_astronaut(judge: ModelJudge, prior: BoxPrior | None, size: Any, seed: int, looks: int = LOOKS) -> Search:
+def search_astronaut(
+    judge: ModelJudge, prior: BoxPrior | None, size: Any, seed: int, looks: int = LOOKS
+) -> ObjectSearch:
     localizer = Localizer((512, 512), prior, size=size, scores=judge.scores, random_state=seed)
     picture = open_source(astronaut())
     return search("astronaut", picture, judge, localizer, looks=looks, batch=BATCH, sure=np.inf, keep=True)
 
 
-def looks_to_half(found: Search) -> int | None:
+def looks_to_half(found: ObjectSearch) -> int | None:
     """Looks after which the best box overlapped the face by a half or more, and stayed there."""
     overlaps = [float(iou(step.found.box, np.array(FACE))) for step in found.steps]
     missed = [k for k, overlap in enumerate(overlaps) if overlap < 0.5]
@@ -141,7 +143,7 @@ def looks_to_half(found: Search) -> int | None:
 
 
 def find_face() -> FaceSearch:
-    """Search the astronaut's face, once with an idea of where it is and once without."""
+    """ObjectSearch the astronaut's face, once with an idea of where it is and once without."""
     judge, learned = learned_judge()
     found = search_astronaut(judge, expected_place(), SIZE, SEED)
     places = [int((512 - side) // STEP) + 1 for side in SIZE]

@@ -14,7 +14,7 @@ from saccade.cli import options as o
 from saccade.cli.boxes_out import Result, check_ending, write_boxes
 
 if TYPE_CHECKING:
-    from saccade.cli.find_search import Search
+    from saccade.cli.find_search import ObjectSearch
     from saccade.localize.judges import ModelJudge
 
 NAMED = 3  # boxes that the terminal shows
@@ -126,7 +126,7 @@ def _judge(path: Path, label: str | None) -> ModelJudge:
         raise InvalidInput(str(error).replace("`label`", "--label")) from None
 
 
-def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[Search]:
+def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[ObjectSearch]:
     """The search of each picture that can be read; the others are named."""
     from saccade._core.errors import InvalidInput
     from saccade.cli.pictures import printable
@@ -144,7 +144,7 @@ def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[Search]:
         yield search
 
 
-def _search(name: str, picture: Any, plan: Plan, situation: Any, keep: bool) -> Search:
+def _search(name: str, picture: Any, plan: Plan, situation: Any, keep: bool) -> ObjectSearch:
     from saccade.cli.find_search import search
     from saccade.localize import Localizer
 
@@ -171,7 +171,7 @@ def _named(paths: list[Path]) -> Iterator[tuple[str, Path]]:
             yield str(path / file.name), Path(file.path)
 
 
-def _result(search: Search) -> Result:
+def _result(search: ObjectSearch) -> Result:
     found, (height, width) = search.found, search.picture.shape[:2]
     x0, y0, x1, y1 = found.box.tolist()
     return Result(search.name, width, height, (x0, y0, x1, y1), found.probability, found.score, found.looks)

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from saccade.cli.demo_figures import COLOURS, STYLE
-from saccade.cli.find_search import Search
+from saccade.cli.find_search import ObjectSearch
 
 
-def search_poster(search: Search, path: Path) -> None:
+def search_poster(search: ObjectSearch, path: Path) -> None:
     """PNG: what is known after the last look."""
     height, width = search.picture.shape[:2]
     last, extent = search.steps[-1], (0, width, height, 0)
@@ -35,7 +35,7 @@ def search_poster(search: Search, path: Path) -> None:
         figure.savefig(path, dpi=90, facecolor="white", metadata={"Software": None})
 
 
-def _looks(ax: Any, search: Search) -> None:
+def _looks(ax: Any, search: ObjectSearch) -> None:
     """The boxes that were looked at, those with a high score bright."""
     low, high = search.localizer.scores
     share = np.clip((search.localizer.told - low) / (high - low), 0.0, 1.0)

@@ -13,10 +13,10 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.cli import console, html_page
-from saccade.cli.find_search import Search, Step
+from saccade.cli.find_search import ObjectSearch, Step
 
 
-def write_report(path: Path, searches: Sequence[Search], label: str) -> None:
+def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
     """One page that needs nothing else."""
     shown = [each for each in searches if each.steps]
     page = html_page.render(
@@ -29,7 +29,7 @@ def write_report(path: Path, searches: Sequence[Search], label: str) -> None:
     html_page.write(path, page)
 
 
-def player(search: Search, label: str) -> dict[str, Any]:
+def player(search: ObjectSearch, label: str) -> dict[str, Any]:
     """What `player.html` needs to show one search."""
     from markupsafe import Markup
 
@@ -57,7 +57,7 @@ def sure_text(probability: float) -> str:
     return "> 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
 
 
-def _data(search: Search) -> dict[str, Any]:
+def _data(search: ObjectSearch) -> dict[str, Any]:
     height, width = search.picture.shape[:2]
     means, variances = ([getattr(step.maps, name) for step in search.steps] for name in ("mean", "variance"))
     low, high = (float(value) for value in (np.min(means), np.max(means)))

@@ -11,9 +11,8 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize import Localizer
-from saccade.localize.judges import limited_crops
 from saccade.localize.location import Location
-from saccade.localize.looking import judged
+from saccade.localize.looking import cut, judged
 from saccade.localize.source import Source
 from saccade.scores.acquisition import expected_improvement
 
@@ -38,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Search:
+class ObjectSearch:
     """One picture, and all steps that were kept."""
 
     name: str
@@ -59,13 +58,13 @@ def search(
     batch: int,
     sure: float,
     keep: bool,  # the steps, for a report
-) -> Search:
+) -> ObjectSearch:
     """Look until the best box is probable enough or the looks are used up. Looks that fail are left out."""
     steps, seconds, found, why = [], 0.0, None, ""
     while (left := looks - localizer.looks - len(localizer.failures)) > 0:
         start = time.perf_counter()
         boxes = localizer.ask(min(batch, left))
-        scores, why = judged(lambda boxes: judge(limited_crops(picture, boxes)), boxes, None)
+        scores, why = judged(judge, cut(picture, boxes, None))
         localizer.tell(boxes, scores, why)
         report(f"looking at {name}", 1.0 - (left - len(boxes)) / looks)
         if not localizer.looks:
@@ -78,7 +77,7 @@ def search(
             break
     if found is None:
         raise InvalidInput(f"No look at it could be judged ({why}).")
-    return Search(name, picture, localizer, found, steps, seconds)
+    return ObjectSearch(name, picture, localizer, found, steps, seconds)
 
 
 def maps_of(localizer: Localizer, along: int = limits.REPORT_CENTRES) -> Maps:

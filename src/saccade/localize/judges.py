@@ -21,7 +21,6 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.boxes import check_boxes, iou
-from saccade.localize.source import Source
 from saccade.scores.probability import class_means
 
 BACKGROUND = ("background", "negative", "none", "nothing", "other", "rest", "no", "false", "0", "-1")
@@ -123,18 +122,6 @@ def _background(name: str) -> bool:
     """
     words = name.casefold().replace("_", " ").replace("-", " ").split() or [name]
     return name.casefold() in BACKGROUND or words[0] in ("not", "background") or words == ["no"]
-
-
-def limited_crops(
-    source: Source,
-    boxes: Any,  # (n, 4)
-    max_side: int = limits.CROP_SIDE,
-) -> list[Array]:  # (h, w, 3) each
-    """What is in each box, its longer side at most so many pixels: a look at a huge picture holds little."""
-    found = check_boxes(boxes, bounds=(source.shape[1], source.shape[0]))
-    longer = np.maximum(found[:, 2] - found[:, 0], found[:, 3] - found[:, 1])
-    scales = np.minimum(1.0, max_side / np.maximum(longer, 1.0))
-    return [source.read(box, float(scale)) for box, scale in zip(found, scales, strict=True)]
 
 
 def windows(
