@@ -143,7 +143,7 @@ def looks_to_half(found: ObjectSearch) -> int | None:
 
 
 def find_face() -> FaceSearch:
-    """ObjectSearch the astronaut's face, once with an idea of where it is and once without."""
+    """Search the astronaut's face, once with an idea of where it is and once without."""
     judge, learned = learned_judge()
     found = search_astronaut(judge, expected_place(), SIZE, SEED)
     places = [int((512 - side) // STEP) + 1 for side in SIZE]
