@@ -15,8 +15,10 @@ import pytest
 import saccade
 from saccade.cli.demo import run_demo
 from saccade.cli.demo_figures import most_doubtful, reliability_bins
+from saccade.cli.demo_find import EMPTY, LOOKS, WINDOWS, face_judge
 from saccade.cli.demo_trials import NEW_CLASS, edges, split_digits
 from saccade.cli.report import COLUMNS, WHAT_NEXT, best_text
+from saccade.datasets import embedded
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 
@@ -63,15 +65,19 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.text.append(data)
+        if self.open[-1:] != ["script"]:
+            self.text.append(data)
 
 
 def test_files(outcome: Outcome) -> None:
     names = {path.name for path in outcome.folder.iterdir()}
-    assert names == {"report.html", "results.json", "figure.png", "digits.saccade"}
+    assert names == {"report.html", "results.json", "figure.png", "find.png", "digits.saccade"}
     figure = (outcome.folder / "figure.png").read_bytes()
     assert figure.startswith(b"\x89PNG")
     assert len(figure) < 200_000
+    found = (outcome.folder / "find.png").read_bytes()
+    assert found.startswith(b"\x89PNG")
+    assert len(found) < 400_000
     assert len(outcome.page) < 500_000
 
 
@@ -87,8 +93,8 @@ def test_page_is_sound_html(outcome: Outcome) -> None:
 
 def test_page_loads_nothing_from_elsewhere(outcome: Outcome) -> None:
     reader = Reader(outcome.page)
-    assert all(link.startswith(("data:image/png;base64,", "#")) for link in reader.links)
-    assert not {"script", "link", "iframe", "object"} & set(reader.tags)
+    assert all(link.startswith(("data:image/png;base64,", "data:image/jpeg;base64,", "#")) for link in reader.links)
+    assert not {"link", "iframe", "object"} & set(reader.tags)
     for word in ("http://", "https://", "@import", "url(//"):
         assert word not in outcome.page
 
@@ -150,6 +156,33 @@ def test_the_new_class_is_learned_and_the_old_are_kept(outcome: Outcome) -> None
     assert growing["new_right"][-1] >= 0.9
     assert growing["old_right"][-1] >= growing["old_right"][0] - 0.02
     assert growing["difference"] < 1e-6
+
+
+def test_the_search_is_told_as_it_went(outcome: Outcome) -> None:
+    finding = outcome.results["finding"]
+    text = " ".join("".join(Reader(outcome.page).text).split())
+    assert finding["looks"] == LOOKS
+    assert 0.0 <= finding["probability"] <= 1.0
+    found = finding["looks_to_half"] is not None
+    assert found == (finding["overlap"] >= 0.5)
+    assert found
+    assert finding["looks_to_half"] <= 40
+    word = f"found after {finding['looks_to_half']} looks (overlap {finding['overlap']:.2f}"
+    assert word in text
+    assert word in " ".join(outcome.printed.split())
+    assert finding["windows"] == 50 * 50  # places of 120 × 120 in 512 × 512, 8 apart
+    assert f'"looks":{LOOKS},' in outcome.page  # the last step of the player
+
+
+def test_the_face_judge_knows_held_out_faces() -> None:
+    """Crops of faces that it did not learn from score above background."""
+    X, y = embedded.faces()
+    pictures = np.rint(255.0 * X).astype(np.uint8).reshape(-1, *embedded.FACE_SHAPE)
+    faces, backgrounds = pictures[y == 1], pictures[y == 0]
+    judge, crops = face_judge(faces[:60], backgrounds[:60], np.random.default_rng(0))
+    assert crops == 60 * (2 + WINDOWS) + EMPTY
+    seen, nothing = judge(list(faces[60:])), judge(list(backgrounds[60:]))
+    assert (seen[:, None] > nothing).mean() > 0.95
 
 
 def test_plain_when_nobody_watches_and_ends_with_the_report(outcome: Outcome) -> None:

@@ -98,6 +98,7 @@ SMALLEST = {
         {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.SIDE": 32, "find_objects_words.WORDS": 20},
         ("results/find_objects_mosaic.json", "figures/find_objects_mosaic.png"),
     ),
+    "experiments/find_face.py": Small("--out {out} --starts 1", {"find_face.LOOKS": 10}, ("results/find_face.json",)),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(
         f"{TINY} --splits 1", {"small_pictures.WORDS": 20, "known_classes.TRAIN": 24, "known_classes.TEST": 10}

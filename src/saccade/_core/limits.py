@@ -254,5 +254,10 @@ LOOKS_TO_EXCEED = 50
 MAP_CELLS = 2**22
 # Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
 BOXES_AT_ONCE = 8192
+# Pictures whose search a report shows step by step, some 100 kB each.
+REPORT_SEARCHES = 100
+# Longer side of these pictures, in pixels, and centres along the longer side of a map.
+REPORT_SIDE = 480
+REPORT_CENTRES = 40
 # Pixels of a crop that a judge is given, 3 bytes each: what has more is read less finely.
 CROP_PIXELS = 2**20

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import ask, console, fit, info, novelty, predict
+from saccade.cli import ask, console, find, fit, info, novelty, predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]
@@ -79,6 +79,10 @@ def _saccade(
     Or learn what is normal, and find what is not:
 
     saccade novelty known/ new/ --report report.html
+
+    Find where in a picture something is, in few looks:
+
+    saccade find model.saccade photos/ --out boxes.json --report find.html
     """
 
 
@@ -86,6 +90,7 @@ app.command()(fit.fit)
 app.command()(predict.predict)
 app.command()(ask.ask)
 app.command()(novelty.novelty)
+app.command()(find.find)
 app.command()(info.info)
 
 

@@ -24,13 +24,14 @@ SHORT = {  # heads that fit a narrow terminal
 
 
 def run_demo(out: Path) -> None:
-    """Measure on digits and faces; write report.html, results.json, figure.png and digits.saccade into `out`."""
+    """Measure on digits and faces; write report.html, results.json, two figures and digits.saccade into `out`."""
     from rich.console import Console
 
     from saccade._core.atomic import replacing
     from saccade.cli import html_page
     from saccade.cli.demo_figures import poster
     from saccade.cli.demo_trials import numbers, run_all
+    from saccade.cli.find_figure import search_poster
     from saccade.cli.report import page
 
     console = Console(highlight=False)
@@ -40,6 +41,7 @@ def run_demo(out: Path) -> None:
         demo = run_all(out, say)
         say("Drawing the report")
         poster(demo.digits, demo.data, out / "figure.png")
+        search_poster(demo.finding.search, out / "find.png")
         html_page.write(out / "report.html", page(demo))
         with replacing(out / "results.json") as file:
             file.write((json.dumps(numbers(demo), indent=2, ensure_ascii=False) + "\n").encode())
@@ -59,7 +61,7 @@ def _steps(console: Console) -> Iterator[Say]:
 
 def _show(console: Console, demo: Demo) -> None:
     from saccade.cli.console import duration, size
-    from saccade.cli.report import percent
+    from saccade.cli.report import finding_text, percent
 
     console.print(
         f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
@@ -77,6 +79,7 @@ def _show(console: Console, demo: Demo) -> None:
         f"[bold]A new class added[/]: {growing.examples[-1]} nines shown to a model of 0 to 8; "
         f"{percent(growing.new_right[-1])} of unseen nines right, {percent(growing.old_right[-1])} of the rest."
     )
+    console.print(f"[bold]A face in a photograph[/]: {finding_text(demo.finding)}")
     console.print(f"{duration(demo.seconds)} on {demo.machine}.", style="dim")
 
 

@@ -24,6 +24,7 @@ from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
 from saccade.cli.demo_contenders import SEED, Contender, TunedSVC, contenders
+from saccade.cli.demo_find import FaceSearch, find_face
 from saccade.datasets import embedded
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.scores.probability import expected_calibration_error
@@ -244,6 +245,7 @@ class Demo:
     faces: Faces
     saving: Saving
     growing: Growing
+    finding: FaceSearch
     machine: str
     warm_up_seconds: float
     seconds: float  # everything before the drawing
@@ -263,7 +265,9 @@ def run_all(folder: Path, say: Say) -> Demo:
         saving = try_saving(data, folder / "digits.saccade")
         say("Adding a new class to a fitted model")
         growing = try_growing(data)
-    return Demo(data, digits, faces, saving, growing, machine(), warm, time.perf_counter() - start)
+        say("Finding a face in a photograph")
+        finding = find_face()
+    return Demo(data, digits, faces, saving, growing, finding, machine(), warm, time.perf_counter() - start)
 
 
 def machine() -> str:
@@ -290,8 +294,9 @@ def numbers(demo: Demo) -> dict[str, Any]:
         "faces": {"splits": demo.faces.splits, "rows": [_plain(trial) for trial in demo.faces.trials]},
         "saving": _plain(demo.saving),
         "growing": _plain(demo.growing),
+        "finding": _plain(demo.finding),
     }
 
 
 def _plain(record: Any) -> dict[str, Any]:
-    return {f.name: getattr(record, f.name) for f in fields(record) if f.name != "probability"}
+    return {f.name: getattr(record, f.name) for f in fields(record) if f.repr}

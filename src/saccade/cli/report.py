@@ -9,7 +9,9 @@ import numpy as np
 
 from saccade.cli import console
 from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
+from saccade.cli.demo_find import FaceSearch
 from saccade.cli.demo_trials import Demo, FaceTrial, Trial
+from saccade.cli.find_report import player
 from saccade.cli.html_page import render
 
 DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
@@ -70,7 +72,7 @@ def page(demo: Demo) -> str:
         machine=demo.machine,
         warm_up=console.duration(demo.warm_up_seconds),
         what_next=WHAT_NEXT,
-        **_digits(demo) | _faces(demo) | _saving(demo) | _growing(demo),
+        **_digits(demo) | _faces(demo) | _saving(demo) | _growing(demo) | _finding(demo),
     )
 
 
@@ -136,6 +138,27 @@ def _growing(demo: Demo) -> dict[str, Any]:
         "update": console.duration(growing.update_seconds),
         "difference": f"{growing.difference:.0e}",
     }
+
+
+def _finding(demo: Demo) -> dict[str, Any]:
+    finding = demo.finding
+    return {
+        "player": player(finding.search, "face"),
+        "finding_crops": f"{finding.crops:,}",
+        "finding_text": finding_text(finding),
+        "windows": f"{finding.windows:,}",
+    }
+
+
+def finding_text(finding: FaceSearch) -> str:
+    """What the search of the demo came to, whether it found the face or not."""
+
+    def came(looks: int | None) -> str:
+        return f"missed in {finding.looks} looks" if looks is None else f"found after {looks} looks"
+
+    overlap = f"overlap {finding.overlap:.2f} after {finding.looks}"
+    anywhere = came(finding.looks_to_half_anywhere)
+    return f"{came(finding.looks_to_half)} ({overlap}); {anywhere} if it may be anywhere."
 
 
 def best_text(rows: list[Any], column: Column) -> str | None:

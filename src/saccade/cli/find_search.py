@@ -1,0 +1,90 @@
+"""The search for one object in one picture, step by step: what `saccade find` and the demo run and show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.localize import Localizer
+from saccade.localize.location import Location
+from saccade.localize.looking import cut, judged
+from saccade.localize.source import Source
+from saccade.scores.acquisition import expected_improvement
+
+
+@dataclass(frozen=True)
+class Maps:
+    """At centres all over the picture, for boxes of the size of the best one."""
+
+    mean: Array  # (rows, columns): expected score
+    variance: Array  # (rows, columns): of the score
+    gain: Array  # (rows, columns): expected improvement on the best look
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is known after a batch of looks."""
+
+    looks: int
+    found: Location
+    maps: Maps
+    seconds: float  # since the start, without what is computed for the report
+
+
+@dataclass(frozen=True)
+class ObjectSearch:
+    """One picture, and all steps that were kept."""
+
+    name: str
+    picture: Source
+    localizer: Localizer
+    found: Location
+    steps: list[Step]
+    seconds: float
+
+
+def search(
+    name: str,
+    picture: Source,
+    judge: Callable[[list[Array]], Array],
+    localizer: Localizer,
+    *,
+    looks: int,
+    batch: int,
+    sure: float,
+    keep: bool,  # the steps, for a report
+) -> ObjectSearch:
+    """Look until the best box is probable enough or the looks are used up. Looks that fail are left out."""
+    steps, seconds, found, why = [], 0.0, None, ""
+    while (left := looks - localizer.looks - len(localizer.failures)) > 0:
+        start = time.perf_counter()
+        boxes = localizer.ask(min(batch, left))
+        scores, why = judged(judge, cut(picture, boxes, None))
+        localizer.tell(boxes, scores, why)
+        report(f"looking at {name}", 1.0 - (left - len(boxes)) / looks)
+        if not localizer.looks:
+            continue
+        found = localizer.best()
+        seconds += time.perf_counter() - start
+        if keep:
+            steps.append(Step(found.looks, found, maps_of(localizer), seconds))
+        if found.probability >= sure:
+            break
+    if found is None:
+        raise InvalidInput(f"No look at it could be judged ({why}).")
+    return ObjectSearch(name, picture, localizer, found, steps, seconds)
+
+
+def maps_of(localizer: Localizer, along: int = limits.REPORT_CENTRES) -> Maps:
+    """Mean, variance and expected improvement over the whole picture."""
+    x0, y0, x1, y1 = localizer.bounds
+    cell = max(x1 - x0, y1 - y0) / along
+    columns, rows = (max(1, round(side / cell)) for side in (x1 - x0, y1 - y0))
+    mean, variance = localizer.map(rows, columns)
+    best = float(localizer.predict(localizer.boxes)[0].max())
+    return Maps(mean, variance, expected_improvement(mean, variance, best))
