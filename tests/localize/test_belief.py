@@ -53,7 +53,7 @@ def test_log_likelihood_without_an_object() -> None:
 
 def test_predictions_are_those_of_conditioned_normals() -> None:
     evidence, objects, boxes = some_evidence(), some_boxes(5, 6), some_boxes(9, 7)
-    mean, variance = evidence.given(objects).predict(boxes, objects)
+    mean, variance = look_reference.predict(evidence.given(objects), boxes, objects)
     looked = evidence.looks.boxes
     n = len(looked)
     for j, object_ in enumerate(objects):
@@ -65,11 +65,26 @@ def test_predictions_are_those_of_conditioned_normals() -> None:
         np.testing.assert_allclose(variance[:, j], left, atol=1e-9)
 
 
+def test_the_part_of_an_object_is_that_of_its_shares() -> None:
+    """β given the looks, by conditioning its normal on them."""
+    evidence, objects, boxes = some_evidence(), some_boxes(3, 6), some_boxes(5, 7)
+    mean, variance = evidence.given(objects).of_object(boxes, objects)
+    for j, object_ in enumerate(objects):
+        H = shares(evidence.looks.boxes, object_[None], BOUNDS)[:, :, 0].T
+        m, C = dense_prior(evidence.looks.boxes, object_)
+        K, B = C + MISFIT.noise**2 * np.eye(len(C)), np.diag(BETA_SPREAD**2)
+        beta = BETA + B @ H.T @ np.linalg.solve(K, evidence.looks.scores - m)
+        left = B - B @ H.T @ np.linalg.solve(K, H @ B)
+        new = shares(boxes, object_[None], BOUNDS)[:, :, 0].T
+        np.testing.assert_allclose(mean[:, j], new @ beta, atol=1e-9)
+        np.testing.assert_allclose(variance[:, j], np.einsum("ci,ij,cj->c", new, left, new), atol=1e-9)
+
+
 def test_moments_of_the_mixture_are_those_of_its_parts() -> None:
     evidence, objects, boxes = some_evidence(), some_boxes(20, 8), some_boxes(50, 9)
     given, weights = evidence.given(objects), np.random.default_rng(2).dirichlet(np.ones(20))
     mean, variance = given.mixed(boxes, objects, weights, given.smooth(boxes))
-    middle, spread = look_reference.moments(*given.predict(boxes, objects), weights)
+    middle, spread = look_reference.moments(*look_reference.predict(given, boxes, objects), weights)
     np.testing.assert_allclose(mean, middle, atol=1e-10)
     np.testing.assert_allclose(variance, spread, atol=1e-10)
 
@@ -84,7 +99,9 @@ def test_repeated_looks_are_one_with_less_noise() -> None:
     m, C = dense_prior(np.vstack([all_, boxes]), object_[0])
     K = C[:6, :6] + MISFIT.noise**2 * np.eye(6)
     expected = m[6:] + C[6:, :6] @ np.linalg.solve(K, np.append(scores, [0.5, 0.8]) - m[:6])
-    np.testing.assert_allclose(evidence.given(object_).predict(boxes, object_)[0][:, 0], expected, atol=1e-9)
+    np.testing.assert_allclose(
+        look_reference.predict(evidence.given(object_), boxes, object_)[0][:, 0], expected, atol=1e-9
+    )
 
 
 def test_a_map_is_what_is_predicted_at_its_places() -> None:
@@ -94,7 +111,7 @@ def test_a_map_is_what_is_predicted_at_its_places() -> None:
     size = np.array([120.0, 90.0])
     mean, variance = grid_moments(belief, size, 40, 60, np.random.default_rng(5))
     objects = belief.where.boxes[belief.where.resampled(64, np.random.default_rng(5))]
-    parts = belief.evidence.given(objects).predict(grid_boxes(BOUNDS, size, 40, 60), objects)
+    parts = look_reference.predict(belief.evidence.given(objects), grid_boxes(BOUNDS, size, 40, 60), objects)
     expected, spread = look_reference.moments(*parts, np.full(64, 1.0 / 64.0))
     np.testing.assert_allclose(mean.ravel(), expected, atol=2e-3)
     np.testing.assert_allclose(variance.ravel(), spread, atol=2e-3)

@@ -248,8 +248,6 @@ HYPOTHESES_FOR_MAPS = 64
 # Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200
-# The best looks so far, whose expected score a further look should exceed.
-LOOKS_TO_EXCEED = 50
 # Cells of a map of a picture in a file: 32 MB.
 MAP_CELLS = 2**22
 # Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.

@@ -120,17 +120,14 @@ class GivenObjects:
         found = evidence.constant - 0.5 * (squares - (v * step).sum(axis=0) + np.log(determinant) + np.log(B).sum())
         return cls(evidence, A, inverse, BETA[:, None] + step, found)
 
-    def predict(
+    def of_object(
         self,
         boxes: Array,  # (c, 4)
         objects: Array,  # (h, 4): those of `given`
     ) -> tuple[Array, Array]:  # (c, h) each
-        """Mean and variance of the score of each box, without noise, if each object is the one."""
-        W, own = self._explained(boxes)
-        D = shares(boxes, objects, self.evidence.looks.bounds) - np.einsum("nc,inh->ich", W, self.A, optimize=True)
-        mean = (W.T @ self.evidence.z)[:, None] + np.einsum("ich,ih->ch", D, self.beta)
-        spread = np.einsum("ich,ijh,jch->ch", D, self.inverse, D)
-        return mean, np.maximum(own[:, None] + spread, 0.0)
+        """Mean and variance of the part of the score that overlap and nearness have, without clutter and offset."""
+        H = shares(boxes, objects, self.evidence.looks.bounds)
+        return np.einsum("ich,ih->ch", H, self.beta), np.einsum("ich,ijh,jch->ch", H, self.inverse, H)
 
     def mixed(
         self,
@@ -139,7 +136,7 @@ class GivenObjects:
         weights: Array,  # (h,)
         smooth: Smooth,
     ) -> tuple[Array, Array]:  # (c,), (c,)
-        """Mean and variance of the mixture over all objects: as of `predict`, without matrices (c, h) in between."""
+        """Mean and variance of the score of boxes, without noise, over all objects."""
         from saccade.localize import look_loops
 
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
@@ -198,13 +195,15 @@ class Belief:
         candidates: Array,  # (c, 4)
         objects: Array,  # (h, 4)
     ) -> tuple[Array, Array, Array]:  # (c, h), (c, h), (h,)
-        """Mean and variance of candidates if each object is the one, and the highest mean among boxes looked at."""
-        given, looks = self.evidence.given(objects), self.evidence.looks
-        mean, variance = given.predict(candidates, objects)
-        if not len(looks.boxes):
-            return mean, variance, np.zeros(len(objects))
-        top = np.argsort(-looks.scores, kind="stable")[: limits.LOOKS_TO_EXCEED]
-        return mean, variance, given.predict(looks.boxes[top], objects)[0].max(axis=0)
+        """The object's part of the candidates' scores, mean and variance, and the largest among boxes looked at.
+
+        If each object is the one. Clutter is left out: what the judge takes for the object is not worth a look, and no
+        reason to be content with.
+        """
+        given, looked = self.evidence.given(objects), self.evidence.looks.boxes
+        mean, variance = given.of_object(candidates, objects)
+        best = given.of_object(looked, objects)[0].max(axis=0) if len(looked) else np.zeros(len(objects))
+        return mean, variance, best
 
     def moments(
         self,

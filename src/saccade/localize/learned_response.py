@@ -129,7 +129,7 @@ class Judgement:
         """If there is no object."""
         return float(self._of(np.zeros((len(self.bins), 1)))[0])
 
-    def predict(
+    def of_object(
         self,
         boxes: Array,  # (c, 4)
         objects: Array,  # (h, 4)
@@ -140,7 +140,7 @@ class Judgement:
 
     def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
         """Mean and variance over all objects of the score that the overlap of each box deserves."""
-        mean = self.predict(boxes, objects)[0]
+        mean = self.of_object(boxes, objects)[0]
         middle = mean @ weights
         return middle, np.square(mean - middle[:, None]) @ weights
 
