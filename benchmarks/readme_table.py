@@ -200,6 +200,41 @@ def rival_lines() -> list[tuple[str, str]]:
     ]
 
 
+def find_lines() -> list[tuple[str, str]]:
+    boxes, every = (results(name, HERE.parent / "experiments") for name in ("find_boxes", "find_all"))
+    thinking, other, huge = (results(name) for name in ("searching", "finding", "huge_pictures"))
+    settings = [(known, noise) for known in (True, False) for noise in (0.0, 0.03)]
+    ours = [find(boxes["rows"], way="ours", size_known=a, noise=b, prior=True) for a, b in settings]
+    ask, shown = find(thinking["rows"], looks=500)["ask, s"], find(thinking["rows"], looks=200)["map, s"]
+    window = [row["share"] for row in other["best window"]]
+    return [
+        (
+            f"look for a dog in {ours[0]['searches']} photographs, prior of the others, the slides' oracle: median "
+            "looks to an overlap of a half, and share found in 150; size known, the same with noise 0.03; size not "
+            "known, with noise (published for learned agents, on other pictures: 11 to 25 looks)",
+            "; ".join(f"{row['looks']:.0f}, {row['solved']:.1%}" for row in ours),
+        ),
+        (
+            "the next ten boxes after 500 looks; a map of 200 × 200 places after 200",
+            f"{1000 * ask:.0f} ms; {1000 * shown:.0f} ms",
+        ),
+        (
+            "all of them: hits found in a tenth of the looks at gigapixel pictures, clustered, scattered; share of "
+            "200 pictures in which the interval for those left holds; a 40,000 × 40,000 TIFF searched in",
+            f"{every['clustered']['search, overview']['at the end']:.1%}, "
+            f"{every['scattered']['search, overview']['at the end']:.1%}; "
+            f"{min(every['number left']['both']['interval']):.1%}; {huge['searches'][0]['peak, MB']:.0f} MB",
+        ),
+        (
+            "the exact share of every feature in 10,000 decisions, two and ten classes; the provably best window, "
+            "bounds as a share of a scan's windows, three photographs",
+            f"{find(other['explain'], classes=2, levels=None)['explain, s']:.2f}, "
+            f"{find(other['explain'], classes=10, levels=None)['explain, s']:.2f} s; "
+            f"{min(window):.2%} to {max(window):.2%}",
+        ),
+    ]
+
+
 def lines() -> list[str]:
     bench, fashion, start = results("bench"), results("fashion"), results("start_up")
     machine = bench["machine"]
@@ -249,6 +284,7 @@ def lines() -> list[str]:
     table += learning_lines()
     table += notice_lines()
     table += ask_lines()
+    table += find_lines()
     table += picture_lines()
     packages = machine["packages"]
     return [
