@@ -14,7 +14,7 @@ class Location:
 
     box: Array  # (4,): x0, y0, x1, y1
     score: float  # expected of this box, in the judge's units
-    probability: float  # that there is an object and the box overlaps it by a half or more
+    probability: float  # that the box overlaps the object by a half or more, if the judge takes nothing else for it
     present: float  # probability that there is an object at all
     looks: int
 
