@@ -43,8 +43,8 @@ def find(
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged at a time.")] = 10,
     sure: Annotated[
         float,
-        typer.Option(metavar="P", min=0.0, help="Stop when the box is right with this probability; 1: use all looks."),
-    ] = 0.95,
+        typer.Option(metavar="P", min=0.0, help="Stop when the box is right with this probability. 1: use all looks."),
+    ] = 1.0,
     size: Annotated[
         str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Of the object in pixels, if it is known: 90x60.")
     ] = None,
