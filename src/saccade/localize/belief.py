@@ -243,4 +243,4 @@ class Belief:
         boxes, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
         overlap = pairs_iou(boxes, boxes)
         place = int(np.argmax(overlap @ weights))
-        return boxes[place], float((overlap[place] >= 0.5) @ weights)
+        return boxes[place], min(1.0, float((overlap[place] >= 0.5) @ weights))
