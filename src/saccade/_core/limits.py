@@ -238,7 +238,7 @@ HYPOTHESES = 1500
 # ... and looks² times hypotheses: with more looks there are fewer hypotheses, but at least ...
 HYPOTHESES_PRODUCTS = 40_000_000
 # ... so many.
-HYPOTHESES_LEAST = 300
+HYPOTHESES_LEAST = 150
 # The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
 HYPOTHESES_TO_COMPARE = 300
 # The likeliest of them, by which noise and clutter are chosen.
