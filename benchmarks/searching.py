@@ -3,8 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/searching.py
 
 `ask(10)` after so many looks at random boxes (the belief is made anew each time), `tell` of ten more with the noise
-learned, and the posterior map of 200 × 200 places after an ask: median seconds. Goals: ask of 10 with 500 looks 0.05 s; a map from
-200 looks 0.1 s. Writes benchmarks/results/searching.json.
+learned, and the posterior map of 200 × 200 places after an ask: median seconds. Goals: ask of 10 with 500 looks 0.05 s;
+a map from 200 looks 0.1 s. Writes benchmarks/results/searching.json.
 """
 
 from typing import Any
