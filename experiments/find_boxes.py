@@ -137,7 +137,9 @@ def measure(name: str, every: int, rivals_every: int, ways: list[str], processes
 
 def draw(rows: list[dict[str, Any]], out: Path) -> None:
     plt = plots()
-    figure, axes = plt.subplots(2, len(NOISES), figsize=(4 * len(NOISES), 6.5), sharex=True, sharey=True, squeeze=False)
+    figure, axes = plt.subplots(
+        2, len(NOISES), figsize=(4 * len(NOISES), 6.5), sharex=True, sharey=True, squeeze=False, layout="constrained"
+    )
     for axis, (known, noise) in zip(axes.ravel(), [(k, n) for k in (True, False) for n in NOISES], strict=True):
         for row in rows:
             if (row["size_known"], row["noise"], row["prior"]) == (known, noise, True):
@@ -148,7 +150,7 @@ def draw(rows: list[dict[str, Any]], out: Path) -> None:
     for axis in axes[-1]:
         axis.set_xlabel("looks")
     for axis in axes[:, 0]:
-        axis.set_ylabel("share of dogs with a look of IOU ≥ 0.5")
+        axis.set_ylabel("dogs with IOU ≥ 0.5")
     axes[0, 0].legend(fontsize=8)
     save_figure(figure, out, "find_boxes")
 
