@@ -81,9 +81,7 @@ def _search(name: str) -> ObjectSearch:
     """Ten looks at an empty picture."""
     localizer = Localizer((40, 30), random_state=0)
     picture = open_source(np.zeros((30, 40, 3), np.uint8))
-    return search(
-        name, picture, lambda crops: np.zeros(len(crops)), localizer, looks=10, batch=5, sure=np.inf, keep=True
-    )
+    return search(name, picture, lambda crops: np.zeros(len(crops)), localizer, looks=10, batch=5, sure=1.0, keep=True)
 
 
 def found(path: Path) -> None:

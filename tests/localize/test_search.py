@@ -10,6 +10,7 @@ import pytest
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.localize import BoxPrior, Localizer, SituationModel, iou
+from saccade.localize.choice import most_overlapping
 
 DOG = np.array([310.0, 220.0, 400.0, 290.0])
 
@@ -96,6 +97,16 @@ def test_a_foreign_state_is_refused(change: dict[str, Any], words: str) -> None:
         Localizer.from_state(searched(10).to_state() | change)
 
 
+def test_a_state_nested_without_end_is_refused() -> None:
+    density: dict[str, Any] = {"kind": "Block", "low": [0] * 4, "high": [1] * 4}
+    for _ in range(5000):
+        density = {"kind": "Blend", "shares": [1.0], "parts": [density]}
+    state = Localizer((640, 480)).to_state()
+    prior = {"bounds": [0, 0, 640, 480], "density": density, "used": [], "fell_back": False, "tail": 1.0}
+    with pytest.raises(ModelFileError, match="RecursionError"):
+        Localizer.from_state(state | {"options": state["options"] | {"prior": prior}})
+
+
 def test_proposals_are_the_only_boxes_and_run_out() -> None:
     proposals = np.vstack([BoxPrior.unknown((640, 480)).sample(24, np.random.default_rng(0)), DOG])
     search = Localizer((640, 480), proposals=proposals, random_state=0)
@@ -103,6 +114,25 @@ def test_proposals_are_the_only_boxes_and_run_out() -> None:
     assert found.looks == 25
     assert {tuple(box) for box in search.boxes} == {tuple(box) for box in proposals}
     assert len(search.ask(3)) == 0
+
+
+def test_of_a_huge_pool_those_that_overlap_the_hypotheses_are_chosen_from() -> None:
+    boxes = BoxPrior.unknown((640, 480)).sample(300, np.random.default_rng(0))
+    objects = boxes[7] + np.random.default_rng(1).normal(0, 2, (20, 4))
+    kept = most_overlapping(boxes, objects, 40)
+    mean = iou(boxes, objects).mean(axis=1)
+    assert {tuple(box) for box in kept} >= {tuple(box) for box in boxes[mean > np.sort(mean)[-39]]}
+    assert len(kept) == 40
+    proposals = np.vstack([BoxPrior.unknown((640, 480)).sample(3000, np.random.default_rng(0)), DOG])
+    search = Localizer((640, 480), proposals=proposals, random_state=0)
+    search.run(lambda boxes: iou(boxes, DOG), looks=60)
+    assert iou(search.boxes, DOG).max() > 0.5
+
+
+def test_a_watcher_is_called_after_every_batch() -> None:
+    search, seen = Localizer((640, 480), random_state=0), list[int]()
+    search.run(lambda boxes: iou(boxes, DOG), looks=25, sure=1.0, watch=lambda: seen.append(search.looks))
+    assert seen == [10, 20, 25]
 
 
 def test_boxes_lie_on_the_grid_and_inside() -> None:
@@ -277,6 +307,7 @@ def test_bad_tells_change_nothing(boxes: Any, scores: Any, words: str) -> None:
         ({"prior": "dog"}, "BoxPrior"),
         ({"prior": BoxPrior.unknown((10, 10))}, "10"),
         ({"proposals": [[0, 0, 900, 10]]}, "not inside"),
+        ({"proposals": []}, "nothing to look at"),
         ({"step": 0.0}, "step"),
         ({"absent": 2.0}, "absent"),
         ({"random_state": -1}, "random_state"),

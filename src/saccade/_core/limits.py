@@ -245,11 +245,13 @@ HYPOTHESES_TO_COMPARE = 300
 HYPOTHESES_TO_TUNE = 100
 # Hypotheses behind a map of the whole picture.
 HYPOTHESES_FOR_MAPS = 64
-# Hypotheses under which candidates are scored, and candidates: a batch is chosen from 40,000 numbers.
+# Hypotheses under which candidates are scored, and candidates, half as many again from the prior: 60,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES = 200
 # Cells of a map of a picture in a file: 32 MB.
 MAP_CELLS = 2**22
+# Proposals from which a batch is chosen, of a larger pool those that overlap the hypotheses most: 3 MB of scores.
+PROPOSALS_TO_CHOOSE = 2000
 # Boxes whose mean and variance are found at once: 10 MB for each hundred hypotheses.
 BOXES_AT_ONCE = 8192
 # Pictures whose search a report shows step by step, some 100 kB each.

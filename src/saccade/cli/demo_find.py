@@ -131,7 +131,7 @@ def search_astronaut(
 ) -> ObjectSearch:
     localizer = Localizer((512, 512), prior, size=size, scores=judge.scores, random_state=seed)
     picture = open_source(astronaut())
-    return search("astronaut", picture, judge, localizer, looks=looks, batch=BATCH, sure=np.inf, keep=True)
+    return search("astronaut", picture, judge, localizer, looks=looks, batch=BATCH, sure=1.0, keep=True)
 
 
 def looks_to_half(found: ObjectSearch) -> int | None:

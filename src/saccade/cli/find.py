@@ -43,7 +43,9 @@ def find(
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged at a time.")] = 10,
     sure: Annotated[
         float,
-        typer.Option(metavar="P", min=0.0, help="Stop when the box is right with this probability. 1: use all looks."),
+        typer.Option(
+            metavar="P", min=0.0, max=1.0, help="Stop when the box is right with this probability. 1: use all looks."
+        ),
     ] = 1.0,
     size: Annotated[
         str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Of the object in pixels, if it is known: 90x60.")
@@ -151,8 +153,7 @@ def _search(name: str, picture: Any, plan: Plan, situation: Any, keep: bool) -> 
     bounds = picture.shape[1], picture.shape[0]
     prior = None if situation is None else situation.prior(plan.label, None, bounds)
     localizer = Localizer(bounds, prior, size=plan.size, scores=plan.judge.scores, random_state=plan.seed)
-    sure = plan.sure if plan.sure < 1 else float("inf")
-    return search(name, picture, plan.judge, localizer, looks=plan.looks, batch=plan.batch, sure=sure, keep=keep)
+    return search(name, picture, plan.judge, localizer, looks=plan.looks, batch=plan.batch, sure=plan.sure, keep=keep)
 
 
 def _named(paths: list[Path]) -> Iterator[tuple[str, Path]]:

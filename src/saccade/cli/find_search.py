@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade._core.progress import report
 from saccade.localize import Localizer
 from saccade.localize.location import Location
-from saccade.localize.looking import cut, judged
 from saccade.localize.source import Source
 from saccade.scores.acquisition import expected_improvement
 
@@ -60,24 +58,19 @@ def search(
     keep: bool,  # the steps, for a report
 ) -> ObjectSearch:
     """Look until the best box is probable enough or the looks are used up. Looks that fail are left out."""
-    steps, seconds, found, why = [], 0.0, None, ""
-    while (left := looks - localizer.looks - len(localizer.failures)) > 0:
-        start = time.perf_counter()
-        boxes = localizer.ask(min(batch, left))
-        scores, why = judged(judge, cut(picture, boxes, None))
-        localizer.tell(boxes, scores, why)
-        report(f"looking at {name}", 1.0 - (left - len(boxes)) / looks)
-        if not localizer.looks:
-            continue
-        found = localizer.best()
-        seconds += time.perf_counter() - start
-        if keep:
-            steps.append(Step(found.looks, found, maps_of(localizer), seconds))
-        if found.probability >= sure:
-            break
-    if found is None:
-        raise InvalidInput(f"No look at it could be judged ({why}).")
-    return ObjectSearch(name, picture, localizer, found, steps, seconds)
+    steps, start, shown = list[Step](), time.perf_counter(), 0.0
+
+    def watch() -> None:
+        nonlocal shown
+        now = time.perf_counter()
+        if localizer.looks:
+            steps.append(Step(localizer.looks, localizer.best(), maps_of(localizer), now - start - shown))
+        shown += time.perf_counter() - now
+
+    found = localizer.run(judge, picture, looks=looks, batch=batch, sure=sure, watch=watch if keep else None)
+    if not localizer.looks:
+        raise InvalidInput(f"No look at it could be judged ({localizer.failures[-1].why}).")
+    return ObjectSearch(name, picture, localizer, found, steps, time.perf_counter() - start - shown)
 
 
 def maps_of(localizer: Localizer, along: int = limits.REPORT_CENTRES) -> Maps:

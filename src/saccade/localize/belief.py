@@ -146,6 +146,10 @@ class GivenObjects:
         share_calls(ranged(look_loops.moments, read, (mean, variance)), len(boxes), thread_count())
         return mean, variance
 
+    def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
+        """The same with the smooth parts of these boxes."""
+        return self.mixed(boxes, objects, weights, self.smooth(boxes))
+
     def smooth(
         self,
         boxes: Array,  # (c, 4)
@@ -214,10 +218,7 @@ class Belief:
         given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
-            if isinstance(given, Judgement):
-                mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
-            else:
-                mean[rows], variance[rows] = given.mixed(boxes[rows], objects, weights, given.smooth(boxes[rows]))
+            mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
         return mean, variance
 
     def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)

@@ -30,7 +30,7 @@ WIDTH = 0.3  # of these normals: a share of the posterior's covariance
 
 
 def log_sum(logs: Array, axis: int = 0) -> Any:
-    """log Σ exp; −inf where all are. SciPy's logsumexp does the same in four times the time."""
+    """log Σ exp; −inf where all are. SciPy's logsumexp does the same in two to five times the time."""
     top = np.max(logs, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -113,6 +113,8 @@ def hypotheses_of_pool(
     They are drawn once, and weighed by prior · likelihood: no rounds are needed in a pool. Unless the crowd counts,
     proposals that overlap each other share the weight of one.
     """
+    if len(pool) > count:
+        pool = pool[np.sort(rng.choice(len(pool), count, replace=False))]
     near = np.repeat(to_coordinates(pool, prior.bounds), max(1, count // len(pool)), axis=0)
     spread = np.exp(0.5 * (near[:, 2:3] + near[:, 3:4] * np.array([1.0, -1.0])))  # sides, in shares of the picture
     v = near + JITTER * rng.standard_normal(near.shape) * np.hstack([spread, np.ones_like(spread)])

@@ -24,7 +24,16 @@ Judge = Callable[[Any], Any]
 
 
 def look(
-    search: Localizer, judge: Judge, picture: Any, crop: Any, looks: int, batch: int, sure: float, state: Any
+    search: Localizer,
+    judge: Judge,
+    picture: Any,
+    *,
+    crop: Any,
+    looks: int,
+    batch: int,
+    sure: float,
+    state: Any,
+    watch: Callable[[], None] | None,
 ) -> None:
     """Ask and tell until the looks are spent, the object is surely found, or nothing is left to look at."""
     if state is not None and Path(state).exists():
@@ -39,6 +48,8 @@ def look(
         report("looking", (looks - left + len(boxes)) / looks)
         if state is not None:
             search_file.write(search, state)
+        if watch is not None:
+            watch()
         if sure < 1.0 and search.looks and search.best().probability >= sure:
             break
     report("looking", 1.0)

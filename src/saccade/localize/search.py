@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, get_args
 
 import numpy as np
@@ -13,14 +14,14 @@ from saccade._core.errors import InvalidInput
 from saccade.localize import search_file
 from saccade.localize.belief import Belief, Views
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
-from saccade.localize.choice import Policy, choose
+from saccade.localize.choice import Policy, choose, most_overlapping
 from saccade.localize.grid_map import grid_moments
 from saccade.localize.learned_response import Response
 from saccade.localize.location import Failure, Location
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
-from saccade.localize.search_checks import check_prior, check_scores, check_size
+from saccade.localize.search_checks import check_prior, check_proposals, check_repeated, check_scores, check_size
 from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
@@ -107,7 +108,7 @@ class Localizer:
         self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
         self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
-        self.proposals = None if proposals is None else check_boxes(proposals, "proposals", self.bounds)
+        self.proposals = None if proposals is None else check_proposals(proposals, self.bounds)
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
         self.random_state = check_count("random_state", int(seed), "Pass a whole number from 0 on.", least=0)
         self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
@@ -151,24 +152,13 @@ class Localizer:
         if values.shape != (len(boxes),):
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         good = np.isfinite(values)
-        self._check_repeated(boxes[good], values[good])
+        if self.noise == 0.0:
+            check_repeated(np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good]), self._range)
         known = self.noise is not None or self.response is not None or not self.looks
         misfit = self.misfit if known else self._belief().better_misfit()
         self.failures += [Failure(box, why) for box in boxes[~good]]
         self.boxes, self.told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
         self.misfit, self._believed = misfit, None
-
-    def _check_repeated(self, boxes: Array, values: Array) -> None:
-        """Without noise one box cannot have two scores."""
-        if self.noise != 0.0:
-            return
-        known = dict(zip(map(tuple, self.boxes), self.told, strict=True))
-        for box, value in zip(map(tuple, boxes), values, strict=True):
-            if abs(known.setdefault(box, value) - value) > 1e-9 * self._range:
-                raise InvalidInput(
-                    f"Box {list(box)} has the scores {known[box]:g} and {value:g}, and noise=0 says that it has one. "
-                    "Pass noise=None to learn the noise, or its variance."
-                )
 
     def run(
         self,
@@ -180,6 +170,7 @@ class Localizer:
         batch: int = 10,
         sure: float = 0.95,
         state: Any = None,
+        watch: Callable[[], None] | None = None,
     ) -> Location:
         """Search from start to end.
 
@@ -200,9 +191,13 @@ class Localizer:
             The search ends when `best().probability` is so large. 1: it uses all its looks.
         state : path, optional
             Written after every batch. If the file exists, the search goes on from it.
+        watch : callable, optional
+            Called after every batch.
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
-        look(self, judge, picture, crop, looks, batch, check_share("sure", sure, 1.0, "The default is 0.95."), state)
+        sure = check_share("sure", sure, 1.0, "The default is 0.95.")
+        options: dict[str, Any] = {"crop": crop, "looks": looks, "batch": batch, "sure": sure}
+        look(self, judge, picture, **options, state=state, watch=watch)
         return self.best()
 
     def best(self) -> Location:
@@ -282,7 +277,7 @@ class Localizer:
 
     def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:
         if self.proposals is not None:
-            return self._fresh(self.proposals, [])
+            return most_overlapping(self._fresh(self.proposals, []), objects, limits.PROPOSALS_TO_CHOOSE)
         some = rng.permutation(len(objects))[: limits.CANDIDATES]
         return self._fresh(np.vstack([objects[some], self._prior.sample(limits.CANDIDATES // 2, rng)]), [])
 

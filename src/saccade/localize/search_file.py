@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from saccade.localize.search import Localizer
 
 NAME, VERSION = "Localizer", 1
+# What reading a state that somebody made up may raise.
+WRONG = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError, np.linalg.LinAlgError)
 OPTIONS = ("crowd", "noise", "policy", "xi", "from_prior", "at_random", "absent", "step", "random_state")
 
 
@@ -64,7 +66,7 @@ def from_dict(kind: type[Localizer], state: Any) -> Localizer:
         if told.shape != (len(boxes),) or not np.isfinite(told).all() or not (noise >= 0.0 and clutter >= 0.0):
             raise ValueError("looks and scores do not fit each other")
         failures = [(check_boxes(box)[0], str(why)) for box, why in state["failures"]]
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, np.linalg.LinAlgError) as error:
+    except WRONG as error:
         raise ModelFileError(f"This does not describe a {NAME} ({error!r}). Save it again.") from None
     search.resume(boxes, told, failures, Misfit(noise, clutter))
     return search
