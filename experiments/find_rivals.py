@@ -15,6 +15,10 @@ from saccade.localize.boxes import to_coordinates
 from saccade.scores.acquisition import expected_improvement, probability_of_improvement
 
 CANDIDATES = 3000
+NEAR = np.array(
+    [0.02, 0.02, 0.2, 0.2]
+)  # standard deviations of candidates around the best look: place, log size, shape
+STARTS = 4  # of BoTorch's optimiser, for each box of a batch
 STOCHASTIC = 3  # of a batch of 10 (S §12)
 XI = 0.05  # S §12
 
@@ -58,7 +62,8 @@ class PlainGP(AtRandom):
     """S §12 as printed: a squared-exponential GP over coordinates, refitted by evidence, PI or EI with ξ = 0.05.
 
     The first batch is drawn from the prior. Of the others seven are the best candidates one by one, each conditioned on
-    those before as if it had scored its mean, and three are drawn from the prior.
+    those before as if it had scored its mean, and three are drawn from the prior. Candidates are draws from the prior
+    and boxes around the best look.
     """
 
     policy = staticmethod(probability_of_improvement)
@@ -67,7 +72,7 @@ class PlainGP(AtRandom):
         if not len(self.boxes):
             return super().ask(n)
         model = self._fitted()
-        candidates = super().ask(CANDIDATES)
+        candidates = np.vstack([super().ask(CANDIDATES), self._near(model, CANDIDATES // 3)])
         U, taken = self._places(candidates), list[int]()
         for _ in range(n - STOCHASTIC):
             mean, std = model.predict(U, return_std=True)
@@ -98,6 +103,11 @@ class PlainGP(AtRandom):
         }
         return model.set_params(tune=grid).fit(X, self.told).set_params(tune=None)
 
+    def _near(self, model: GPRegressor, count: int) -> Array:
+        u = to_coordinates(self.boxes[[int(model.predict(self._places(self.boxes)).argmax())]], self.prior.bounds)
+        u = u + self.rng.standard_normal((count, 4)) * (NEAR * [1, 1, not self.known, not self.known])
+        return self.prior.boxes(np.hstack([np.clip(u[:, :2], 0.0, 1.0), u[:, 2:]]))
+
     def _best(self, model: GPRegressor) -> float:
         return float(model.predict(self._places(self.boxes)).max())
 
@@ -110,29 +120,45 @@ class PlainGPByEI(PlainGP):
 
 
 class BoTorch(PlainGP):
-    """BoTorch as it comes: SingleTaskGP fitted by evidence, seven of ten by q-LogNEI over candidates in turn."""
+    """BoTorch as it comes: SingleTaskGP fitted by evidence, seven of ten by q-LogNEI and its optimiser, in turn.
+
+    The optimiser starts from the best draws of the prior.
+    """
+
+    low, high = np.array([0.0, 0.0, -9.0, -2.0]), np.array([1.0, 1.0, 0.0, 2.0])
 
     def ask(self, n: int) -> Array:
         if not len(self.boxes):
             return AtRandom.ask(self, n)
         import torch
         from botorch.acquisition import qLogNoisyExpectedImprovement
-        from botorch.optim import optimize_acqf_discrete
+        from botorch.optim import optimize_acqf
 
         torch.set_num_threads(1)
         torch.manual_seed(len(self.boxes))
-        candidates = AtRandom.ask(self, CANDIDATES // 2)
-        X = torch.tensor(self._unit(self.boxes))
+        X, taken = torch.tensor(self._unit(self.boxes)), list[Any]()
         acquisition = qLogNoisyExpectedImprovement(self._model(X), X, prune_baseline=True)
-        chosen, _ = optimize_acqf_discrete(acquisition, n - STOCHASTIC, torch.tensor(self._unit(candidates)))
-        places = [int(np.abs(self._unit(candidates) - row).sum(axis=1).argmin()) for row in chosen.numpy()]
-        return np.vstack([candidates[places], AtRandom.ask(self, STOCHASTIC)])
+        limits = torch.tensor(np.array([np.zeros(X.shape[1]), np.ones(X.shape[1])]))
+        for _ in range(n - STOCHASTIC):
+            drawn = torch.tensor(self._unit(AtRandom.ask(self, CANDIDATES // 6))).clamp(0.0, 1.0)[:, None]
+            with torch.no_grad():
+                starts = drawn[acquisition(drawn).topk(STARTS).indices]
+            options = {"maxiter": 50}
+            found, _ = optimize_acqf(acquisition, limits, 1, STARTS, options=options, batch_initial_conditions=starts)
+            taken.append(found.detach())
+            acquisition.set_X_pending(torch.cat(taken))
+        return np.vstack([self._of_unit(torch.cat(taken).numpy()), AtRandom.ask(self, STOCHASTIC)])
+
+    def _of_unit(self, unit: Array) -> Array:
+        d = unit.shape[1]
+        u = np.tile(to_coordinates(self.boxes[:1], self.prior.bounds), (len(unit), 1))  # with the size, if it is known
+        u[:, :d] = self.low[:d] + unit * (self.high - self.low)[:d]
+        return self.prior.boxes(u)
 
     def _unit(self, boxes: Array) -> Array:
         """BoTorch wants inputs from 0 to 1."""
-        low, high = np.array([0.0, 0.0, -9.0, -2.0]), np.array([1.0, 1.0, 0.0, 2.0])
         d = 2 if self.known else 4
-        return np.asarray((self._places(boxes) - low[:d]) / (high - low)[:d])
+        return np.asarray((self._places(boxes) - self.low[:d]) / (self.high - self.low)[:d])
 
     def _model(self, X: Any) -> Any:
         import torch

@@ -245,9 +245,9 @@ HYPOTHESES_TO_COMPARE = 300
 HYPOTHESES_TO_TUNE = 100
 # Hypotheses behind a map of the whole picture.
 HYPOTHESES_FOR_MAPS = 64
-# Hypotheses under which candidates are scored, and candidates, half as many again from the prior: 60,000 numbers.
+# Hypotheses under which candidates are scored. They are candidates too, with so many from the prior: 60,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
-CANDIDATES = 200
+CANDIDATES_OF_PRIOR = 100
 # Cells of a map of a picture in a file: 32 MB.
 MAP_CELLS = 2**22
 # Proposals from which a batch is chosen, of a larger pool those that overlap the hypotheses most: 3 MB of scores.

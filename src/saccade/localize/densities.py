@@ -1,14 +1,21 @@
 """Densities over coordinates: normals with exact conditioning, the uniform density of a block, and blends of them."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from saccade._core.arrays import Array
+
+
+def log_sum(logs: Array, axis: int = 0) -> Any:
+    """log Σ exp; −inf where all are. SciPy's logsumexp does the same in two to five times the time."""
+    top = np.max(logs, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.log(np.exp(logs - top).sum(axis=axis)) + np.squeeze(top, axis)
 
 
 class Density(Protocol):
@@ -54,7 +61,7 @@ class Normals:
             z = solve_triangular(L, values - mean[places], lower=True)
             means.append(mean[wanted] + V.T @ z)
             covariances.append(_symmetric(C[np.ix_(wanted, wanted)] - V.T @ V))
-        return Normals(np.exp(shares - logsumexp(shares)), np.array(means), np.array(covariances))
+        return Normals(np.exp(shares - log_sum(shares)), np.array(means), np.array(covariances))
 
     def squared_distances(
         self,
@@ -79,7 +86,7 @@ class Normals:
         self,
         u: Array,  # (n, d)
     ) -> Array:  # (n,)
-        return np.asarray(logsumexp(np.log(self.weights) + self.component_log_densities(u), axis=1))
+        return np.asarray(log_sum(np.log(self.weights) + self.component_log_densities(u), axis=1))
 
     def tail(
         self,
@@ -137,7 +144,7 @@ class Blend:
         u: Array,  # (n, d)
     ) -> Array:  # (n,)
         found = np.array([part.log_density(u) for part in self.parts])
-        return np.asarray(logsumexp(found + np.log(self.shares)[:, None], axis=0))
+        return np.asarray(log_sum(found + np.log(self.shares)[:, None], axis=0))
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
         which = rng.choice(self.shares.size, n, p=self.shares)

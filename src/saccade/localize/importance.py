@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.localize.boxes import pairs_iou, to_coordinates
-from saccade.localize.densities import Density, Held
+from saccade.localize.densities import Density, Held, log_sum
 from saccade.localize.prior import BoxPrior
 
 ROUNDS = 6  # at most
@@ -27,14 +26,6 @@ HALVINGS = 10  # of the range of log τ
 JITTER = np.array([0.1, 0.1, 0.2, 0.2])
 SAME_PLACE = 0.5  # overlap of proposals that crowd one place
 WIDTH = 0.3  # of these normals: a share of the posterior's covariance
-
-
-def log_sum(logs: Array, axis: int = 0) -> Any:
-    """log Σ exp; −inf where all are. SciPy's logsumexp does the same in two to five times the time."""
-    top = np.max(logs, axis=axis, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.exp(logs - top).sum(axis=axis)) + np.squeeze(top, axis)
 
 
 @dataclass(frozen=True)
@@ -72,6 +63,26 @@ class Normal:
         return np.asarray(v + rng.standard_normal(v.shape) @ L.T)
 
 
+@dataclass(frozen=True)
+class Sources:
+    """What all draws so far came from."""
+
+    counts: list[int]
+    densities: list[Density]
+    logs: Array  # (sources, n): log density of every draw under every source
+
+    def log_density(self) -> Array:  # (n,)
+        """That of all draws together."""
+        counts = np.array(self.counts, np.float64)
+        return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
+
+    def and_from(self, density: Density, old: Array, new: Array) -> Sources:
+        """With new draws from one more density. Old draws are not judged again by old densities."""
+        of_new = np.array([source.log_density(new) for source in self.densities])
+        logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
+        return Sources([*self.counts, len(new)], [*self.densities, density], logs)
+
+
 def hypotheses(
     prior: BoxPrior,
     log_likelihood: Callable[[Array], Array],  # boxes (n, 4) -> (n,)
@@ -81,22 +92,22 @@ def hypotheses(
     """Boxes with weights that stand for the posterior."""
     free, known = _free(prior)
     v = prior.draw(count, rng)[:, : 4 - known.size]
-    sources: list[tuple[int, Density]] = [(count, free)]
+    drawn = Sources([count], [free], free.log_density(v)[None])
     boxes, likely, before = _judged(v, prior, free, known, log_likelihood)
     if not np.ptp(likely):  # nothing is known yet
         return Hypotheses(boxes, np.full(count, 1.0 / count), float(likely[0]))
     for _ in range(ROUNDS):
-        weights, tempered = _tempered(likely, before - _log_mixture(v, sources))
+        weights, tempered = _tempered(likely, before - drawn.log_density())
         around = _around(v, weights, rng)
         new = around.draw(count // 2, rng)
-        sources.append((len(new), around))
+        drawn = drawn.and_from(around, v, new)
         parts = _judged(new, prior, free, known, log_likelihood)
         v, boxes, likely, before = (
             np.concatenate(pair) for pair in zip((v, boxes, likely, before), (new, *parts), strict=True)
         )
         if not tempered:
             break
-    logs = likely + before - _log_mixture(v, sources)
+    logs = likely + before - drawn.log_density()
     return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
 
 
@@ -144,13 +155,6 @@ def _judged(
     inside = np.hstack([np.clip(v[:, :2], 0.0, 1.0), v[:, 2:], np.tile(known, (len(v), 1))])
     boxes = prior.boxes(inside)
     return boxes, log_likelihood(boxes), np.where(outside, -np.inf, free.log_density(v))
-
-
-def _log_mixture(v: Array, sources: list[tuple[int, Density]]) -> Array:  # (n,)
-    """The log density of all that was drawn together."""
-    counts = np.array([count for count, _ in sources], np.float64)
-    parts = np.array([density.log_density(v) for _, density in sources])
-    return np.asarray(log_sum(parts + np.log(counts / counts.sum())[:, None], axis=0))
 
 
 def _tempered(

@@ -278,8 +278,7 @@ class Localizer:
     def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:
         if self.proposals is not None:
             return most_overlapping(self._fresh(self.proposals, []), objects, limits.PROPOSALS_TO_CHOOSE)
-        some = rng.permutation(len(objects))[: limits.CANDIDATES]
-        return self._fresh(np.vstack([objects[some], self._prior.sample(limits.CANDIDATES // 2, rng)]), [])
+        return self._fresh(np.vstack([objects, self._prior.sample(limits.CANDIDATES_OF_PRIOR, rng)]), [])
 
     def _fresh(self, boxes: Array, others: list[Array]) -> Array:
         """Boxes, on the grid if there is one, that were not looked at and are not among the others."""
