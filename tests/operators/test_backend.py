@@ -92,6 +92,8 @@ def test_sums_and_norms(backend: Backend, shape: tuple[int, int]) -> None:
     assert_close(backend.worst(a), np.abs(A).max(axis=0, initial=0.0))
     assert_close(backend.inner(a, b), (A * B).sum(axis=0))
     assert_close(backend.inner(backend.array(one), b), (one * B).sum(axis=0))
+    along = numbers(shape[1], seed=6)
+    assert_close(backend.host(backend.take_out(a, backend.array(one), along)), A - one * along)
     for found in (backend.worst(a), backend.inner(a, b)):
         assert isinstance(found, np.ndarray)
         assert found.shape == shape[1:]

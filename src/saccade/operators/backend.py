@@ -44,6 +44,9 @@ class Backend(Protocol):
     def inner(self, r: BackendArray, z: BackendArray) -> Array:  # (m,)
         """r·z of each column of z; r may have one column for all."""
 
+    def take_out(self, R: BackendArray, u: BackendArray, along: Array) -> BackendArray:  # (n, m)
+        """R − u along: u (n, 1) in the given share of each column is taken out."""
+
     def finish_product(
         self, Kp: BackendArray, noise: BackendArray, p: BackendArray
     ) -> tuple[BackendArray, Array]:  # (n, m), (m,)
@@ -85,12 +88,16 @@ class CPU:
     def inner(self, r: Array, z: Array) -> Array:
         from saccade.operators import vector_loops
 
-        if r.shape[1] == 1:
-            # not by BLAS, whose threads would spin beside ours for a while
-            return np.asarray(np.einsum("i,ij->j", r[:, 0], z))
         parts = _apart(z.shape[1])
         self._run(vector_loops.inner, (r, z), (), parts, z)
         return np.asarray(parts.sum(axis=0))
+
+    def take_out(self, R: Array, u: Array, along: Array) -> Array:
+        from saccade.operators import vector_loops
+
+        z, threads = np.empty_like(R), thread_count() if R.size > limits.ONE_THREAD_UP_TO else 1
+        share_calls(ranged(vector_loops.take_out, (R, u, along), (z,)), len(R), threads)
+        return z
 
     def finish_product(self, Kp: Array, noise: Array, p: Array) -> tuple[Array, Array]:
         from saccade.operators import vector_loops
