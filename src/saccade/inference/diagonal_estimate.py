@@ -52,22 +52,27 @@ class Check(NamedTuple):
 
 
 def checked(
-    probed: Array,  # (n, p): z ⊙ (K + N)⁻¹z for independent probes
+    probed: Array,  # (n, p): z ⊙ (K + N)⁻¹z for independent probes, p may be 0
     noise: Array,  # (n,)
     prior: Array,  # (n,): the diagonal of K
     known: Array,  # (n, q)
     check: Check,
 ) -> tuple[Array, float]:  # (n,)
-    """The diagonal by the regression alone, and its error by the check, one standard error on the safe side."""
-    lowest, kept = noise / (noise + prior), noise * probed.mean(axis=1)
-    fitted, coefficients = _regressed(kept, known, lowest)
-    value = np.clip(fitted, lowest, 1.0)
-    ratio = noise[check.places, None] * check.probed / value[check.places, None] - 1.0
-    missed = ratio.prod(axis=1)
-    chance = float(np.square(kept / fitted - 1.0).mean())
+    """The diagonal by the regression alone, and its error by the check, one standard error on the safe side.
+
+    Without a full probe the regression sees the examples of the check alone.
+    """
+    lowest, few = noise / (noise + prior), noise[check.places, None] * check.probed
+    if probed.shape[1]:
+        kept, seen = noise * probed.mean(axis=1), np.arange(len(noise))
+    else:
+        kept, seen = few.mean(axis=1), check.places
+    fitted, coefficients = _regressed(kept, known[seen], lowest[seen], known, lowest)
+    chance = float(np.square(kept / fitted[seen] - 1.0).mean())
+    missed = (few / fitted[check.places, None] - 1.0).prod(axis=1)
     square = max(float(missed.mean()), 0.0) + float(missed.std()) / np.sqrt(len(missed))
     square += 2.0 * coefficients / len(kept) * chance + SHORT**2
-    return value / noise, float(np.sqrt(square))
+    return fitted / noise, float(np.sqrt(square))
 
 
 def estimate(
@@ -80,7 +85,7 @@ def estimate(
     n, p = probed.shape
     lowest = noise / (noise + prior)
     kept = noise[:, None] * probed  # one minus the leverage
-    fitted, coefficients = _regressed(kept.mean(axis=1), known, lowest)
+    fitted, coefficients = _regressed(kept.mean(axis=1), known, lowest, known, lowest)
     ratio = kept / fitted[:, None] - 1.0
     mean = ratio.mean(axis=1)
     groups = np.array_split(np.argsort(fitted, kind="stable"), max(1, min(GROUPS, n // EXAMPLES_EACH)))
@@ -163,9 +168,11 @@ def quadratic(
 
 
 def _regressed(
-    target: Array,  # (n,)
-    known: Array,  # (n, q)
-    lowest: Array,  # (n,)
+    target: Array,  # (k,): of some examples
+    known: Array,  # (k, q)
+    lowest: Array,  # (k,)
+    every: Array,  # (n, q): of all
+    bounds: Array,  # (n,)
 ) -> tuple[Array, int]:  # (n,)
     """exp of a quadratic function with Σ a (target / fitted − 1) = 0 for each of its terms a, and how many there are.
 
@@ -180,5 +187,5 @@ def _regressed(
     for _ in range(ROUNDS):
         excess = t / np.exp(np.clip(A @ found, np.log(low), 0.0)) - 1.0
         found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    parts = [basis(known[rows]) @ found for rows in gen_batches(target.size, limits.FITTED_ENTRIES)]
-    return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0))), found.size
+    parts = [basis(every[rows]) @ found for rows in gen_batches(len(every), limits.FITTED_ENTRIES)]
+    return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(bounds), 0.0))), found.size

@@ -49,9 +49,9 @@ class Probes:
         n, c = self.noise.shape
         return np.asarray(self.rng.choice([-1.0, 1.0], (n, c * count)))
 
-    def beside(self, targets: int) -> Array:  # (n, at least 3)
+    def beside(self, targets: int) -> Array:  # (n, at least 2)
         """Probes to solve beside targets, as many as fill the lanes of the product. The last two are a check."""
-        Z = self.draw(3 + (-targets - 3) % LANES)
+        Z = self.draw(2 + (-targets - 2) % LANES)
         n = len(Z)
         apart = np.ones(n, bool)
         apart[self.rng.permutation(n)[: max(CHECKED_LEAST, n // CHECKED_OF)]] = False
