@@ -66,6 +66,21 @@ def pick_placed(
         value[heads[d] : heads[d + 1]] = values[own][kept]
 
 
+def squares_off_lines(
+    T: Array,  # (L, m)
+    below: Array,  # (L,)
+    above: Array,  # (L,)
+    w: Array,  # (L,)
+    first: int,
+    last: int,
+    lost: Array,  # (L,)
+) -> None:
+    """lost_k += ‖T_k − (1 − w_k) T_below(k) − w_k T_above(k)‖²."""
+    some = slice(first, last)
+    line = (1.0 - w[some, None]) * T[below[some]] + w[some, None] * T[above[some]]
+    lost[some] += np.square(T[some] - line).sum(axis=1)
+
+
 def sorted_product_one(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)

@@ -103,6 +103,18 @@ def test_steps_rows_and_places_of_sorted_columns(data: st.DataObject, cut: float
         np.testing.assert_array_equal(fast, slow)
 
 
+@pytest.mark.parametrize("cut", [0.0, 0.4, 1.0])
+def test_squares_off_lines(cut: float) -> None:
+    rng = np.random.default_rng(0)
+    T, w, outputs = rng.standard_normal((9, 3)), rng.random(9), []
+    below, above = rng.integers(0, 9, (2, 9))
+    for module in (loops, reference):
+        lost = np.arange(9.0)
+        in_two(lambda a, b, m=module, out=lost: m.squares_off_lines(T, below, above, w, a, b, out), 9, cut)
+        outputs.append(lost)
+    assert_close(*outputs)
+
+
 def test_rounding_of_steps_does_not_add_up() -> None:
     """A thousand steps in float32: their sums stay as near to the levels as one step is, and none is negative."""
     rng = np.random.default_rng(0)

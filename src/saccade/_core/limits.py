@@ -138,8 +138,6 @@ SPARSE_BLOCK_ROWS = 2048
 COLUMN_ENTRIES = 200
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024
-# Levels whose distances are found at a time.
-LEVELS_AT_ONCE = 65_536
 # Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...
 TABLE_NODES = 128
 # ... and of all dimensions together, where there are few: of three, a coarse table is a third of the answer.

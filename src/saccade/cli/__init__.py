@@ -107,7 +107,9 @@ def _demo(
 @app.command("bench")
 def _bench(
     full: Annotated[bool, typer.Option("--full", help="Every size, which takes long.")] = False,
-    out: Annotated[Path | None, typer.Option(help="A file for the numbers, as JSON.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A file for the numbers, as JSON; in a folder it is named after this machine.")
+    ] = None,
 ) -> None:
     """Time it on this machine, in units of one sparse matrix–vector product."""
     from saccade.cli.bench import run_bench

@@ -14,6 +14,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.cli import measure
+from saccade.cli.bench_fits import cases, fit_times
 from saccade.datasets.synthetic import histograms
 
 DIMENSIONS = 1000
@@ -41,8 +42,8 @@ def run_bench(full: bool = False, out: Path | None = None) -> None:
             results["product"] += products(n, levels)
     show("One product, in units", results["product"])
     with console.status("fits"):
-        results["fit"] = fits(10_000, 0.01, (1e-6, 1e-2)) + fits(50_050, 0.1, (1e-2,))
-    show("Training, in units", results["fit"])
+        results["fit"] = [fit_times(case) for case in cases(full)]
+    show("Training with calibration: median, least and most of the rounds", results["fit"])
     with console.status("classification"):
         results["classify"] = classification(10_000)
     show("Classification of 10,000 examples", results["classify"])
@@ -52,11 +53,14 @@ def run_bench(full: bool = False, out: Path | None = None) -> None:
                 results["scale"].append(large(n))
         show("Training over n: 100 non-zeros a row, 255 levels, noise 0.1, residual 1e-2", results["scale"])
     if out is not None:
+        out = out / f"bench_{measure.machine_name()}.json" if out.is_dir() else out
         measure.write_json(out, results)
         console.print(f"Written to {out}")
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, dict):  # median and range
+        return f"{value['median']:,.3g} ({value['least']:,.3g} to {value['most']:,.3g})"
     return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -97,48 +101,6 @@ def products(n: int, levels: int | None) -> list[dict[str, Any]]:
                     "error": error,
                 }
             )
-    return rows
-
-
-def fits(n: int, noise: float, tolerances: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Encoding and solving, as the paper counts it, and a whole `GPClassifier.fit` with its calibration."""
-    from saccade import GPClassifier
-    from saccade.kernels import HIK
-    from saccade.operators.codes import encode
-    from saccade.operators.intersection import intersection
-    from saccade.solvers.cg import solve_cg
-    from saccade.solvers.rank_one import leading
-
-    X, y = data(n)
-    unit = measure.unit(X)
-    Y = np.where(y == 1, 1.0, -1.0)[:, None]
-    N = np.full((n, 1), noise)
-    rows = []
-    for tol in tolerances:
-
-        def solve(tol: float = tol) -> Any:
-            operator = intersection(encode(X), HIK(scale=1.0).levels)
-            return solve_cg(operator, N, Y, tol=tol, precondition=leading(operator, N[:, 0]))
-
-        def fit(tol: float = tol) -> GPClassifier:
-            return GPClassifier(HIK(scale=1.0), noise=noise, tol=tol, random_state=0).fit(X, y)
-
-        result = solve()
-        assert result.converged
-        encoding, solving = measure.seconds(lambda: encode(X), 5), measure.seconds(solve, 5)
-        whole = measure.seconds(fit, 5)
-        rows.append(
-            {
-                "n": n,
-                "noise": noise,
-                "residual": tol,
-                "iterations": result.iterations,
-                "encode + solve, units": solving / unit,
-                "of it encoding": encoding / unit,
-                "GPClassifier.fit, units": whole / unit,
-                "GPClassifier.fit, s": whole,
-            }
-        )
     return rows
 
 

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
@@ -81,6 +82,12 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": packages,
     }
+
+
+def machine_name() -> str:
+    """CPU and cores, as a name for a file."""
+    found = machine()
+    return re.sub(r"[^a-z0-9]+", "_", f"{found['cpu']} {found['cores']} cores".lower()).strip("_")
 
 
 def write_json(path: Path, results: dict[str, Any]) -> None:

@@ -11,8 +11,8 @@ single one. Two things make it good:
 The error is known because probes are independent. With r_k = u_k / fitted − 1, the product r_k r_l of two probes is on
 average the square of what the regression misses, and the spread of the r_k tells the noise of their mean.
 
-Two probes that are zero but at s examples have only s/n of the noise there. They see what the regression misses far
-better than full ones: where that is little, no example needs more probes (`checked`).
+Probes that are zero but at s examples have only s/n of the noise there. They see what a regression misses far better
+than full ones: where that is little, no example needs a probe of its own (`checked`).
 """
 
 from collections.abc import Callable
@@ -45,34 +45,39 @@ class Estimated(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Two independent probes that are zero but at some examples."""
+    """Independent probes, at least two, that are zero but at some examples."""
 
     places: Array  # (s,)
-    probed: Array  # (s, 2): z ⊙ (K + N)⁻¹z
+    probed: Array  # (s, p): z ⊙ (K + N)⁻¹z
 
 
 def checked(
-    probed: Array,  # (n, p): z ⊙ (K + N)⁻¹z for independent probes, p may be 0
     noise: Array,  # (n,)
     prior: Array,  # (n,): the diagonal of K
     known: Array,  # (n, q)
     check: Check,
-) -> tuple[Array, float]:  # (n,)
-    """The diagonal by the regression alone, and its error by the check, one standard error on the safe side.
+) -> tuple[Array, float, float]:  # (n,)
+    """The diagonal by a regression on the examples of the check, and its error, one standard error on the safe side.
 
-    Without a full probe the regression sees the examples of the check alone.
+    And the mean square by which a single full probe would be off.
     """
     lowest, few = noise / (noise + prior), noise[check.places, None] * check.probed
-    if probed.shape[1]:
-        kept, seen = noise * probed.mean(axis=1), np.arange(len(noise))
-    else:
-        kept, seen = few.mean(axis=1), check.places
-    fitted, coefficients = _regressed(kept, known[seen], lowest[seen], known, lowest)
-    chance = float(np.square(kept / fitted[seen] - 1.0).mean())
-    missed = (few / fitted[check.places, None] - 1.0).prod(axis=1)
-    square = max(float(missed.mean()), 0.0) + float(missed.std()) / np.sqrt(len(missed))
-    square += 2.0 * coefficients / len(kept) * chance + SHORT**2
-    return fitted / noise, float(np.sqrt(square))
+    s, some = len(few), check.places
+    fitted, coefficients = _regressed(few.mean(axis=1), known[some], lowest[some], known, lowest)
+    ratio = few / fitted[some, None] - 1.0
+    missed = _pairs(ratio)
+    square = max(float(missed.mean()), 0.0) + float(missed.std()) / np.sqrt(s)
+    square += 2.0 * coefficients / s * float(np.square(ratio.mean(axis=1)).mean()) + SHORT**2
+    chance = float(ratio.var(axis=1, ddof=1).mean()) * len(noise) / s
+    return fitted / noise, float(np.sqrt(square)), chance
+
+
+def _pairs(
+    ratio: Array,  # (b, p)
+) -> Array:  # (b,)
+    """The mean product of two different probes at each example."""
+    p = ratio.shape[1]
+    return np.asarray((p * ratio.mean(axis=1) ** 2 - np.square(ratio).mean(axis=1)) / (p - 1))
 
 
 def estimate(
@@ -107,10 +112,15 @@ def _share(
     ratio: Array,  # (b, p): probes relative to the regression, less 1
 ) -> tuple[float, float]:
     """Mean squares of what the regression misses, one standard error on the safe side, and of one probe's noise."""
-    p = ratio.shape[1]
-    pairs = (p * ratio.mean(axis=1) ** 2 - np.square(ratio).mean(axis=1)) / (p - 1)  # products of different probes
+    pairs = _pairs(ratio)
     missed = max(float(pairs.mean()), 0.0) + float(pairs.std()) / np.sqrt(len(ratio))
     return missed, float(ratio.var(axis=1, ddof=1).mean())
+
+
+def reachable(error: float, chance: float, probes: float) -> float:
+    """The error that so many full probes would leave beside a regression with this one."""
+    square, noise = error**2, chance / max(probes, 1e-300)
+    return float(np.sqrt(square * noise / (square + noise + 1e-300)))
 
 
 def probes_for(

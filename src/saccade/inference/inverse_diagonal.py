@@ -12,17 +12,19 @@ from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.inference.diagonal_estimate import Check, checked, estimate, known_of, probes_for
+from saccade.inference.diagonal_estimate import Check, checked, estimate, known_of, probes_for, reachable
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom, build
 
 WANTED = 0.05  # error at which no more probes are asked
+PAYS = 0.8  # share of its error to which full probes must be able to bring a regression
+CLOSE = 0.12  # error at which further probes of a few examples may show that it is less
 SURE = 1e-9  # residual of these
 RANK = 128  # of a low rank that is made to tell examples apart, where it costs little
 ENERGY_TOL = 3e-3  # a probe stops when no more than this share of z·x seems to come
 LANES = 4  # columns that a product takes at once
-CHECKED_LEAST, CHECKED_OF = 100, 50  # examples that the check looks at: at least, and one of so many
+CHECKED_LEAST, CHECKED_OF = 100, 100  # examples that the check looks at: at least, and one of so many
 APART = 3.0  # times less noise that makes an entry one to judge apart
 
 
@@ -50,12 +52,16 @@ class Probes:
         return np.asarray(self.rng.choice([-1.0, 1.0], (n, c * count)))
 
     def beside(self, targets: int) -> Array:  # (n, at least 2)
-        """Probes to solve beside targets, as many as fill the lanes of the product. The last two are a check."""
-        Z = self.draw(2 + (-targets - 2) % LANES)
-        n = len(Z)
-        apart = np.ones(n, bool)
-        apart[self.rng.permutation(n)[: max(CHECKED_LEAST, n // CHECKED_OF)]] = False
-        Z[apart, -2:] = 0.0
+        """Probes of a few examples to solve beside targets, as many as fill the lanes of the product."""
+        n = len(self.noise)
+        places = np.sort(self.rng.permutation(n)[: max(CHECKED_LEAST, n // CHECKED_OF)])
+        self._check = Check(places, np.empty((places.size, 0)))
+        return self._draw_check(2 + (-targets - 2) % LANES)
+
+    def _draw_check(self, count: int) -> Array:  # (n, count)
+        assert self._check is not None
+        Z = np.zeros((len(self.noise), count))
+        Z[self._check.places] = self.rng.choice([-1.0, 1.0], (self._check.places.size, count))
         return Z
 
     def take_beside(
@@ -64,9 +70,9 @@ class Probes:
         X: Array,  # (n, count): (K + N)⁻¹Z
     ) -> None:
         """Count these."""
-        self.take(Z[:, :-2], X[:, :-2])
-        places = np.flatnonzero(Z[:, -1])
-        self._check = Check(places, (Z * X)[places, -2:])
+        assert self._check is not None
+        places, probed = self._check
+        self._check = Check(places, np.hstack([probed, Z[places] * X[places]]))
 
     def take(
         self,
@@ -126,16 +132,19 @@ class Probes:
         if n <= limits.SOLVE_EACH_UP_TO:
             return self._one_by_one()
         known = known_of(self.K, self.noise, low_rank)
-        plain, least = self._by_regression(known)
+        plain, least, chance = self._by_regression(known)
+        if WANTED < least < CLOSE:
+            Z = self._draw_check(LANES)
+            self.take_beside(Z, self._solved(Z, self.noise))
+            plain, least, chance = self._by_regression(known)
         if least > WANTED and low_rank is None and float(self.K.work) * RANK < self._most_work / 4:
             low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
             known = known_of(self.K, self.noise, low_rank)
-            plain, least = self._by_regression(known)
-        if least <= WANTED:
-            return plain, least
-        if self._probed.shape[2] < 2:
-            self.ask(2 - self._probed.shape[2])
+            plain, least, chance = self._by_regression(known)
         each = float(self.K.work) * c * max(iterations, 1)
+        if least <= WANTED or (least < np.inf and reachable(least, chance, self._most_work / each) > PAYS * least):
+            return plain, least
+        self.ask(2)
         while True:
             value, error, wanted = self._estimated(known)
             count = int(min(np.ceil(wanted - self._probed.shape[2]), (self._most_work - self._work) / each))
@@ -148,12 +157,12 @@ class Probes:
     def _by_regression(
         self,
         known: Array,  # (n, c, q)
-    ) -> tuple[Array, float]:  # (n, c)
-        """Diagonals and error without a further probe, where there is a check."""
+    ) -> tuple[Array, float, float]:  # (n, c)
+        """Diagonals, error and chance without a further probe, where there is a check."""
         if self._check is None:
-            return self.noise, np.inf
-        value, error = checked(self._probed[:, 0], self.noise[:, 0], self.K.diag(), known[:, 0], self._check)
-        return value[:, None], error
+            return self.noise, np.inf, 1.0
+        value, error, chance = checked(self.noise[:, 0], self.K.diag(), known[:, 0], self._check)
+        return value[:, None], error, chance
 
     def _estimated(
         self,

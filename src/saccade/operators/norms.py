@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
@@ -159,8 +158,8 @@ class _Between:
         T: Array,  # (L, m)
         lost: Array,  # (L,)
     ) -> None:
-        """Add ‖T − lines‖² to `lost`, some levels at a time: a column of T may have millions."""
-        for rows in gen_batches(len(T), limits.LEVELS_AT_ONCE):
-            below, above, w = self.below[rows], self.above[rows], self.w[rows]
-            off = T[rows] - (1.0 - w) * T[below] - w * T[above]
-            lost[rows] += np.einsum("ij,ij->i", off, off)
+        """Add ‖T − lines‖² to `lost`."""
+        from saccade.operators import loops
+
+        read = T, self.below, self.above, self.w[:, 0]
+        share_calls(ranged(loops.squares_off_lines, read, (lost,)), len(T), thread_count())
