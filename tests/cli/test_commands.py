@@ -144,6 +144,13 @@ def test_many_numbers_make_one_wonder(data: Data, saccade: Saccade) -> None:
     assert "Warning: The labels are 60 different numbers." in result.stderr
 
 
+def test_labels_that_are_all_different_numbers_are_measurements(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X[:20], y=np.arange(20))
+    assert "Every label is a different number. If they" in saccade("fit", "a.npz", "m.saccade").stderr
+    np.savez("b.npz", X=data.X[:20], y=[f"n{k}" for k in range(20)])
+    assert saccade("fit", "b.npz", "n.saccade").stderr == ""
+
+
 def test_a_library_warning_is_one_line(npz: str, saccade: Saccade, monkeypatch: Any) -> None:
     import warnings
 
@@ -257,7 +264,7 @@ def test_the_installed_script(data: Data, npz: str, tmp_path: Path) -> None:
     assert (fit.returncode, fit.stderr) == (0, "")
     command = f"'{script}' predict m.saccade {npz} | head -n 1"
     piped = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
-    assert piped.stdout == "row,label,probability\n"
+    assert piped.stdout == "row,label,probability,variance,novelty\n"
     assert "Traceback" not in piped.stderr
 
 

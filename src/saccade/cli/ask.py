@@ -223,7 +223,6 @@ def _classes(state: State) -> list[str]:
 
 
 def _write(out: str, state: State, questions: list[Question], guess: bool) -> None:
-    import csv
     import sys
 
     from saccade.cli import questions as q
@@ -236,8 +235,7 @@ def _write(out: str, state: State, questions: list[Question], guess: bool) -> No
 
     columns = q.header(state.names.column, guess)
     with writing(out) as file:
-        csv.writer(file, lineterminator="\n").writerow(columns)
-        file.write(q.as_csv(questions, columns, state.names.column, ",", "\n"))
+        file.write(q.header_line(columns) + q.as_csv(questions, columns, state.names.column, ",", "\n"))
     sys.stdout.flush()
 
 

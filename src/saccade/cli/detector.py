@@ -37,7 +37,7 @@ def kind_of(path: Path) -> str:
         raise InvalidInput(f"There is no file or folder {path}. Check the name.")
     if p.are_pictures(path):
         return "pictures"
-    return "table" if path.suffix.lower() in TABLES else "model"
+    return "table" if path.name.lower().endswith(TABLES) else "model"
 
 
 def learn_table(detector: Any, path: Path, how: Reading) -> Detector:

@@ -121,7 +121,7 @@ def _fit_pictures(
     watch = console.Stopwatch()
     X = chain.fit_transform(pictures[train], y[train])
     seen = str(watch)
-    estimator.set_params(variance="lowrank", **model_settings(X.shape[1], how.levels))
+    estimator.set_params(**model_settings(X.shape[1], how.levels))
     watch = console.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
@@ -146,7 +146,7 @@ def _estimator(
     from saccade._core.errors import InvalidParameter
     from saccade.inference.tune import check_tune
 
-    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": None, "random_state": seed}
+    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": "lowrank", "random_state": seed}
     if noise is not None:
         common["noise"] = check_noise(noise)
     if not (regression or normalize):
@@ -177,8 +177,14 @@ def _targets(examples: Examples, regression: bool) -> Array:
             f"The label {value:g} is a measurement rather than a class. Add --regression to predict numbers."
         )
     classes = np.unique(y).size
-    if y.dtype.kind in "iuf" and classes > max(MANY_CLASSES, len(y) / 10):
-        console.warn(f"The labels are {classes:,} different numbers. If they are measurements, add --regression.")
+    many = classes > max(MANY_CLASSES, len(y) / 10) or classes == len(y) > 2
+    if y.dtype.kind in "iuf" and many:
+        every = (
+            "Every label is a different number"
+            if classes == len(y)
+            else f"The labels are {classes:,} different numbers"
+        )
+        console.warn(f"{every}. If they are measurements, add --regression.")
     return y
 
 

@@ -13,7 +13,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Examples: .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm; or a folder of pictures.",
+        help="Examples: .csv, .tsv (also .csv.gz), .npz, .npy, .parquet, .svm, .svmlight or .libsvm; or a folder of "
+        "pictures.",
     ),
 ]
 Label = Annotated[
