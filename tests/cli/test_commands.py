@@ -91,7 +91,7 @@ def test_tune_takes_the_words_of_python(word: str, data: Data, npz: str, saccade
 def test_tune_names_its_words(npz: str, saccade: Saccade) -> None:
     words = (*METHODS, *OBJECTIVES)
     assert get_type_hints(fit, include_extras=True)["tune"].__metadata__[0].metavar == "|".join(words)
-    refused(saccade("fit", npz, "m.saccade", "--tune", "both"), "`tune`", *words, "'both'")
+    refused(saccade("fit", npz, "m.saccade", "--tune", "both"), "--tune must", *words, "'both'")
 
 
 def test_test_share(data: Data, npz: str, saccade: Saccade) -> None:

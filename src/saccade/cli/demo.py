@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from saccade.cli.demo_trials import Demo, FaceTrial, Say, Trial
 
+PACKAGES = {"matplotlib": "matplotlib", "skimage": "scikit-image"}  # by the name in Python
 SHORT = {  # heads that fit a narrow terminal
     "trained on": "n",
     "accuracy": "right",
@@ -25,6 +26,7 @@ SHORT = {  # heads that fit a narrow terminal
 
 def run_demo(out: Path) -> None:
     """Measure on digits and faces; write report.html, results.json, two figures and digits.saccade into `out`."""
+    _check_packages()
     from rich.console import Console
 
     from saccade._core.atomic import replacing
@@ -47,6 +49,17 @@ def run_demo(out: Path) -> None:
             file.write((json.dumps(numbers(demo), indent=2, ensure_ascii=False) + "\n").encode())
     _show(console, demo)
     console.print(f"\nThe report: {out / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _check_packages() -> None:
+    """One sentence for all that is missing, and not one after each installation."""
+    from importlib.util import find_spec
+
+    from saccade._core.errors import InvalidInput
+
+    missing = [name for package, name in PACKAGES.items() if find_spec(package) is None]
+    if missing:
+        raise InvalidInput(f"The demo needs {' and '.join(missing)}: `pip install 'saccade[demo]'`.")
 
 
 @contextmanager

@@ -94,9 +94,10 @@ Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file tha
 
 def kernel(power: float | None, exponential: float | None) -> Any:
     """HIK with what its options say."""
+    from saccade._core.checks import check_positive
     from saccade.kernels import HIK, Exponential, Power
 
-    transforms = [Power(power)] if power is not None else []
+    transforms = [Power(check_positive("power", power, "0.5 suits counts."))] if power is not None else []
     transforms += [Exponential(exponential)] if exponential is not None else []
     return HIK(transforms or None)
 
