@@ -20,7 +20,7 @@ from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade._core import limits
 from saccade.cli.fit import _split, fit
 from saccade.inference.tune import METHODS, OBJECTIVES
-from saccade.kernels import HIK, Exponential, Power
+from saccade.kernels import HIK, RBF, Exponential, Power
 from tests.cli.conftest import Data, Saccade, refused
 
 
@@ -203,6 +203,19 @@ def test_info(model: Path, saccade: Saccade) -> None:
     assert table["tables"].startswith("PiecewiseTables, ")
     assert table["digest"].startswith("ok")
     assert metadata.version("saccade") in table["file"]
+
+
+def test_a_file_with_training_rows(data: Data, npz: str, saccade: Saccade) -> None:
+    """It is shown what it holds, and it predicts like any other."""
+    with pytest.warns(UserWarning, match="keeps 120 training rows"):
+        GPClassifier(RBF()).fit(data.X, data.y).save("m.saccade")
+    table = facts(saccade("info", "m.saccade"))
+    assert table["training rows"] == "120 are in this file: it has no tables"
+    assert table["kernel"] == "RBF()"
+    done = saccade("predict", "m.saccade", npz)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("row,label,probability,variance")
+    refused(saccade("predict", "m.saccade", npz, "--why", "w.html"), "training rows")
 
 
 def test_info_for_programs(model: Path, saccade: Saccade) -> None:

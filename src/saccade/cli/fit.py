@@ -51,7 +51,7 @@ def fit(
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
     ] = 0.0,
     seed: o.Seed = 0,
-    features: o.Features = "classic",
+    features: o.Features = None,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
@@ -109,17 +109,17 @@ def _fit_pictures(
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
     from saccade.cli import pictures as p
-    from saccade.features import images, model_settings
+    from saccade.features import model_settings
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
-    chain = images(how.recipe, cache=how.cache, random_state=how.seed)
+    chain = how.chain()
     pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
     p.note_skipped(pictures)
     pictures, y = p.with_labels(data, pictures, labels)
     train, test = _split(y, share, how.seed, False)
     watch = console.Stopwatch()
-    X = chain.fit_transform(pictures[train], y[train])
+    X = how.vectors(chain, pictures[train], y[train])
     seen = str(watch)
     estimator.set_params(**model_settings(X.shape[1], how.levels))
     watch = console.Stopwatch()
@@ -127,7 +127,7 @@ def _fit_pictures(
     taken = str(watch)
     rows = _trained(estimator, y[train])
     rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
-    estimator.save(model, features=chain)
+    estimator.save(model, features=chain, compact=True)
     return [*rows, ("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
 
 

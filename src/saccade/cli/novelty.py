@@ -73,7 +73,7 @@ def novelty(
     exponential: o.Bend = None,
     levels: o.Levels = None,
     seed: o.Seed = 0,
-    features: Annotated[str | None, o.FEATURES] = None,
+    features: o.Features = None,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
@@ -96,7 +96,7 @@ def novelty(
         from saccade.cli.pictures import TrainingPictures
 
         how = Reading(label, (), x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, o.picture_levels(levels))
+        seeing = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination
         _check(options, save is not None)

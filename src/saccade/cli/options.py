@@ -79,8 +79,14 @@ Levels = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
-FEATURES = typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs the extra `deep`.")
-Features = Annotated[str, FEATURES]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classic|pyramid|deep",
+        help="What to see in pictures. Usually classic; deep is better for photographs of things, and needs the extra "
+        "`deep`.",
+    ),
+]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")]
 Cache = Annotated[
     Path | None,

@@ -12,17 +12,38 @@ if TYPE_CHECKING:
     from saccade.cli.read import Examples
     from saccade.features import Pictures
 
+USUAL = "classic"  # features: no network, and good for textures, letters and drawings
 FEW = 20  # skipped files that are named
 
 
 class TrainingPictures(NamedTuple):
     """How the pictures to learn from become vectors."""
 
-    recipe: str
+    asked: str | None  # the features that --features names
     cache: Path | None
     max_pixels: int
     seed: int
     levels: int | Literal["usual"] | None
+
+    @property
+    def recipe(self) -> str:
+        return self.asked or USUAL
+
+    def chain(self) -> Any:
+        """The transformers, not fitted yet."""
+        from saccade.features import images
+
+        return images(self.recipe, cache=self.cache, random_state=self.seed)
+
+    def vectors(self, chain: Any, pictures: Pictures, y: Any = None) -> Any:
+        """Fit the transformers to these pictures; says which they are where the user did not."""
+        X = chain.fit_transform(pictures, y)
+        if self.asked is None:
+            console.note(
+                f"The pictures were seen by {USUAL} features, because --features names none. For photographs of things "
+                "--features deep is usually better."
+            )
+        return X
 
 
 class NewPictures(NamedTuple):

@@ -157,7 +157,7 @@ def _names(estimator: Any, every: bool) -> list[str]:
             *_doubts(estimator),
             *([f"p({c})" for c in estimator.classes_] if every else []),
         ]
-    m = estimator.tables_.T.shape[1]
+    m = estimator._offset.size
     names = ["value", "deviation"] if estimator.variance_method_ is not None else ["value"]
     return names if m == 1 else [f"{name} {k + 1}" for name in names for k in range(m)]
 
