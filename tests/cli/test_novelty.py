@@ -98,7 +98,9 @@ def test_what_is_said(run: Run) -> None:
 
 def test_the_page_ranks_the_pictures(run: Run) -> None:
     sheets = run.page[: run.page.index("for comparison")]
-    cards = re.findall(r'<figure class="(novel|normal)"><img src="data:image/jpeg;base64,[^"]+" alt="([^"]*)"', sheets)
+    cards = re.findall(
+        r'<figure class="(novel|normal)"><a [^>]+><img src="data:image/jpeg;base64,[^"]+" alt="([^"]*)"', sheets
+    )
     expected = [("novel" if row["novel"] == "True" else "normal", row["file"]) for row in run.rows]
     assert [(kind, name.replace("&lt;", "<").replace("&gt;", ">")) for kind, name in cards] == expected
     assert "other <" not in run.page
@@ -108,8 +110,23 @@ def test_the_page_ranks_the_pictures(run: Run) -> None:
 
 
 def test_the_page_needs_nothing_else(run: Run) -> None:
-    links = re.findall(r'(?:src|href)="(?!data:)[^"]*"|url\([^)]*\)|https?://\S+', run.page)
-    assert links == []
+    links = re.findall(r'src="(?!data:)[^"]*"|href="(?!new/)[^"]*"|url\([^)]*\)|https?://\S+', run.page)
+    assert links == []  # but to the files of the pictures
+
+
+def test_the_nearest_known_pictures_are_beside_the_novel_ones(run: Run) -> None:
+    """The same as by the kernel of the model."""
+    novel = [row["file"] for row in run.rows if row["novel"] == "True"]
+    near = re.findall(r'alt="known: ([^"]*)"', run.page)
+    assert len(near) == 3 * len(novel)
+    model = load(run.folder / "m.saccade")
+    kernel, chain = model[-1].kernel_, model[:-1]
+    files = sorted((run.folder / "known").rglob("*.png"))
+    names = [path.relative_to(run.folder / "known").as_posix() for path in files]
+    known = chain.transform(files)
+    x = chain.transform([run.folder / "new" / novel[0]])
+    likeness = kernel(x, known)[0] / np.sqrt(kernel.diag(known))
+    assert likeness[names.index(near[0])] == pytest.approx(likeness.max(), rel=1e-9)
     assert "$" not in re.sub(r"base64,[^\"]*", "", run.page)
     assert run.page.count("<svg") == 1
 

@@ -74,7 +74,8 @@ def _steps(console: Console) -> Iterator[Say]:
 
 def _show(console: Console, demo: Demo) -> None:
     from saccade.cli.console import duration, size
-    from saccade.cli.report import finding_text, percent
+    from saccade.cli.html_page import percent
+    from saccade.cli.report import finding_text
 
     console.print(
         f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
@@ -110,7 +111,7 @@ def _table(demo: Demo) -> Table:
 
 def _face_table(demo: Demo) -> Table:
     """A row per method, a column per kind of features."""
-    from saccade.cli.report import percent
+    from saccade.cli.html_page import percent
 
     cells: dict[str, list[str]] = {}
     for trial in demo.faces.trials:
