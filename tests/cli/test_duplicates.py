@@ -36,12 +36,9 @@ def test_flat_pictures_differ_by_their_brightness() -> None:
     assert (found.first.tolist(), found.second.tolist()) == ([1], [2])
 
 
-def test_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    from saccade.cli import duplicates
-
+def test_in_blocks() -> None:
     rows = np.vstack([SMALL, SMALL[::-1]])
-    monkeypatch.setattr(duplicates, "ROWS_AT_ONCE", 7)
-    found = alike(rows)
+    found = alike(rows, at_once=7)
     assert (found.first + found.second == 79).all()
     assert found.first.size == 40
 

@@ -226,6 +226,8 @@ CSV_LINE = 1 << 20
 TABLE_ROWS_AT_ONCE = 4096
 # Pictures that are compared with each other for duplicates: 4·10⁸ pairs, some seconds.
 PICTURES_COMPARED = 20_000
+# Pictures that are compared with all others at once: 80 MB of correlations.
+COMPARED_AT_ONCE = 1024
 # Pictures that were recognised, shown for each class of a report.
 CELL_PICTURES = 24
 # Known pictures shown beside a novel one, ...

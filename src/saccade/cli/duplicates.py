@@ -19,7 +19,6 @@ SIDE = 16  # pixels of the small grey pictures that are compared
 ALIKE = 0.995  # correlation of their pixels from which two are nearly the same ...
 AS_BRIGHT = 0.05  # ... where brightness and contrast differ by no more than this share of white
 FLAT = 0.01  # contrast below which a picture has no pattern to compare
-ROWS_AT_ONCE = 1024
 NAMED = 5  # pairs in a message
 
 
@@ -50,13 +49,14 @@ def _small(pictures: Pictures) -> Array:  # (n, SIDE²)
 
 def alike(
     small: Array,  # (n, d): grey from 0 to 1
+    at_once: int = limits.COMPARED_AT_ONCE,
 ) -> Pairs:
     """Pairs of rows with the same pattern, brightness and contrast; flat rows have brightness alone."""
     mean, contrast = small.mean(axis=1), small.std(axis=1)
     pattern = small - mean[:, None]
     pattern /= np.maximum(np.linalg.norm(pattern, axis=1), np.finfo(np.float32).tiny)[:, None]
     flat, found = contrast < FLAT, []
-    for rows in gen_batches(len(small), ROWS_AT_ONCE):
+    for rows in gen_batches(len(small), at_once):
         same = pattern[rows] @ pattern.T >= ALIKE
         same |= flat[rows, None] & flat
         same &= np.abs(mean[rows, None] - mean) <= AS_BRIGHT
