@@ -90,7 +90,7 @@ def test_the_command_line_and_python_make_the_same_model(recipe: str, tmp_path: 
     pictures, chain = read_pictures(tmp_path / "known", max_side=320), images(recipe)
     X = chain.fit_transform(pictures, pictures.labels)
     model = GPClassifier(**model_settings(X.shape[1]), variance="lowrank", random_state=0).fit(X, pictures.labels)
-    model.save(tmp_path / "python.saccade", features=chain)
+    model.save(tmp_path / "python.saccade", features=chain, compact=True)
     ours, theirs = saccade.load(tmp_path / "python.saccade"), saccade.load(tmp_path / "m.saccade")
     np.testing.assert_array_equal(ours.predict_proba(pictures), theirs.predict_proba(pictures))
     for a, b in zip(*(one[-1].latent_mean_and_variance(X) for one in (ours, theirs)), strict=True):

@@ -296,9 +296,9 @@ def test_files_of_another_kind_are_never_overwritten(data: Data, table: str, sac
         (["--out", "no/where.csv"], ["no folder no"]),
         (["--labels", "short.txt"], ["2 labels for the 120 examples", "columns row and label"]),
         (["--sheet", "a.html"], ["--sheet shows pictures"]),
-        (["--strategy", "best"], ["`strategy`", "'best'"]),
+        (["--strategy", "best"], ["--strategy", "'best'"]),
         (["--strategy", "novel", "--guess"], ["one class"]),
-        (["--noise", "-1"], ["`noise`"]),
+        (["--noise", "-1"], ["--noise"]),
     ]
     before = {path: path.read_bytes() for path in Path().iterdir()}
     for options, words in cases:

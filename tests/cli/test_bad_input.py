@@ -1,5 +1,6 @@
 """Whatever is wrong with the input: status 2, one line that says what to do, no traceback, nothing written or run."""
 
+import importlib.util
 import os
 import pickle
 import subprocess
@@ -16,6 +17,7 @@ from safetensors.numpy import save_file
 
 from saccade._core import model_file
 from tests.cli.conftest import Data, Saccade, refused
+from tests.features.textures import write_folder
 
 
 def text(name: str, content: str) -> Callable[[], None]:
@@ -89,9 +91,9 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("latin-1 csv", raw("a.csv", "a,label\n1,caf\xe9\n".encode("latin-1")), ["a.csv"], ["UTF-8"]),
     ("binary csv", raw("a.csv", bytes(range(128)) * 4), ["a.csv"], ["a.csv"]),
     ("utf-16 csv", raw("a.csv", GOOD.encode("utf-16")), ["a.csv"], ["UTF-8"]),
-    ("noise not positive", text("a.csv", GOOD), ["a.csv", "--noise", "0"], ["`noise` must be positive, got 0.0"]),
-    ("power not positive", text("a.csv", GOOD), ["a.csv", "--power", "-1"], ["`eta` must be positive"]),
-    ("levels of text", text("a.csv", GOOD), ["a.csv", "--levels", "many"], ["`levels`", "'many'"]),
+    ("noise not positive", text("a.csv", GOOD), ["a.csv", "--noise", "0"], ["--noise must be positive, got 0.0"]),
+    ("power not positive", text("a.csv", GOOD), ["a.csv", "--power", "-1"], ["--power must be positive"]),
+    ("levels of text", text("a.csv", GOOD), ["a.csv", "--levels", "many"], ["--levels", "'many'"]),
     ("too many levels", text("a.csv", GOOD), ["a.csv", "--levels", "256"], ["2 to 255"]),
     ("balanced regression", npz(X=X, y=Y), ["a.npz", "--regression", "--balanced"], ["--balanced"]),
     ("share too small", text("a.csv", GOOD), ["a.csv", "--test-share", "0.01"], ["nothing to test on"]),
@@ -267,7 +269,7 @@ def test_nothing_is_overwritten_unasked(data: Data, model: Path, saccade: Saccad
     refused(saccade("predict", model, "a.npz", "--out", "out.csv"), "is there already", "--force")
     assert Path("out.csv").read_text() == "mine"
     assert saccade("predict", model, "a.npz", "--out", "out.csv", "--force").exit_code == 0
-    assert Path("out.csv").read_text().startswith("row,label,probability\n1,")
+    assert Path("out.csv").read_text().startswith("row,label,probability,variance,novelty\n1,")
 
 
 def test_no_input_is_overwritten_even_when_asked(data: Data, model: Path, saccade: Saccade) -> None:
@@ -310,6 +312,23 @@ def test_a_missing_extra(saccade: Saccade, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     raw("a.parquet", b"PAR1")()
     refused(saccade("fit", "a.parquet", "m.saccade"), "needs pandas", "saccade[tables]")
+
+
+def test_the_extra_that_brings_everything(tmp_path: Path, saccade: Saccade, monkeypatch: Any) -> None:
+    """Deep features need more than Pillow, and so does the demo."""
+    write_folder(tmp_path / "known", each=1)
+    present = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("PIL", "skimage") else present(name))
+    refused(saccade("fit", "known", "m.saccade"), "saccade[pictures]")
+    refused(saccade("fit", "known", "m.saccade", "--features", "deep"), "saccade[deep]")
+    refused(saccade("demo"), "scikit-image", "saccade[demo]")
+
+
+def test_what_python_says_of_parameters_is_said_of_options(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X, y=data.y)
+    line = refused(saccade("fit", "a.npz", "m.saccade", "--noise", "-1"), "--noise must be positive", "--noise 1e-10")
+    assert "`noise`" not in line
+    refused(saccade("novelty", "a.npz", "a.npz", "--measure", "size"), "--measure must be")
 
 
 def test_memory(data: Data, saccade: Saccade, monkeypatch: Any) -> None:

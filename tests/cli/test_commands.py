@@ -20,7 +20,7 @@ from saccade import GPClassifier, GPRegressor, Tune, load
 from saccade._core import limits
 from saccade.cli.fit import _split, fit
 from saccade.inference.tune import METHODS, OBJECTIVES
-from saccade.kernels import HIK, Exponential, Power
+from saccade.kernels import HIK, RBF, Exponential, Power
 from tests.cli.conftest import Data, Saccade, refused
 
 
@@ -91,7 +91,7 @@ def test_tune_takes_the_words_of_python(word: str, data: Data, npz: str, saccade
 def test_tune_names_its_words(npz: str, saccade: Saccade) -> None:
     words = (*METHODS, *OBJECTIVES)
     assert get_type_hints(fit, include_extras=True)["tune"].__metadata__[0].metavar == "|".join(words)
-    refused(saccade("fit", npz, "m.saccade", "--tune", "both"), "`tune`", *words, "'both'")
+    refused(saccade("fit", npz, "m.saccade", "--tune", "both"), "--tune must", *words, "'both'")
 
 
 def test_test_share(data: Data, npz: str, saccade: Saccade) -> None:
@@ -142,6 +142,13 @@ def test_many_numbers_make_one_wonder(data: Data, saccade: Saccade) -> None:
     result = saccade("fit", "a.npz", "m.saccade")
     assert result.exit_code == 0
     assert "Warning: The labels are 60 different numbers." in result.stderr
+
+
+def test_labels_that_are_all_different_numbers_are_measurements(data: Data, saccade: Saccade) -> None:
+    np.savez("a.npz", X=data.X[:20], y=np.arange(20))
+    assert "Every label is a different number. If they" in saccade("fit", "a.npz", "m.saccade").stderr
+    np.savez("b.npz", X=data.X[:20], y=[f"n{k}" for k in range(20)])
+    assert saccade("fit", "b.npz", "n.saccade").stderr == ""
 
 
 def test_a_library_warning_is_one_line(npz: str, saccade: Saccade, monkeypatch: Any) -> None:
@@ -196,6 +203,19 @@ def test_info(model: Path, saccade: Saccade) -> None:
     assert table["tables"].startswith("PiecewiseTables, ")
     assert table["digest"].startswith("ok")
     assert metadata.version("saccade") in table["file"]
+
+
+def test_a_file_with_training_rows(data: Data, npz: str, saccade: Saccade) -> None:
+    """It is shown what it holds, and it predicts like any other."""
+    with pytest.warns(UserWarning, match="keeps 120 training rows"):
+        GPClassifier(RBF()).fit(data.X, data.y).save("m.saccade")
+    table = facts(saccade("info", "m.saccade"))
+    assert table["training rows"] == "120 are in this file: it has no tables"
+    assert table["kernel"] == "RBF()"
+    done = saccade("predict", "m.saccade", npz)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("row,label,probability,variance")
+    refused(saccade("predict", "m.saccade", npz, "--why", "w.html"), "training rows")
 
 
 def test_info_for_programs(model: Path, saccade: Saccade) -> None:
@@ -257,7 +277,7 @@ def test_the_installed_script(data: Data, npz: str, tmp_path: Path) -> None:
     assert (fit.returncode, fit.stderr) == (0, "")
     command = f"'{script}' predict m.saccade {npz} | head -n 1"
     piped = subprocess.run(["sh", "-c", command], capture_output=True, text=True, cwd=tmp_path)
-    assert piped.stdout == "row,label,probability\n"
+    assert piped.stdout == "row,label,probability,variance,novelty\n"
     assert "Traceback" not in piped.stderr
 
 

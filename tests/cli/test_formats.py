@@ -1,7 +1,9 @@
 """Every format gives what the Python interface gives for the same numbers."""
 
 import csv
+import gzip
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
-from saccade import GPClassifier, GPRegressor
+from saccade import GPClassifier, GPRegressor, load
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.columns import Reading
@@ -32,9 +34,13 @@ def write_csv(path: Path, X: Array, y: Array | None, *, header: bool = True, del
 def write(folder: Path, kind: str, name: str, X: Array, y: Array) -> tuple[str, list[str]]:
     """The file's name, and the options that reading its labels takes."""
     path = folder / name
-    if kind in ("csv", "semicolons", "tsv", "no header"):
+    if kind in ("csv", "csv.gz", "semicolons", "tsv", "no header"):
         path = path.with_suffix(".tsv" if kind == "tsv" else ".csv")
         write_csv(path, X, y, header=kind != "no header", delimiter={"semicolons": ";", "tsv": "\t"}.get(kind, ","))
+        if kind == "csv.gz":
+            Path(f"{path}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+            return f"{path.name}.gz", []
         return path.name, ["--label", "-1"] if kind == "no header" else []
     if kind in ("npz", "npz by name"):
         names = ("X", "y") if kind == "npz" else ("pixels", "kind")
@@ -62,7 +68,7 @@ def write(folder: Path, kind: str, name: str, X: Array, y: Array) -> tuple[str, 
     return f"{name}.npz", ["--labels", f"{name}-labels.{ending}"]
 
 
-KINDS = ["csv", "semicolons", "tsv", "no header", "npz", "npz by name", "parquet", "svmlight"]
+KINDS = ["csv", "csv.gz", "semicolons", "tsv", "no header", "npz", "npz by name", "parquet", "svmlight"]
 KINDS += ["npy npy", "npy csv", "npy txt", "csr npy", "csc csv", "coo txt"]
 LABELS = {"numbers": np.array([0, 1, 2]), "text": np.array(["ant", "bee, or two", "cöw"])}
 
@@ -79,12 +85,13 @@ def test_round_trip(kind: str, labels: str, data: Data, tmp_path: Path, saccade:
 
     expected = GPClassifier(random_state=0).fit(data.X, y)
     rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["row", "label", "probability", *(f"p({c})" for c in expected.classes_)]
+    assert rows[0] == ["row", "label", "probability", "variance", "novelty", *(f"p({c})" for c in expected.classes_)]
     assert [row[0] for row in rows[1:]] == [str(k + 1) for k in range(len(data.new))]
     assert [row[1] for row in rows[1:]] == [str(label) for label in expected.predict(data.new)]
-    p = expected.predict_proba(data.new)
+    p, file = expected.predict_proba(data.new), load("m.saccade")
+    doubts = (file.latent_mean_and_variance(data.new)[1], file.novelty(data.new))
     found = np.array([row[2:] for row in rows[1:]], float)
-    np.testing.assert_allclose(found, np.column_stack([p.max(axis=1), p]), rtol=1e-5)
+    np.testing.assert_allclose(found, np.column_stack([p.max(axis=1), *doubts, p]), rtol=1e-5)
     assert f"accuracy {expected.score(data.new, truth):.4f}" in result.stderr
 
 
@@ -95,9 +102,11 @@ def test_regression_round_trip(data: Data, tmp_path: Path, saccade: Saccade) -> 
     assert saccade("fit", "train.csv", "m.saccade", "--regression", "--noise", 0.01).exit_code == 0
     result = saccade("predict", "m.saccade", "new.csv")
     rows = list(csv.reader(io.StringIO(result.stdout)))
-    assert rows[0] == ["row", "value"]
+    assert rows[0] == ["row", "value", "deviation"]
     expected = GPRegressor(noise=0.01, random_state=0).fit(data.X, y).predict(data.new)
     np.testing.assert_allclose([float(row[1]) for row in rows[1:]], expected, rtol=1e-9)
+    deviation = load("m.saccade").predict(data.new, return_std=True)[1]
+    np.testing.assert_allclose([float(row[2]) for row in rows[1:]], deviation, rtol=1e-5)
 
 
 def table(path: Path, text: str) -> Any:
@@ -138,6 +147,8 @@ def test_columns_are_found_by_name(data: Data, tmp_path: Path, saccade: Saccade)
         ("a,label\n1,nan\n2,8\n", {}, ("a",), [[1], [2]], ["nan", "8"]),
         ("3,4,label\n1,2,5\n", {"header": True}, ("3", "4"), [[1, 2]], [5]),
         ("a,a,label\n1,2,5\n", {}, (), [[1, 2]], [5]),
+        ("a,b,label\nTrue,2,False\nfalse,3,True\n", {}, ("a", "b"), [[1, 2], [0, 3]], ["False", "True"]),
+        ("a,label\n1,'=x\n2,-1\n", {}, ("a",), [[1], [2]], ["=x", "-1"]),
     ],
 )
 def test_csv(tmp_path: Path, text: str, how: Any, names: tuple[str, ...], X: Any, y: Any) -> None:
@@ -158,6 +169,8 @@ def test_csv(tmp_path: Path, text: str, how: Any, names: tuple[str, ...], X: Any
         ("0,1,2,3\n5,6,7,8\n", False, 2),
         ("x\n3\n", None, 1),
         ("1,2\n", None, 1),
+        ("True,False\nFalse,TRUE\n", None, 2),
+        ("old,new\nFalse,TRUE\n", None, 1),
     ],
 )
 def test_csv_header_is_seen(tmp_path: Path, text: str, header: bool | None, rows: int) -> None:
@@ -169,6 +182,13 @@ def test_csv_keeps_every_digit(tmp_path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-9, 9, 6)
     text = "".join(",".join(map(repr, row)) + "\n" for row in X.tolist())
     np.testing.assert_array_equal(read(table(tmp_path / "a.csv", text), Reading(), need_labels=False).X, X)
+
+
+@pytest.mark.parametrize("change", [lambda whole: whole[:-20], lambda whole: b"a,label\n1,x\n"], ids=["cut", "no gzip"])
+def test_a_damaged_gzip_file(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "a.csv.gz").write_bytes(change(gzip.compress(b"a,label\n" + b"1,x\n2,y\n" * 99)))
+    with pytest.raises(InvalidInput, match="not made by gzip"):
+        read(tmp_path / "a.csv.gz", Reading())
 
 
 def test_svmlight_counts_from_one_unless_told(tmp_path: Path) -> None:

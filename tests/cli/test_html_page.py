@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from saccade import GPClassifier, OneClassGP
 from saccade.cli import html_page
@@ -15,8 +17,10 @@ from saccade.cli.demo_figures import DRAWN
 from saccade.cli.demo_find import FaceSearch
 from saccade.cli.demo_trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade.cli.detector import Detector
+from saccade.cli.duplicates import Pairs
 from saccade.cli.find_report import write_report as write_found
 from saccade.cli.find_search import ObjectSearch, search
+from saccade.cli.fit_report import HeldOut, write_fit_report
 from saccade.cli.novelty import Verdicts
 from saccade.cli.novelty_report import write_report
 from saccade.cli.predict import Answers
@@ -25,6 +29,7 @@ from saccade.cli.questions import Question
 from saccade.cli.read import Examples
 from saccade.cli.report import page
 from saccade.cli.why_sheet import write_why
+from saccade.features import read_pictures
 from saccade.localize import Localizer
 from saccade.localize.source import open_source
 from tests.cli.test_demo import Reader
@@ -98,8 +103,15 @@ def why_of_a_table(path: Path) -> None:
     write_why(path, Path(EVIL.replace("/", "")), model, Examples(X, names=(EVIL, *"bcde"), ids=list(PICTURES.names)))
 
 
-PAGES = (why_of_a_table, sheet, questions, novelty_of_pictures, novelty_of_a_table, demo, found)
-PLAYED = (demo, found)  # have a script of our own
+def fitted(path: Path) -> None:
+    classes, y = np.array([EVIL, NOT_UTF8]), np.array([0, 1, 0, 1])
+    tested = HeldOut(PICTURES, y, np.array([1, 1, 0, 0]), np.full(4, 0.5))  # type: ignore[arg-type]
+    pairs = Pairs(np.array([0]), np.array([1]))
+    write_fit_report(path, path.parent / "photos", [(EVIL, EVIL)], classes, tested, PICTURES, classes[y], pairs)  # type: ignore[arg-type]
+
+
+PAGES = (why_of_a_table, sheet, fitted, questions, novelty_of_pictures, novelty_of_a_table, demo, found)
+PLAYED = (demo, found, sheet, fitted)  # have a script of our own
 
 
 @pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)
@@ -116,6 +128,35 @@ def test_names_are_text(write: Callable[[Path], None], tmp_path: Path) -> None:
     assert EVIL in text
     assert r"na\udcefve" in text
     assert not re.search(r"\{\{|\{%|\{#|%\}|\}\}|&lt;(svg|div|figure)", source)
+
+
+@pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)
+def test_nothing_but_the_page_is_in_its_head(write: Callable[[Path], None], tmp_path: Path) -> None:
+    """Text in the head would be shown above the page."""
+    write(tmp_path / "page.html")
+    head = (tmp_path / "page.html").read_text(encoding="utf-8").partition("</head>")[0]
+    inside = re.sub(r"<(title|style)>.*?</\1>|<[^>]*>", "", head, flags=re.DOTALL)
+    assert inside.strip() == ""
+
+
+@pytest.mark.parametrize("write", PAGES, ids=lambda write: write.__name__)
+def test_percentages_are_written_one_way(write: Callable[[Path], None], tmp_path: Path) -> None:
+    write(tmp_path / "page.html")
+    source = (tmp_path / "page.html").read_text(encoding="utf-8")
+    text = "".join(Reader(re.sub(r"<(style|script)>.*?</\1>", "", source, flags=re.DOTALL)).text)
+    assert not re.search(r"\d%", text)
+
+
+def test_links_lead_from_the_page_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    names = ["x#1.png", "100%.png", 'q"<.png']
+    for name in names:
+        Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / "a b" / name)
+    pictures = read_pictures(tmp_path / "a b", by_class=False)
+    found = html_page.links(tmp_path / "pages" / "p.html", pictures)
+    for link, path in zip(found, pictures.paths or [], strict=True):
+        assert (tmp_path / "pages" / unquote(link)).resolve() == path
+        assert re.fullmatch(r"[\w./%-]+", link)
 
 
 def test_a_missing_value_is_an_error() -> None:

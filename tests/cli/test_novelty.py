@@ -98,7 +98,9 @@ def test_what_is_said(run: Run) -> None:
 
 def test_the_page_ranks_the_pictures(run: Run) -> None:
     sheets = run.page[: run.page.index("for comparison")]
-    cards = re.findall(r'<figure class="(novel|normal)"><img src="data:image/jpeg;base64,[^"]+" alt="([^"]*)"', sheets)
+    cards = re.findall(
+        r'<figure class="(novel|normal)"><a [^>]+><img src="data:image/jpeg;base64,[^"]+" alt="([^"]*)"', sheets
+    )
     expected = [("novel" if row["novel"] == "True" else "normal", row["file"]) for row in run.rows]
     assert [(kind, name.replace("&lt;", "<").replace("&gt;", ">")) for kind, name in cards] == expected
     assert "other <" not in run.page
@@ -108,8 +110,23 @@ def test_the_page_ranks_the_pictures(run: Run) -> None:
 
 
 def test_the_page_needs_nothing_else(run: Run) -> None:
-    links = re.findall(r'(?:src|href)="(?!data:)[^"]*"|url\([^)]*\)|https?://\S+', run.page)
-    assert links == []
+    links = re.findall(r'src="(?!data:)[^"]*"|href="(?!new/)[^"]*"|url\([^)]*\)|https?://\S+', run.page)
+    assert links == []  # but to the files of the pictures
+
+
+def test_the_nearest_known_pictures_are_beside_the_novel_ones(run: Run) -> None:
+    """The same as by the kernel of the model."""
+    novel = [row["file"] for row in run.rows if row["novel"] == "True"]
+    near = re.findall(r'alt="known: ([^"]*)"', run.page)
+    assert len(near) == 3 * len(novel)
+    model = load(run.folder / "m.saccade")
+    kernel, chain = model[-1].kernel_, model[:-1]
+    files = sorted((run.folder / "known").rglob("*.png"))
+    names = [path.relative_to(run.folder / "known").as_posix() for path in files]
+    known = chain.transform(files)
+    x = chain.transform([run.folder / "new" / novel[0]])
+    likeness = kernel(x, known)[0] / np.sqrt(kernel.diag(known))
+    assert likeness[names.index(near[0])] == pytest.approx(likeness.max(), rel=1e-9)
     assert "$" not in re.sub(r"base64,[^\"]*", "", run.page)
     assert run.page.count("<svg") == 1
 
@@ -319,13 +336,13 @@ BAD: list[tuple[str, Callable[[Path], Any], list[str], list[str]]] = [
     ("no example", table("a.npz", np.zeros((0, 6))), ["a.npz", "b.npz"], ["a.npz has no examples"]),
     ("nan", table("a.npz", [[1.0, np.nan]]), ["a.npz", "b.npz"], ["nan in example 1, column 2"]),
     ("infinity", table("b.npz", np.full((2, 6), np.inf)), ["a.npz", "b.npz"], ["inf in example 1"]),
-    ("too contaminated", nothing, ["a.npz", "b.npz", "--contamination", "0.6"], ["`contamination`", "0 to 0.5", "0.6"]),
-    ("contamination below 0", nothing, ["a.npz", "b.npz", "--contamination", "-1"], ["`contamination`"]),
-    ("no such measure", nothing, ["a.npz", "b.npz", "--measure", "loud"], ["`measure`", "'loud'", "'ratio'"]),
-    ("no such inference", nothing, ["a.npz", "b.npz", "--inference", "mcmc"], ["`inference`", "'ep'"]),
-    ("no such approximation", nothing, ["a.npz", "b.npz", "--approximation", "x"], ["`approximation`", "'fitc'"]),
-    ("noise", nothing, ["a.npz", "b.npz", "--noise", "0"], ["`noise` must be positive"]),
-    ("levels", nothing, ["a.npz", "b.npz", "--levels", "1"], ["`levels`", "2 to 255"]),
+    ("too contaminated", nothing, ["a.npz", "b.npz", "--contamination", "0.6"], ["--contamination", "0 to 0.5", "0.6"]),
+    ("contamination below 0", nothing, ["a.npz", "b.npz", "--contamination", "-1"], ["--contamination"]),
+    ("no such measure", nothing, ["a.npz", "b.npz", "--measure", "loud"], ["--measure", "'loud'", "'ratio'"]),
+    ("no such inference", nothing, ["a.npz", "b.npz", "--inference", "mcmc"], ["--inference", "'ep'"]),
+    ("no such approximation", nothing, ["a.npz", "b.npz", "--approximation", "x"], ["--approximation", "'fitc'"]),
+    ("noise", nothing, ["a.npz", "b.npz", "--noise", "0"], ["--noise must be positive"]),
+    ("levels", nothing, ["a.npz", "b.npz", "--levels", "1"], ["--levels", "2 to 255"]),
     ("a classifier", classifier, ["c.saccade", "b.npz"], ["GPClassifier", "--save", "saccade predict"]),
     ("no model", lambda f: (f / "x.saccade").write_bytes(b"hello"), ["x.saccade", "b.npz"], ["not a model file"]),
     ("unknown ending", lambda f: (f / "x.txt").write_text("1 2"), ["a.npz", "x.txt"], ["unknown ending '.txt'"]),

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from saccade.cli.html_page import percent
+from tests.cli.conftest import refused
 from tests.features.textures import write_folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*found.*words")
@@ -44,11 +47,49 @@ def test_from_a_folder_to_answers_and_a_sheet(folder: Path, saccade: Any) -> Non
     assert all(0 <= float(row["novelty"]) <= 1 and float(row["variance"]) >= 0 for row in answers)
     assert os.fsdecode(odd).rpartition("/")[2] in {row["file"].rpartition("/")[2] for row in answers}
     page = (folder / "s.html").read_text(encoding="utf-8")
-    assert page.count("<figure>") == 6
+    cards = re.findall(
+        r'<figure data-doubt="([^"]+)" data-novelty="([^"]+)" data-answer="(\w+)" data-name="([^"]*)">', page
+    )
+    assert len(cards) == 6
+    assert [float(card[0]) for card in cards] == sorted((float(card[0]) for card in cards), reverse=True)
+    assert sorted(round(float(card[1]), 4) for card in cards) == sorted(
+        round(float(row["novelty"]), 4) for row in answers
+    )
+    assert page.count('<a href="new/') == 6
+    assert '<option value="novelty">' in page
     assert "&lt;b&gt;.png" in page
     assert "<b>.png" not in page
-    shown = [int(p) for p in re.findall(r"<span>(\d+)%</span>", page)]
-    assert shown == sorted(round(100 * float(row["probability"])) for row in answers)
+    shown = re.findall(r"<span>([^<]+%)</span>", page)
+    assert shown == [percent(p) for p in sorted(float(row["probability"]) for row in answers)]
+
+
+def test_the_features_are_said_when_nobody_chose_them(folder: Path, saccade: Any) -> None:
+    said = "seen by classic features, because --features names none"
+    assert said in saccade("fit", "known", "m.saccade").stderr
+    assert said in saccade("novelty", "known", "known", "--out", "n.csv").stderr
+    assert said not in saccade("fit", "known", "n.saccade", "--features", "classic").stderr
+
+
+def test_a_report_of_what_was_learned(folder: Path, saccade: Any) -> None:
+    """Counts and pictures of every cell; a copy of a picture is named, on the page too."""
+    first = next((folder / "known" / "brick").iterdir())
+    copy = folder / "known" / "grass" / "copy.jpg"
+    Image.open(first).convert("RGB").resize((50, 50)).save(copy, quality=80)
+    done = saccade("fit", "known", "m.saccade", "--test-share", "0.5", "--report", "r.html")
+    assert done.exit_code == 0, done.stderr
+    assert "1 pair of pictures is nearly the same" in done.stderr
+    assert f"brick/{first.name} and grass/copy.jpg" in done.stderr
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    matrix = page[page.index('class="table matrix"') :]
+    counts = [int(n) for n in re.findall(r'<a href="#cell-\d+-\d+">(\d+)</a>', matrix)]
+    held = int(re.search(r"held-out examples\s+(\d+)", done.stdout)[1])  # type: ignore[index]
+    assert sum(counts) == held
+    cells = re.findall(r'<details id="cell-(\d)-(\d)"( open)?>(.*?)</details>', page, re.DOTALL)
+    assert sum(cell[3].count("<figure>") for cell in cells) == held
+    assert all((i != j) == bool(shown) for i, j, shown, _ in cells)
+    assert all(f'href="#cell-{i}-{j}"' in matrix for i, j, *_ in cells)
+    assert "copy.jpg" in page[page.index("nearly the same") :]
+    refused(saccade("fit", "a.csv", "n.saccade", "--report", "x.html"), "--report shows pictures")
 
 
 def test_scores_against_the_folders(folder: Path, saccade: Any) -> None:

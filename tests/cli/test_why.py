@@ -13,6 +13,7 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 from saccade import GPClassifier, GPRegressor
+from saccade.cli.html_page import percent
 from saccade.cli.why_sheet import AGAINST, FEATURES, FOR, overlay
 from saccade.features import HOG, BagOfWords, DenseSIFT
 from tests.features.textures import textures, write_folder
@@ -37,7 +38,9 @@ def test_pictures_with_their_heat_maps(tmp_path: Path, saccade: Any) -> None:
         answers = list(csv.DictReader(file))
     assert page.count("<figure>") == len(answers) == 6
     assert [row["label"] for row in answers] == re.findall(r"<figcaption><b>(\w+)</b>", page)
-    assert [f"{100 * float(row['probability']):.0f}" for row in answers] == re.findall(r"</b> (\d+)%, then", page)
+    assert [percent(float(row["probability"])) for row in answers] == [
+        said.replace("&gt;", ">") for said in re.findall(r"</b> ([^,]+%), then", page)
+    ]
     maps = re.findall(r"data:image/png;base64,([^\"]+)", page)
     assert len(maps) == 6
     assert Image.open(io.BytesIO(base64.b64decode(maps[0]))).size == (64, 64)

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade.kernels import HIK, RBF, Exponential, Power, TransformSum, Weights
+from saccade.kernels import HIK, Exponential, Power, TransformSum, Weights
 
 Array = np.ndarray[Any, np.dtype[Any]]
 rng = np.random.default_rng(0)
@@ -139,11 +139,6 @@ def test_sums_within_sums_are_saved_to_some_depth(tmp_path: Path, deep: int) -> 
     else:
         with pytest.raises(ModelFileError, match="More than 16 sums"):
             model.save(tmp_path / "m")
-
-
-def test_other_kernels_say_why_not(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match=r"HIK\(\)"):
-        GPClassifier(RBF()).fit(X, NUMBER).save(tmp_path / "m")
 
 
 def test_a_loaded_model_says_what_it_cannot_do(tmp_path: Path) -> None:

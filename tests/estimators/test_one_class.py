@@ -22,6 +22,7 @@ from saccade.kernels import HIK, RBF, GeneralizedRBF, Linear
 from saccade.operators.tables import GridTables
 from saccade.scores.novelty import MEASURES
 from tests.operators.histograms import histograms
+from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
 X, y = load_digits(return_X_y=True)
@@ -159,11 +160,17 @@ def test_a_file_scores_without_the_examples(measure: str, approximation: str, tm
 
 @pytest.mark.parametrize("approximation", [a for a in APPROXIMATIONS if a not in ("exact", "lowrank")])
 def test_a_file_never_answers_otherwise_than_the_model(approximation: str, tmp_path: Path) -> None:
-    """No tables hold these variances: refused, and the mean, which tables do hold, answers the same."""
+    """No tables hold these variances: the file keeps rows, or is refused; the mean, which tables hold, is the same."""
     options: dict[str, Any] = {"approximation": approximation, "random_state": 0}
-    with pytest.raises(ModelFileError, match=rf'"{approximation}" does not fit .* approximation="lowrank"'):
-        OneClassGP(measure="variance", **options).fit(train[:30]).save(tmp_path / "m")
+    judge = OneClassGP(measure="variance", **options).fit(train[:30])
+    with pytest.raises(ModelFileError, match=rf'"{approximation}" has no tables, .* approximation="lowrank"'):
+        judge.save(tmp_path / "m", examples=False)
+    with pytest.raises(ModelFileError, match=rf'"{approximation}" has no tables'):
+        judge.quantized(16).save(tmp_path / "m")  # its coarse tables keep values private, and rows would not
     assert not (tmp_path / "m").exists()
+    with pytest.warns(UserWarning, match=rf'keeps 30 training rows, because .*"{approximation}" has no tables'):
+        judge.save(tmp_path / "m")
+    assert_close(load(tmp_path / "m").score_samples(test), judge.score_samples(test))
     model = OneClassGP(measure="mean", **options).fit(train[:30])
     model.save(tmp_path / "m")
     back = load(tmp_path / "m")
@@ -205,11 +212,6 @@ def test_single_precision_is_taken_as_double(approximation: str) -> None:
 def test_numbers_beyond_what_floats_can_tell_are_refused(approximation: str) -> None:
     with pytest.raises(InvalidInput, match=r"Raise `noise`|scale the features"):
         OneClassGP(HIK(scale=1.0), approximation=approximation, random_state=0).fit(1e90 * train)
-
-
-def test_other_kernels_cannot_be_saved(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileError, match="predicts from its training examples"):
-        OneClassGP(RBF(0.2)).fit(train).save(tmp_path / "model.saccade")
 
 
 @settings(max_examples=30)

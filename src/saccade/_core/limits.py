@@ -229,6 +229,18 @@ TABLE_BINS = 65_536
 CSV_LINE = 1 << 20
 # Rows of a table read or checked at a time.
 TABLE_ROWS_AT_ONCE = 4096
+# Pictures that are compared with each other for duplicates: 4·10⁸ pairs, some seconds.
+PICTURES_COMPARED = 20_000
+# Pictures that are compared with all others at once: 80 MB of correlations.
+COMPARED_AT_ONCE = 1024
+# Pictures that were recognised, shown for each class of a report.
+CELL_PICTURES = 24
+# Known pictures shown beside a novel one, ...
+NEAREST_SHOWN = 3
+# ... for so many of the novel ones, ...
+NEAREST_FOR = 60
+# ... out of so many known ones at most.
+NEAREST_AMONG = 20_000
 # Pictures on a contact sheet: a browser still scrolls through them with ease.
 SHEET_PICTURES = 600
 # Examples of each verdict in a novelty report, from its novel end ...

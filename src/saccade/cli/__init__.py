@@ -18,18 +18,22 @@ __all__ = ["app", "main"]
 class _Commands(TyperGroup):
     """Turns every error into one sentence and an exit status: 2 for bad input, 130 for Ctrl-C, 1 for a bug of ours."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._options: set[str] = set()  # of the command that runs: messages speak of them, not of Python's parameters
+
     def invoke(self, ctx: Any) -> Any:
         if os.environ.get("SACCADE_DEBUG"):
             return super().invoke(ctx)
         try:
-            with console.plain_warnings():
+            with console.plain_warnings(self._options):
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             console.note("Stopped.")
             raise typer.Exit(130) from None
         except Exception as error:
             if console.expected(error):
-                console.fail(console.explain(error))
+                console.fail(console.as_options(console.explain(error), self._options))
                 raise typer.Exit(2) from None
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort | OSError):
                 raise  # typer's own: a wrong option, a deliberate end, a reader who left
@@ -38,6 +42,12 @@ class _Commands(TyperGroup):
                 "SACCADE_DEBUG=1 shows where it happened."
             )
             raise typer.Exit(1) from None
+
+    def resolve_command(self, ctx: Any, args: Any) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        self._options.clear()
+        self._options.update(option for parameter in getattr(command, "params", ()) for option in parameter.opts)
+        return name, command, rest
 
 
 app = typer.Typer(

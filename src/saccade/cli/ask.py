@@ -54,7 +54,7 @@ def ask(
     exponential: o.Bend = None,
     levels: o.Levels = None,
     seed: o.Seed = 0,
-    features: o.Features = "classic",
+    features: o.Features = None,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     label: o.Label = None,
@@ -149,12 +149,12 @@ def _read(data: Path, how: Reading, seeing: TrainingPictures, clf: Any) -> tuple
     if not data.is_dir():
         return read(data, how, need_labels=False), None
     from saccade.cli import pictures as p
-    from saccade.features import images, model_settings
+    from saccade.features import model_settings
 
-    chain = images(seeing.recipe, cache=seeing.cache, random_state=seeing.seed)
+    chain = seeing.chain()
     pictures = p.read(data, chain, seeing.cache, seeing.max_pixels, by_class=False)
     p.note_skipped(pictures)
-    X = chain.fit_transform(pictures)
+    X = seeing.vectors(chain, pictures)
     clf.set_params(**model_settings(X.shape[1], seeing.levels))
     return p.named(pictures, X), pictures
 
@@ -223,7 +223,6 @@ def _classes(state: State) -> list[str]:
 
 
 def _write(out: str, state: State, questions: list[Question], guess: bool) -> None:
-    import csv
     import sys
 
     from saccade.cli import questions as q
@@ -236,8 +235,7 @@ def _write(out: str, state: State, questions: list[Question], guess: bool) -> No
 
     columns = q.header(state.names.column, guess)
     with writing(out) as file:
-        csv.writer(file, lineterminator="\n").writerow(columns)
-        file.write(q.as_csv(questions, columns, state.names.column, ",", "\n"))
+        file.write(q.header_line(columns) + q.as_csv(questions, columns, state.names.column, ",", "\n"))
     sys.stdout.flush()
 
 

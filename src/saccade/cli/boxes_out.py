@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from saccade._core.errors import InvalidInput
-from saccade.cli.csv_out import writing
+from saccade.cli.csv_out import cell, path_cell, writing
 
 ENDINGS = (".json", ".csv", ".geojson")
 COLUMNS = ("file", "label", "x0", "y0", "x1", "y1", "probability", "score", "looks")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet takes a cell for a formula
 
 
 class Result(NamedTuple):
@@ -95,17 +94,4 @@ def _write_csv(file: Any, results: Sequence[Result], label: str) -> None:
     writer.writerow(COLUMNS)
     for each in results:
         numbers = [*(f"{v:.2f}" for v in each.box), f"{each.probability:.6g}", f"{each.score:.6g}", each.looks]
-        writer.writerow([_path(each.name), _text(label), *numbers])
-
-
-def _path(name: str) -> str:
-    """The same file under a name that no spreadsheet takes for a formula.
-
-    >>> _path("=1+1.png"), _path("cat.png")
-    ('./=1+1.png', 'cat.png')
-    """
-    return f"./{name}" if name.startswith(FORMULA) else name
-
-
-def _text(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+        writer.writerow([path_cell(each.name), cell(label), *numbers])

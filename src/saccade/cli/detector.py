@@ -37,7 +37,7 @@ def kind_of(path: Path) -> str:
         raise InvalidInput(f"There is no file or folder {path}. Check the name.")
     if p.are_pictures(path):
         return "pictures"
-    return "table" if path.suffix.lower() in TABLES else "model"
+    return "table" if path.name.lower().endswith(TABLES) else "model"
 
 
 def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
@@ -51,13 +51,13 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
 
 def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
     """Learn from a folder of pictures, the vocabulary too. Folders inside it are not classes here."""
-    from saccade.features import images, model_settings
+    from saccade.features import model_settings
 
-    chain = images(how.recipe, cache=how.cache, random_state=how.seed)
+    chain = how.chain()
     pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
     p.note_skipped(pictures)
     _check_several(path, len(pictures))
-    X = chain.fit_transform(pictures)
+    X = how.vectors(chain, pictures)
     detector.set_params(**model_settings(X.shape[1], how.levels))
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")

@@ -50,8 +50,16 @@ def fit(
         float,
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
     ] = 0.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Also an .html page for a folder of pictures: held-out pictures by class and answer, and duplicates.",
+        ),
+    ] = None,
     seed: o.Seed = 0,
-    features: o.Features = "classic",
+    features: o.Features = None,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
@@ -69,7 +77,8 @@ def fit(
     In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
     examples, those without a label are left out.
     """
-    o.check_target(model, force, (data, *(labels or ())))
+    pages = {} if report is None else {"--report": report}
+    o.check_targets({"MODEL": model} | pages, force, (data, *(labels or ())))
     with console.progress():
         from saccade.cli.columns import Reading
         from saccade.cli.pictures import TrainingPictures
@@ -78,8 +87,9 @@ def fit(
         estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
             chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
-            rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()))
+            rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()), report)
         else:
+            _check_no_report(report, data)
             how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
             rows = _fit_table(estimator, data, model, how, test_share, seed)
     console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
@@ -104,31 +114,54 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
 
 
 def _fit_pictures(
-    estimator: Any, data: Path, model: Path, how: TrainingPictures, share: float, labels: tuple[Path, ...]
+    estimator: Any,
+    data: Path,
+    model: Path,
+    how: TrainingPictures,
+    share: float,
+    labels: tuple[Path, ...],
+    page: Path | None,
 ) -> list[tuple[str, str]]:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
     from saccade.cli import pictures as p
-    from saccade.features import images, model_settings
+    from saccade.cli.duplicates import find_duplicates, warn_of
+    from saccade.cli.fit_report import judged, write_fit_report
+    from saccade.features import model_settings
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
-    chain = images(how.recipe, cache=how.cache, random_state=how.seed)
+    chain = how.chain()
     pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
     p.note_skipped(pictures)
     pictures, y = p.with_labels(data, pictures, labels)
     train, test = _split(y, share, how.seed, False)
     watch = console.Stopwatch()
-    X = chain.fit_transform(pictures[train], y[train])
+    X = how.vectors(chain, pictures[train], y[train])
     seen = str(watch)
-    estimator.set_params(variance="lowrank", **model_settings(X.shape[1], how.levels))
+    estimator.set_params(**model_settings(X.shape[1], how.levels))
     watch = console.Stopwatch()
     estimator.fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
-    rows += _tested(estimator, chain.transform(pictures[test]), y[test]) if test.size else []
-    estimator.save(model, features=chain)
-    return [*rows, ("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
+    X_test = chain.transform(pictures[test]) if test.size else None
+    rows += [] if X_test is None else _tested(estimator, X_test, y[test])
+    estimator.save(model, features=chain, compact=True)
+    pairs = find_duplicates(pictures)
+    warn_of(pairs, pictures, test)
+    rows += [("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
+    if page is not None:
+        answers = None if X_test is None else judged(estimator, pictures[test], X_test, y[test])
+        write_fit_report(page, data, rows, estimator.classes_, answers, pictures, y, pairs)
+        rows.append(("report", str(page)))
+    return rows
+
+
+def _check_no_report(page: Path | None, data: Path) -> None:
+    from saccade._core.errors import InvalidInput
+
+    if page is not None:
+        raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
 
 
 def _estimator(
@@ -146,7 +179,7 @@ def _estimator(
     from saccade._core.errors import InvalidParameter
     from saccade.inference.tune import check_tune
 
-    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": None, "random_state": seed}
+    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": "lowrank", "random_state": seed}
     if noise is not None:
         common["noise"] = check_noise(noise)
     if not (regression or normalize):
@@ -177,8 +210,14 @@ def _targets(examples: Examples, regression: bool) -> Array:
             f"The label {value:g} is a measurement rather than a class. Add --regression to predict numbers."
         )
     classes = np.unique(y).size
-    if y.dtype.kind in "iuf" and classes > max(MANY_CLASSES, len(y) / 10):
-        console.warn(f"The labels are {classes:,} different numbers. If they are measurements, add --regression.")
+    many = classes > max(MANY_CLASSES, len(y) / 10) or classes == len(y) > 2
+    if y.dtype.kind in "iuf" and many:
+        every = (
+            "Every label is a different number"
+            if classes == len(y)
+            else f"The labels are {classes:,} different numbers"
+        )
+        console.warn(f"{every}. If they are measurements, add --regression.")
     return y
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,33 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    pages.filters["percent"] = percent
     return Markup(pages.get_template(template).render(values))
+
+
+def percent(share: float) -> str:
+    """A share as every page and table writes it; what is not certain never looks so.
+
+    >>> percent(0.9744), percent(0.99999), percent(0.0001), percent(1.0)
+    ('97.4 %', '>99.9 %', '<0.1 %', '100.0 %')
+    """
+    if 0.0 < share < 0.0005:
+        return "<0.1 %"
+    return ">99.9 %" if 0.9995 <= share < 1.0 else f"{100 * share:.1f} %"
+
+
+def links(
+    page: Path,
+    pictures: Any,  # Pictures
+) -> list[str]:
+    """Addresses of the files of pictures, seen from the page; empty where a picture has no file."""
+    from urllib.parse import quote
+
+    paths = getattr(pictures, "paths", None)
+    if paths is None:
+        return [""] * len(pictures)
+    folder = page.resolve().parent
+    return [quote(os.fsencode(os.path.relpath(path.resolve(), folder)).replace(b"\\", b"/")) for path in paths]
 
 
 def write(path: Path, page: str) -> None:

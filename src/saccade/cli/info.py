@@ -34,8 +34,6 @@ def _facts(path: Path) -> dict[str, Any]:
 
     header, _ = model_file.read(path)
     model = load(path)  # checks that what is inside fits together
-    tables = model.tables_
-    arrays = [getattr(tables, name) for name in tables.__dataclass_fields__]
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -44,17 +42,14 @@ def _facts(path: Path) -> dict[str, Any]:
         "saccade": header["saccade"],
         "estimator": header["estimator"],
         "parameters": header["parameters"],
-        "kernel": header["kernel"],
+        "kernel": header.get("kernel"),
+        "described": repr(model.kernel_),
+        "examples": header.get("examples"),
         "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
         "threshold": getattr(model, "offset_", None),
         "features": model.n_features_in_,
         "feature_names": header["feature_names"],
-        "tables": {
-            "kind": header["tables"],
-            "rows": tables.T.shape[0],
-            "outputs": tables.T.shape[1],
-            "bytes": sum(array.nbytes for array in arrays),
-        },
+        "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
         "variance": _variance_rank(model),
         "pictures": _chain(path) if header.get("pictures") else None,
         "noise": model.noise_,
@@ -64,9 +59,18 @@ def _facts(path: Path) -> dict[str, Any]:
     }
 
 
+def _tables(kind: str, tables: Any) -> dict[str, Any]:
+    arrays = [getattr(tables, name) for name in tables.__dataclass_fields__]
+    rows, outputs = tables.T.shape
+    return {"kind": kind, "rows": rows, "outputs": outputs, "bytes": sum(array.nbytes for array in arrays)}
+
+
 def _variance_rank(model: Any) -> int | None:
     """Directions behind the tables of the variance, None without a variance."""
-    norms = getattr(getattr(model, "gp_", None), "norms", None)
+    from saccade.inference.compressed import Compressed
+
+    gp = getattr(model, "gp_", None)
+    norms = gp.norms if isinstance(gp, Compressed) else None
     return None if norms is None else sum(int(tables.T.shape[1]) for tables in norms)
 
 
@@ -81,7 +85,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     tables = facts["tables"]
     rows = [
         ("estimator", facts["estimator"]),
-        ("kernel", _kernel(facts["kernel"])),
+        ("kernel", facts["described"] if facts["kernel"] is None else _kernel(facts["kernel"])),
         ("noise", f"{facts['noise']:.4g}"),
     ]
     if facts["classes"] is not None:
@@ -100,7 +104,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     doubt = "" if facts["converged"] else ", not converged"
     return [
         *rows,
-        ("tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {console.size(tables['bytes'])}"),
+        _content(facts),
         ("solved", f"{solved}, residual {facts['residual']:.1e}{doubt}"),
         (
             "file",
@@ -108,6 +112,13 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ),
         ("digest", "ok: whole and unchanged"),
     ]
+
+
+def _content(facts: dict[str, Any]) -> tuple[str, str]:
+    tables = facts["tables"]
+    if tables is None:
+        return "training rows", f"{facts['examples']:,} are in this file: it has no tables"
+    return "tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {console.size(tables['bytes'])}"
 
 
 def _kernel(kernel: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def read_labels(
 
 def label_texts(path: Path, how: Reading) -> list[str]:
     """The same as they are written; an empty text where there is none. NaN in an .npy file is none."""
-    from saccade.cli.csv_file import read_column
+    from saccade.cli.csv_file import is_csv, read_column
     from saccade.cli.numpy_file import load_array
 
     kind = path.suffix.lower()
@@ -69,7 +69,7 @@ def label_texts(path: Path, how: Reading) -> list[str]:
         missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(y.shape, bool)
         known = checked(np.where(missing, np.zeros((), y.dtype), y), str(path))
         return ["" if gap else str(value) for gap, value in zip(missing.ravel(), whole(known).tolist(), strict=True)]
-    if kind in (".csv", ".tsv"):
+    if is_csv(path):
         return read_column(path, how)
     if kind == ".txt":
         try:

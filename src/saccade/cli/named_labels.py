@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.cli.csv_file import read_named
+from saccade.cli.csv_file import is_csv, read_named
 from saccade.cli.labels import label_texts, typed
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ def names_of(source: Path, examples: Examples) -> Names:
 
 def names_examples(paths: Sequence[Path], how: Reading, column: str) -> bool:
     """Whether these files name the examples; several must, where a single one may have one label per row."""
-    return len(paths) > 1 or (_is_table(paths[0]) and read_named(paths[0], how, column) is not None)
+    return len(paths) > 1 or (is_csv(paths[0]) and read_named(paths[0], how, column) is not None)
 
 
 def read_lines(path: Path, how: Reading, names: Names) -> list[Line]:
     """The labels of one file: by name where it has the column that names the examples, else one per row in order."""
-    named = read_named(path, how, names.column, QUESTION) if _is_table(path) else None
+    named = read_named(path, how, names.column, QUESTION) if is_csv(path) else None
     if named is not None:
         return [
             Line(names.rows.get(name), name, label, f"{path}, line {line:,}", question)
@@ -114,10 +114,6 @@ def read_labelled(paths: Sequence[Path], how: Reading, names: Names) -> tuple[Ar
     if not rows.size:
         raise InvalidInput(f"There is no label in {', '.join(map(str, paths))} yet. Fill in its column `label`.")
     return rows, y
-
-
-def _is_table(path: Path) -> bool:
-    return path.suffix.lower() in (".csv", ".tsv")
 
 
 def _kind(names: Names) -> str:

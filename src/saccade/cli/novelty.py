@@ -11,7 +11,7 @@ import typer
 from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
-from saccade.cli.csv_out import writing
+from saccade.cli.csv_out import cell, name_cell, writing
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
@@ -73,7 +73,7 @@ def novelty(
     exponential: o.Bend = None,
     levels: o.Levels = None,
     seed: o.Seed = 0,
-    features: Annotated[str | None, o.FEATURES] = None,
+    features: o.Features = None,
     cache: o.Cache = None,
     max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
     force: o.Force = False,
@@ -96,7 +96,7 @@ def novelty(
         from saccade.cli.pictures import TrainingPictures
 
         how = Reading(label, (), x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = TrainingPictures(features or "classic", cache, max_pixels, seed, o.picture_levels(levels))
+        seeing = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
         options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
         options["contamination"] = contamination
         _check(options, save is not None)
@@ -230,10 +230,10 @@ def _write(file: TextIO, examples: Examples, judged: Verdicts, in_order: bool) -
     n = len(judged.score)
     order = np.arange(n) if in_order else np.argsort(judged.score, kind="stable")
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([examples.id_name, "score", "normal", "novel"])
+    writer.writerow([cell(examples.id_name), "score", "normal", "novel"])
     columns = (column[order].tolist() for column in judged)
     for i, score, normal, novel in zip(order.tolist(), *columns, strict=True):
-        writer.writerow([name_of(examples, i), f"{score:.6g}", f"{normal:.6g}", novel])
+        writer.writerow([name_cell(name_of(examples, i), examples.id_name), f"{score:.6g}", f"{normal:.6g}", novel])
 
 
 def name_of(examples: Examples, i: int) -> str:

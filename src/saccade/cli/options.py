@@ -13,7 +13,8 @@ Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Examples: .csv, .tsv, .npz, .npy, .parquet, .svm, .svmlight or .libsvm; or a folder of pictures.",
+        help="Examples: .csv, .tsv (also .csv.gz), .npz, .npy, .parquet, .svm, .svmlight or .libsvm; or a folder of "
+        "pictures.",
     ),
 ]
 Label = Annotated[
@@ -78,8 +79,14 @@ Levels = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
-FEATURES = typer.Option(metavar="classic|pyramid|deep", help="What to see in pictures; deep needs the extra `deep`.")
-Features = Annotated[str, FEATURES]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        metavar="classic|pyramid|deep",
+        help="What to see in pictures. Usually classic; deep is better for photographs of things, and needs the extra "
+        "`deep`.",
+    ),
+]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")]
 Cache = Annotated[
     Path | None,
@@ -93,9 +100,10 @@ Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file tha
 
 def kernel(power: float | None, exponential: float | None) -> Any:
     """HIK with what its options say."""
+    from saccade._core.checks import check_positive
     from saccade.kernels import HIK, Exponential, Power
 
-    transforms = [Power(power)] if power is not None else []
+    transforms = [Power(check_positive("power", power, "0.5 suits counts."))] if power is not None else []
     transforms += [Exponential(exponential)] if exponential is not None else []
     return HIK(transforms or None)
 

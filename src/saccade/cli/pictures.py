@@ -12,17 +12,38 @@ if TYPE_CHECKING:
     from saccade.cli.read import Examples
     from saccade.features import Pictures
 
+USUAL = "classic"  # features: no network, and good for textures, letters and drawings
 FEW = 20  # skipped files that are named
 
 
 class TrainingPictures(NamedTuple):
     """How the pictures to learn from become vectors."""
 
-    recipe: str
+    asked: str | None  # the features that --features names
     cache: Path | None
     max_pixels: int
     seed: int
     levels: int | Literal["usual"] | None
+
+    @property
+    def recipe(self) -> str:
+        return self.asked or USUAL
+
+    def chain(self) -> Any:
+        """The transformers, not fitted yet."""
+        from saccade.features import images
+
+        return images(self.recipe, cache=self.cache, random_state=self.seed)
+
+    def vectors(self, chain: Any, pictures: Pictures, y: Any = None) -> Any:
+        """Fit the transformers to these pictures; says which they are where the user did not."""
+        X = chain.fit_transform(pictures, y)
+        if self.asked is None:
+            console.note(
+                f"The pictures were seen by {USUAL} features, because --features names none. For photographs of things "
+                "--features deep is usually better."
+            )
+        return X
 
 
 class NewPictures(NamedTuple):
@@ -44,10 +65,25 @@ def read(path: Path, chain: Any, cache: Path | None, max_pixels: int, by_class: 
     """The pictures, no larger than the chain will make them: a large photograph is then decoded faster."""
     from saccade.features import Resize, read_pictures
 
+    _check_packages(chain)
     first = chain.steps[0][1]
     largest = first.size if isinstance(first, Resize) and isinstance(first.size, int) else None
     source = path if path.is_dir() else [path]
     return read_pictures(source, by_class=by_class, max_pixels=max_pixels, max_side=largest, cache=cache)
+
+
+def _check_packages(chain: Any) -> None:
+    """The extra that brings all that is missing; Pillow alone would be followed by the next complaint."""
+    from importlib.util import find_spec
+
+    from saccade.features import DeepFeatures
+
+    deep = any(isinstance(step, DeepFeatures) for _, step in chain.steps)
+    extra, also = ("deep", ("onnx", "onnxruntime")) if deep else ("pictures", ())
+    for package in ("PIL", *also):
+        if find_spec(package) is None:
+            needs = "Deep features need" if deep else "Pictures need"
+            raise ModuleNotFoundError(f"{needs} {package}: pip install 'saccade[{extra}]'", name=package)
 
 
 def note_skipped(pictures: Pictures) -> None:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from saccade._core.atomic import replacing
 from saccade._core.errors import InvalidInput
 from saccade.cli.csv_file import column_names
+from saccade.cli.csv_out import cell, name_cell
 from saccade.cli.named_labels import QUESTION, Line, Names
 
 GUESSES = ("guess", "probability")
@@ -34,6 +35,12 @@ class Question(NamedTuple):
 def header(name: str, guesses: bool) -> list[str]:
     """The last column is never empty: some spreadsheets drop empty cells at the end of a line."""
     return [name, "label", *(GUESSES if guesses else ()), "score", QUESTION]
+
+
+def header_line(columns: Iterable[str]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(map(cell, columns))
+    return text.getvalue()
 
 
 def check_layout(path: Path, names: Names, guesses: bool) -> None:
@@ -72,9 +79,9 @@ def as_csv(questions: Iterable[Question], columns: list[str], name: str, delimit
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", delimiter=delimiter, lineterminator=end)
     for q in questions:
-        guess = {} if q.guess is None else {"guess": q.guess[0], "probability": f"{q.guess[1]:.3f}"}
+        guess = {} if q.guess is None else {"guess": cell(str(q.guess[0])), "probability": f"{q.guess[1]:.3f}"}
         score = {} if q.score is None else {"score": f"{q.score:.6g}"}
-        writer.writerow({name: q.name, QUESTION: q.number, **score, **guess})
+        writer.writerow({name: name_cell(q.name, name), QUESTION: q.number, **score, **guess})
     return text.getvalue()
 
 
@@ -82,7 +89,7 @@ def append(path: Path, questions: Iterable[Question], name: str, guesses: bool) 
     """Write the questions at the end of the file, in its manner; the file is whole at every moment."""
     if not path.exists():
         columns = header(name, guesses)
-        old, new = codecs.BOM_UTF8, ",".join(columns) + "\n" + as_csv(questions, columns, name, ",", "\n")
+        old, new = codecs.BOM_UTF8, header_line(columns) + as_csv(questions, columns, name, ",", "\n")
     else:
         old = path.read_bytes()
         columns, delimiter = column_names(path)

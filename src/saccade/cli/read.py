@@ -14,12 +14,12 @@ from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
 from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
-from saccade.cli.csv_file import read_table
+from saccade.cli.csv_file import CSV, is_csv, read_table
 from saccade.cli.labels import checked, read_labels, typed, whole
 from saccade.cli.named_labels import names_examples, names_of, read_labelled
 from saccade.cli.numpy_file import load_archive, load_array
 
-CSV, NUMPY, SVMLIGHT = (".csv", ".tsv"), (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
+NUMPY, SVMLIGHT = (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
 TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
 
 
@@ -44,14 +44,14 @@ def read(
     width: int | None = None,  # features of the model that will predict
     wanted: tuple[str, ...] = (),  # their names
 ) -> Examples:
-    """The examples of a .csv, .tsv, .npz, .npy, .parquet or svmlight file."""
+    """The examples of a .csv or .tsv (also with .gz), .npz, .npy, .parquet or svmlight file."""
     if not path.exists():
         raise InvalidInput(f"There is no file {path}. Check the name.")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder. Give a file of examples.")
     report("reading", 0.0)
     kind = path.suffix.lower()
-    if kind in CSV:
+    if is_csv(path):
         examples = _from_csv(path, how, wanted, need_labels)
     elif kind in NUMPY:
         X, y = load_archive(path, how) if kind == ".npz" else (load_array(path), None)
@@ -110,7 +110,7 @@ def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
         remedy = "Give a file of them with --labels"
         if examples.names:
             remedy += f", or name their column with --label; the columns are {listed(list(examples.names))}"
-        elif path.suffix.lower() in (".csv", ".tsv"):
+        elif is_csv(path):
             remedy += ", or name their column by its number with --label, such as --label -1 for the last"
         elif path.suffix.lower() == ".npz":
             remedy += ", or name their array with --y"

@@ -12,7 +12,7 @@ from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliabilit
 from saccade.cli.demo_find import FaceSearch
 from saccade.cli.demo_trials import Demo, FaceTrial, Trial
 from saccade.cli.find_report import player
-from saccade.cli.html_page import render
+from saccade.cli.html_page import percent, render
 
 DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
 DOUBTFUL_FACES, CERTAIN_FACES = 24, 12
@@ -38,14 +38,6 @@ class Column(NamedTuple):
     value: Callable[[Any], float]
     show: Callable[[float], str]
     best: Callable[[Iterable[float]], float] | None = None  # min, max, or no best
-
-
-def percent(share: float) -> str:
-    """
-    >>> percent(0.9744)
-    '97.4 %'
-    """
-    return f"{100 * share:.1f} %"
 
 
 COLUMNS = (
@@ -186,7 +178,7 @@ def _digit(demo: Demo, i: int) -> dict[str, Any]:
     return {
         "picture": data_uri(demo.data.pictures[i], "gray_r"),
         "alternative": f"a handwritten {truth}",
-        "answers": [(c, p[c], _sure(p[c])) for c in top],
+        "answers": [(c, p[c], percent(p[c])) for c in top],
         "wrong": top[0] != truth,
         "text": f"is {truth}",
     }
@@ -198,10 +190,5 @@ def _face(demo: Demo, i: int) -> dict[str, Any]:
         "picture": data_uri(demo.faces.pictures[i], "gray"),
         "alternative": "a face" if is_face else "background",
         "wrong": (p > 0.5) != is_face,
-        "text": _sure(p),
+        "text": percent(p),
     }
-
-
-def _sure(p: float) -> str:
-    """A percentage that never rounds to certainty."""
-    return ">99%" if p >= 0.995 else "<1%" if p < 0.005 else f"{p:.0%}"

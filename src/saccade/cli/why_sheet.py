@@ -34,6 +34,8 @@ def check_explains(estimator: Any, X: Any) -> None:
         from saccade.localize.painting import check_places
 
         check_places(X.chain)
+    if getattr(estimator, "tables_", None) is None:
+        raise InvalidInput("--why takes a model with tables, and this one keeps its training rows instead.")
     if not hasattr(estimator, "explain"):
         raise InvalidInput(f"--why takes a model with shares of features, and {type(estimator).__name__} has none.")
 

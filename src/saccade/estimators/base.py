@@ -219,6 +219,14 @@ class GaussianProcess(BaseEstimator):
             self.gp_.needs_examples()
         return self.gp_
 
+    def _why_examples(self, examples: bool | None) -> str | None:
+        """Why a file must keep training rows though nobody asked for it; None where it need not or must not."""
+        if examples is not None:
+            check_flag("examples", examples)
+            return None
+        has_tables = not isinstance(self.gp_, GP) or self.gp_.gram.has_tables
+        return None if has_tables else f"{type(self.kernel_).__name__} has no tables"
+
     def _restore_tables(self, tables: Compressed) -> None:
         """What a model file has."""
         self.gp_ = tables

@@ -16,8 +16,9 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, squeezed, weighed
 from saccade.estimators.calibration import calibrate, sharpen
 from saccade.estimators.class_answers import ClassAnswers
+from saccade.estimators.examples_file import rows_of
 from saccade.estimators.losses import ClassLosses
-from saccade.estimators.model_file import save
+from saccade.estimators.model_file import save, save_with_examples
 from saccade.inference.approximation import Method
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference
@@ -260,8 +261,8 @@ class GPClassifier(ClassifierMixin, ClassAnswers):
         self.sharpness_ = sharpness
         return rows, decision
 
-    def save(self, path: Any, *, features: Any = None) -> None:
-        """Write the model to one file of tables; `saccade.load` reads it.
+    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
+        """Write the model to one file; `saccade.load` reads it.
 
         The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and
         "ep", decisions take it, and the probabilities in the file are calibrated again with it.
@@ -269,15 +270,27 @@ class GPClassifier(ClassifierMixin, ClassAnswers):
         `features`: the fitted transformer of `saccade.features`, or the Pipeline of them, that made X. It lies in the
         file beside the model, and `saccade.load` gives both back.
 
-        No training example is stored as such. The tables of an exact model still have a level for each value, so a
+        `compact`: tables of about half the size, the mean in float32 and the variance in float16. Decisions change by
+        1e-6 or less of their size, and the variance grows by some thousandths of what training explains.
+
+        `examples`: True keeps the training rows instead of tables. The loaded model is fitted again from them and can
+        do all that this one can, with the variance of its own method. None does so only for kernels that have no
+        tables, and a warning says it. False never does: a kernel without tables is then refused.
+
+        Else no training example is stored as such. The tables of an exact model still have a level for each value, so a
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
         """
         check_is_fitted(self)
+        why = self._why_examples(examples)
+        if why or examples:
+            X = rows_of(self.gp_)
+            arrays = {"y": self._label, "weight": self._weight}
+            return save_with_examples(self, path, X, arrays, features, why)
         model = self._compressed()
         extra, known = {"sharpness": model.sharpness_}, model._known_scores or {}
         if known:
             extra["known"] = model._n_known
-        save(model, model.gp_.compressed(), path, extra, self.classes_, features, known)
+        save(model, model.gp_.compressed(), path, extra, self.classes_, features, known, compact)
 
     def _compressed(self) -> GPClassifier:
         """This model as it will be once loaded: tables, and probabilities for the variance that they have."""

@@ -1,4 +1,4 @@
-"""Estimators to and from model files: tables, kernel and classes, nothing of the training data."""
+"""Estimators to and from model files: tables, kernel and classes; training rows only where there are no tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_positive
+from saccade._core.checks import check_choice, check_count, check_flag, check_positive
 from saccade._core.errors import ModelFileError
 from saccade._core.feature_steps import describe
 from saccade.inference.compressed import Compressed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from saccade.estimators.svdd import SVDD
 
 LABEL_KINDS = "biufU"  # bool, int, unsigned, float, text
-TABLE_TYPES = (np.float64, np.float32, np.int64)
+TABLE_TYPES = (np.float64, np.float32, np.float16, np.int64)
 
 
 class Saved(Protocol):
@@ -54,13 +54,14 @@ def save(
     classes: Array | None = None,
     features: Any = None,
     arrays: dict[str, Array] | None = None,
+    compact: bool = False,
 ) -> None:
     """Write a fitted estimator; `extra` and `arrays` are further numbers its class needs to predict.
 
     `features` is the fitted transformer of `saccade.features`, or the Pipeline of them, that made X; it lies in the
     file beside the model, and `saccade.load` gives both back.
     """
-    written, tables = write_tables(gp)
+    written, tables = write_tables(gp, check_flag("compact", compact))
     header = {
         "estimator": type(model).__name__,
         "parameters": _parameters(model),
@@ -86,7 +87,7 @@ def save(
 
 
 def load(path: Any) -> Any:
-    """The estimator saved at `path`. It predicts; it holds no training example, so it cannot be trained further."""
+    """The estimator saved at `path`. It predicts; it can be trained further where the file keeps the training rows."""
     return load_with_header(path)[0]
 
 
@@ -102,6 +103,9 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
         header, tensors = model_file.read(path, _judge)
         model: GPClassifier | GPRegressor | OneClassGP | SVDD = kinds[header["estimator"]](**header["parameters"])
         model.n_features_in_ = int(header["features"])
+        if "examples" in header:
+            _read_examples(model, header, tensors)
+            return model, header
         model.kernel_, model.kernel = read_kernel(header["kernel"], model.n_features_in_)
         _read_names(model, header["feature_names"])
         for name, as_ in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
@@ -118,6 +122,17 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path} does not describe a model ({error!r}). Save the model again.") from None
     return model, header
+
+
+def _read_examples(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
+    from saccade.estimators.examples_file import restore
+
+    if "classes" in header:
+        model.classes_ = _classes(header)
+    if "inducing" in header:
+        model.inducing = np.array(header["inducing"])
+    restore(model, header, tensors)
+    _read_names(model, header["feature_names"])  # after the fit, whose rows have none
 
 
 def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
@@ -169,16 +184,21 @@ def _read_names(model: Saved, names: list[str]) -> None:
 
 
 def _read_classes(model: GPClassifier, header: dict[str, Any], tensors: dict[str, Array]) -> int:
-    model.classes_ = np.array(header["classes"]["values"], _label_type(header["classes"]))
+    model.classes_ = _classes(header)
     M = model.classes_.size
-    if model.classes_.ndim != 1 or M < 2 or not np.array_equal(np.unique(model.classes_), model.classes_):
-        raise ValueError("classes are not two or more in ascending order")
     check_choice("inference", model.inference, INFERENCES)
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
     if "known" in header["extra"]:
         model._n_known = _read_count(header["extra"]["known"])
         model._known_scores = {name: _ascending(tensors, name) for name in ("explained", "confidence", "both")}
     return 1 if M == 2 else int(M)
+
+
+def _classes(header: dict[str, Any]) -> Array:
+    classes = np.array(header["classes"]["values"], _label_type(header["classes"]))
+    if classes.ndim != 1 or classes.size < 2 or not np.array_equal(np.unique(classes), classes):
+        raise ValueError("classes are not two or more in ascending order")
+    return classes
 
 
 def _read_targets(model: GPRegressor, extra: dict[str, Any]) -> int:
@@ -214,6 +234,27 @@ def _ascending(tensors: dict[str, Array], name: str) -> Array:
     if scores.ndim != 1 or not scores.size or scores.dtype != np.float64 or (np.diff(scores) < 0).any():
         raise ValueError("scores of known examples are not in order")
     return scores
+
+
+def save_with_examples(
+    model: Any,
+    path: Any,
+    X: Any,
+    arrays: dict[str, Array | None],
+    features: Any,
+    why: str | None,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Write the training rows instead of tables; see examples_file.py."""
+    from saccade.estimators.examples_file import save_examples
+
+    header: dict[str, Any] = {"parameters": _parameters(model), "extra": extra or {}}
+    if hasattr(model, "classes_"):
+        header["classes"] = _write_classes(model.classes_)
+    if isinstance(getattr(model, "inducing", None), np.ndarray | list | tuple):
+        header["inducing"] = np.asarray(model.inducing).tolist()
+    known = {name: array for name, array in arrays.items() if array is not None}
+    save_examples(model, path, X, known, header, features, why)
 
 
 def _write_classes(classes: Array) -> dict[str, Any]:

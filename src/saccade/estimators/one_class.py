@@ -13,7 +13,8 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.estimators.base import Binning, GaussianProcess
-from saccade.estimators.model_file import save
+from saccade.estimators.examples_file import rows_of
+from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.outliers import Outliers
 from saccade.inference.approximation import Approximating, Method, choose
 from saccade.inference.gp import GP
@@ -223,19 +224,32 @@ class OneClassGP(Outliers, GaussianProcess):
         """
         return np.asarray(self.predict_proba(X)[:, 0])
 
-    def save(self, path: Any, *, features: Any = None) -> None:
-        """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it.
+    def save(self, path: Any, *, features: Any = None, examples: bool | None = None) -> None:
+        """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
         bound of it, goes along, and the threshold is chosen anew with it, so that it means the same. Other
-        approximations have no tables of their variance and are refused, unless `measure` is "mean": no verdict takes
-        the variance then, and the file has that of "lowrank" too.
+        approximations have no tables of their variance, and the file keeps the training rows, unless `measure` is
+        "mean": no verdict takes the variance then, and the file has that of "lowrank" too. `examples` is as for
+        `GPClassifier.save`.
         """
         check_is_fitted(self)
+        why = self._why_examples(examples)
+        if why or examples:
+            return save_with_examples(self, path, rows_of(self.gp_), {}, features, why)
         model = self._compressed()
         extra = {"offset": model.offset_, "known": model.n_known_}
         arrays = {"normal": quantiles(model.normal_scores_)}
         save(model, model.gp_.compressed(), path, extra, features=features, arrays=arrays)
+
+    def _why_examples(self, examples: bool | None) -> str | None:
+        why = super()._why_examples(examples)
+        method, tabled = self.variance_method_, ("lowrank", "exact")
+        if not isinstance(self.gp_, GP) or self.gp_.grid is not None:
+            return why
+        if why or examples is not None or self.measure == "mean" or method in tabled:
+            return why
+        return f'the variance of approximation="{method}" has no tables'
 
     def _compressed(self) -> OneClassGP:
         """This model as it will be once loaded: tables, and a threshold for the variance that they have."""
@@ -247,9 +261,8 @@ class OneClassGP(Outliers, GaussianProcess):
             return model
         if method != "exact":
             raise ModelFileError(
-                f'The variance of approximation="{method}" does not fit into a model file, and another one would '
-                'change verdicts. Fit with approximation="lowrank" or measure="mean" to save, or keep the whole object '
-                "with joblib.dump."
+                f'The variance of approximation="{method}" has no tables, and another one would change verdicts. Pass '
+                'examples=None to keep the training rows, or fit with approximation="lowrank" or measure="mean".'
             )
         model.gp_ = gp.with_variance("lowrank")
         model._compare_anew(model.gp_)

@@ -15,7 +15,8 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_flag, check_rows, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, GaussianProcess, weighed
-from saccade.estimators.model_file import save
+from saccade.estimators.examples_file import rows_of
+from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.prior_mean import PriorMean, check_mean, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.inference.approximation import Method
@@ -282,16 +283,21 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         mean, std = self.predict(X, return_std=True)
         return mean, std**2
 
-    def save(self, path: Any, *, features: Any = None) -> None:
-        """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
+    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
+        """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
         if self._function is not None:
             raise InvalidParameter(
                 "A model whose `mean` is a function cannot be saved: a file holds no code. Fit a model without it to "
                 "y - mean(X), save that, and add mean(X) to its predictions."
             )
+        why = self._why_examples(examples)
+        if why or examples:
+            X = rows_of(self.gp_)
+            arrays = {"y": self._y, "weight": self._weight, "apart": self._apart}
+            return save_with_examples(self, path, X, arrays, features, why)
         extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
-        save(self, self.gp_.compressed(), path, extra, features=features)
+        save(self, self.gp_.compressed(), path, extra, features=features, compact=compact)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

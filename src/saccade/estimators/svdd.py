@@ -16,9 +16,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
 from saccade._core.progress import report
-from saccade.estimators.model_file import save
+from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.outliers import Outliers
-from saccade.inference.compressed import Compressed, not_in_tables
+from saccade.inference.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, TabledGram
@@ -158,12 +158,27 @@ class SVDD(Outliers, BaseEstimator):
         return np.concatenate(parts), self.kernel_.diag(X)
 
     def save(self, path: Any, *, features: Any = None) -> None:
-        """Write the model to one file of tables, as `GPClassifier.save`; `saccade.load` reads it."""
+        """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
+
+        Of a kernel that has no tables it keeps the support vectors, which are training rows, and a warning says so.
+        """
         check_is_fitted(self)
-        if self._centre is None:
-            not_in_tables(self.kernel_)
         extra = {"centre_norm2": self._centre_norm2, "radius": self.radius_, "offset": self.offset_}
+        if self._centre is None:
+            why = f"{type(self.kernel_).__name__} has no tables"
+            found = extra | {"n_iter": self.n_iter_, "residual": self.residual_, "converged": self.converged_}
+            arrays: dict[str, Array | None] = {"dual": self.dual_coef_, "support": self.support_}
+            return save_with_examples(self, path, self.support_vectors_, arrays, features, why, found)
         save(self, self._centre, path, extra, features=features)
+
+    def _restore_support(self, vectors: Any, dual: Array, support: Array, extra: dict[str, Any]) -> None:
+        """What a file of support vectors has."""
+        self._restore(extra)
+        self._centre, self.kernel_, self.support_vectors_ = None, check_kernel("kernel", self.kernel), vectors
+        self.dual_coef_, self.support_ = dual, support
+        self.n_iter_, self.residual_ = int(extra["n_iter"]), float(extra["residual"])
+        self.converged_ = bool(extra["converged"])
+        self.kernel_(vectors[:1], vectors[:1])  # complains of parameters out of range
 
     @property
     def tables_(self) -> PiecewiseTables | GridTables | None:

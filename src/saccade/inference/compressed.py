@@ -86,8 +86,8 @@ def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Array
 def not_in_tables(kernel: Kernel) -> NoReturn:
     """Complain of a kernel that has no tables."""
     raise ModelFileError(
-        f"A {type(kernel).__name__} model predicts from its training examples, which a model file never holds. "
-        "Use HIK(), or keep the whole object with joblib.dump."
+        f"A {type(kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
+        "examples=True to keep them in the file, or use HIK()."
     )
 
 
