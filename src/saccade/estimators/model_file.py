@@ -197,7 +197,9 @@ def _read_scores(model: OneClassGP, extra: dict[str, Any], tensors: dict[str, Ar
     model.offset_ = float(extra["offset"])
     model.normal_scores_ = _ascending(tensors, "normal")
     model.n_known_ = _read_count(extra["known"])
-    if not np.isfinite(model.offset_):
+    if "least_prior" in extra:  # not in files of earlier versions
+        model._least_prior, model._middle_score = float(extra["least_prior"]), float(extra["middle"])
+    if not np.isfinite([model.offset_, model._least_prior, model._middle_score]).all():
         raise ValueError("the threshold is not finite")
     return 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from typing import Any, Literal, Self
 
@@ -20,7 +21,16 @@ from saccade.inference.gp import GP
 from saccade.inference.infer import Inference
 from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
-from saccade.scores.novelty import MEASURES, Measure, lowest_membership, membership, p_values, quantiles, threshold
+from saccade.scores.novelty import (
+    MEASURES,
+    NOTHING,
+    Measure,
+    lowest_membership,
+    membership,
+    p_values,
+    quantiles,
+    threshold,
+)
 
 
 class OneClassGP(Outliers, GaussianProcess):
@@ -85,6 +95,8 @@ class OneClassGP(Outliers, GaussianProcess):
     """
 
     tune = None
+    _least_prior = -1.0  # k(x, x) up to which a row has nothing to compare: none, in files of earlier versions
+    _middle_score = 0.0  # what such a row scores
 
     def __init__(
         self,
@@ -150,16 +162,45 @@ class OneClassGP(Outliers, GaussianProcess):
     def _judge(self, gp: GP, X: Any) -> None:
         """Scores and threshold, from the training examples X as if each had not been there."""
         mean, variance = (found[:, 0] for found in gp.left_out(np.arange(X.shape[0]), X))
-        self._left_out_mean, self.leave_one_out_scores_ = mean, self._scored(mean, variance, X)
-        rows = gp.comparable()
-        self._compare_with(mean[rows], variance[rows], self.kernel_.diag(X[rows]))
+        prior, rows = self.kernel_.diag(X), gp.comparable()
+        self._least_prior = float(NOTHING * prior.mean())
+        self._say_what_is_missing(prior)
+        self._left_out_mean = mean
+        self._compare_with(mean[rows], variance[rows], prior[rows])
+        self.leave_one_out_scores_ = self._unless_empty(self._scored(mean, variance, X), prior)
+
+    def _say_what_is_missing(self, prior: Array) -> None:
+        """Warn of training examples that tell little."""
+        if not prior.any():
+            text = "All training examples are 0, so nothing is known of what is normal. Check how the features were made."
+        elif prior.size == 1:
+            text = (
+                "OneClassGP was given 1 training example: how much normal examples differ, which thresholds and "
+                "probabilities come from, is not known. Give at least 2; 20 or more are better."
+            )
+        elif empty := int((prior <= self._least_prior).sum()):
+            text = _empty_rows(empty, prior.size, "training examples")
+        else:
+            return
+        warnings.warn(text, stacklevel=4)
 
     def _compare_with(self, mean: Array, variance: Array, prior: Array) -> None:
         """The threshold, and what p-values are taken against: the scores of left-out examples, ties being ties."""
-        sign = self.inference != "regression"
-        lowest = lowest_membership(self.measure, mean, variance, prior, self.noise_, sign=sign)
+        sign, told = self.inference != "regression", prior > self._least_prior
+        if not told.any():
+            told = np.ones_like(told)
+        lowest = lowest_membership(self.measure, mean[told], variance[told], prior[told], self.noise_, sign=sign)
         self.offset_ = threshold(lowest, self.contamination)
         self.normal_scores_, self.n_known_ = np.sort(lowest), lowest.size
+        self._middle_score = float(np.median(lowest))
+
+    def _unless_empty(
+        self,
+        scores: Array,  # (b,)
+        prior: Array,  # (b,) k(x, x)
+    ) -> Array:  # (b,)
+        """The scores; the middle one of the training examples where a row has next to nothing to compare."""
+        return np.where(prior > self._least_prior, scores, self._middle_score)
 
     def _compare_anew(self, gp: GP) -> None:
         """The same for a copy that judges otherwise than its original, by examples that are still at hand."""
@@ -182,9 +223,19 @@ class OneClassGP(Outliers, GaussianProcess):
         return membership(self.measure, mean, variance, self.noise_, sign=sign, prior=prior)
 
     def score_samples(self, X: Any) -> Array:  # (n,)
-        """The measure: higher is more normal."""
+        """The measure: higher is more normal.
+
+        A row whose k(x, x) is below a hundredth of the training examples' mean has nothing to compare: it is neither
+        normal nor novel. It has the median of the training scores, and a warning says how many such rows there are.
+        """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
+        scores, prior = self._measured(X), self.kernel_.diag(X)
+        if empty := int((prior <= self._least_prior).sum()):
+            warnings.warn(_empty_rows(empty, prior.size, "examples"), stacklevel=2)
+        return self._unless_empty(scores, prior)
+
+    def _measured(self, X: Any) -> Array:  # (n,)
         if self.measure == "mean":
             return self._scored(self.gp_.mean(X)[:, 0], None)
         if self.measure == "variance":
@@ -234,6 +285,7 @@ class OneClassGP(Outliers, GaussianProcess):
         check_is_fitted(self)
         model = self._compressed()
         extra = {"offset": model.offset_, "known": model.n_known_}
+        extra |= {"least_prior": model._least_prior, "middle": model._middle_score}
         arrays = {"normal": quantiles(model.normal_scores_)}
         save(model, model.gp_.compressed(), path, extra, features=features, arrays=arrays)
 
@@ -259,3 +311,11 @@ class OneClassGP(Outliers, GaussianProcess):
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)  # two columns of predict_proba
         return tags
+
+
+def _empty_rows(empty: int, n: int, what: str) -> str:
+    return (
+        f"{empty} of {n} {what} have nothing to compare: all their features are near 0, in comparison with the other "
+        "examples. They count as neither normal nor novel. If 0 is just a low value here, subtract the median of each "
+        "column and use a kernel such as GeneralizedRBF(HIK(), 'auto'); else leave such rows out."
+    )

@@ -11,6 +11,7 @@ from saccade._core.arrays import Array
 Measure = Literal["probability", "variance", "mean", "ratio"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
+NOTHING = 0.01  # share of the usual k(x, x) up to which an example has nothing to compare
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
