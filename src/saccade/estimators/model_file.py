@@ -8,9 +8,10 @@ import numpy as np
 
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_positive
+from saccade._core.checks import check_choice, check_count, check_positive, check_share
 from saccade._core.errors import ModelFileError
 from saccade._core.feature_steps import describe
+from saccade.estimators.unknown_classes import EVEN
 from saccade.inference.compressed import Compressed
 from saccade.inference.compressed_file import read_tables, write_tables
 from saccade.inference.sites import METHODS as INFERENCES
@@ -177,6 +178,8 @@ def _read_classes(model: GPClassifier, header: dict[str, Any], tensors: dict[str
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
     if "known" in header["extra"]:
         model._n_known = _read_count(header["extra"]["known"])
+        weight = header["extra"].get("confidence_weight", EVEN)  # not in files of earlier versions
+        model._confidence_weight = check_share("confidence_weight", weight, 1.0, "Save the model again.")
         model._known_scores = {name: _ascending(tensors, name) for name in ("explained", "confidence", "both")}
     return 1 if M == 2 else int(M)
 

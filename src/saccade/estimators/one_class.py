@@ -172,7 +172,9 @@ class OneClassGP(Outliers, GaussianProcess):
     def _say_what_is_missing(self, prior: Array) -> None:
         """Warn of training examples that tell little."""
         if not prior.any():
-            text = "All training examples are 0, so nothing is known of what is normal. Check how the features were made."
+            text = (
+                "All training examples are 0, so nothing is known of what is normal. Check how the features were made."
+            )
         elif prior.size == 1:
             text = (
                 "OneClassGP was given 1 training example: how much normal examples differ, which thresholds and "

@@ -119,6 +119,19 @@ def p_values(
     return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
 
 
+def joined(
+    explained: Array,  # (n,): p-values of one sign of novelty
+    confidence: Array,  # (n,): of the other
+    weight: float = 0.5,  # of the other, from 0 to 1
+) -> Array:  # (n,)
+    """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
+
+    >>> joined(np.array([0.5]), np.array([0.1])), joined(np.array([0.5]), np.array([0.1]), 1.0)
+    (array([0.05]), array([0.01]))
+    """
+    return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))
+
+
 def quantiles(
     scores: Array,  # (n,)
     count: int = 501,
