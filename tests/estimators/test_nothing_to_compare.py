@@ -15,7 +15,7 @@ normal = rng.gamma(2.0, size=(60, 8))
 faint = 1e-4 * rng.random((20, 8))
 
 
-@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("measure", [m for m in MEASURES if m != "mean"])
 @pytest.mark.parametrize("kernel", [HIK(), HIK(scale=1.0)], ids=repr)
 def test_rows_near_zero_are_neither_normal_nor_novel(kernel: Any, measure: Any, tmp_path: Path) -> None:
     model = OneClassGP(kernel, measure=measure).fit(normal)

@@ -116,7 +116,7 @@ def _check_several(path: Path, n: int) -> None:
 def _learn(detector: Any, X: Any, one: str, what: str) -> str:
     watch = console.Stopwatch()
     detector.fit(X)
-    if detector.measure == "variance":
+    if detector.measure == "variance" and detector.columns_ is None:
         prior = detector.kernel_.diag(X)
         if prior.std() > UNEQUAL * prior.mean():
             console.warn(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import copy
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,7 +15,10 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.estimators.base import Binning, GaussianProcess
+from saccade.estimators.columns import SCALES, Columns, Scale, have_one_unit
+from saccade.estimators.explanation import Explanation
 from saccade.estimators.model_file import save
+from saccade.estimators.nothing_to_compare import warn_of_new, warn_of_training
 from saccade.estimators.outliers import Outliers
 from saccade.inference.approximation import Approximating, Method, choose
 from saccade.inference.gp import GP
@@ -32,6 +36,8 @@ from saccade.scores.novelty import (
     threshold,
 )
 
+TRIM_OF_TABLES = 0.1  # share of the examples of a table that a second fit leaves out
+
 
 class OneClassGP(Outliers, GaussianProcess):
     """A Gaussian process that knows one class, and notices what is not of it.
@@ -45,9 +51,21 @@ class OneClassGP(Outliers, GaussianProcess):
     ----------
     kernel : Kernel, default HIK()
         HIK scores from tables in constant time, for any number of examples. `GeneralizedRBF(HIK(), "auto")` takes dense
-        algebra and is more local.
+        algebra and is more local. `Centred(Linear())` with measure="variance" is a Mahalanobis distance with a
+        regularised covariance.
+    scale : "auto", "columns" or None
+        "columns" is for tables, whose columns have units of their own: each is divided by its standard deviation, and
+        examples are as similar as near, wherever in the range of the training examples (see columns.py). A column in
+        millions then counts no more than one in thousandths. None takes the rows as they are, right for histograms,
+        words, pixels and deep features. "auto" is "columns" for the default kernel if the columns of X cannot have one
+        unit: X is dense, and has fewer than 50 columns, of which one spreads more than 10 times as much as another, or
+        more columns, of which the differences of rows lie in few (under 40 %). `columns_` says what was done.
     noise : float
         σ², in units of the mean self-similarity when the kernel's scale is "auto".
+    trim : "auto" or float from 0 to 0.5
+        The share of the training examples that a second fit leaves out, those with the lowest leave-one-out scores in
+        the first: novelties among the training examples then do not look normal. They still count where thresholds and
+        probabilities are found. "auto" is 0.1 with scaled columns, else 0.
     inference : "regression", "laplace" or "ep"
         The label as f plus noise, or as the sign of f plus noise (O §2.2).
     measure : "probability", "variance", "mean" or "ratio"
@@ -73,6 +91,8 @@ class OneClassGP(Outliers, GaussianProcess):
     ----------
     gp_, kernel_, noise_, n_iter_, residual_, converged_, variance_method_
         As for `GPClassifier`.
+    columns_ : Columns or None
+        How columns are scaled; None where they are taken as they are.
     offset_ : float
         `decision_function` is `score_samples` less this.
     leave_one_out_scores_ : array of shape (n,)
@@ -95,6 +115,7 @@ class OneClassGP(Outliers, GaussianProcess):
     """
 
     tune = None
+    columns_: Columns | None = None
     _least_prior = -1.0  # k(x, x) up to which a row has nothing to compare: none, in files of earlier versions
     _middle_score = 0.0  # what such a row scores
 
@@ -102,7 +123,9 @@ class OneClassGP(Outliers, GaussianProcess):
         self,
         kernel: Kernel | None = None,
         *,
+        scale: Scale = "auto",
         noise: float = 0.1,
+        trim: float | Literal["auto"] = "auto",
         inference: Inference = "regression",
         measure: Measure = "probability",
         approximation: Method | Literal["auto"] = "auto",
@@ -117,7 +140,9 @@ class OneClassGP(Outliers, GaussianProcess):
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
+        self.scale = scale
         self.noise = noise
+        self.trim = trim
         self.inference = inference
         self.measure = measure
         self.approximation = approximation
@@ -134,6 +159,8 @@ class OneClassGP(Outliers, GaussianProcess):
     def _check_parameters(self) -> Kernel:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
+        if self.trim != "auto":
+            check_share("trim", self.trim, 0.5, "0 trains on every example.")
         return super()._check_parameters()
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -141,11 +168,38 @@ class OneClassGP(Outliers, GaussianProcess):
         with self._replacing() as new:
             X = check_rows(new, X, reset=True)
             new._weight = None
-            gp = new._learn(X, np.ones((X.shape[0], 1)))
-            if new.measure != "mean":
-                gp.prepare()
-            new._judge(gp, X)
+            new._settle_columns(X)
+            X = new._scaled(X)
+            everyone = np.arange(X.shape[0])
+            new._fit_rows(X, everyone)
+            trimmed = np.argsort(new.leave_one_out_scores_, kind="stable")[: new._trimmed_count(X.shape[0])]
+            if trimmed.size:
+                new._fit_rows(X, np.setdiff1d(everyone, trimmed))
         return self
+
+    def _settle_columns(self, X: Any) -> None:
+        """Whether columns are scaled, and what follows from it."""
+        check_choice("scale", self.scale, SCALES)
+        auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
+        self.columns_ = Columns.of(X) if auto or self.scale == "columns" else None
+
+    def _scaled(self, X: Any) -> Any:
+        return X if self.columns_ is None else self.columns_(X)
+
+    def _rows(self, X: Any) -> Any:
+        return self._scaled(super()._rows(X))
+
+    def _trimmed_count(self, n: int) -> int:
+        """How many of n examples a second fit leaves out."""
+        share = (0.0 if self.columns_ is None else TRIM_OF_TABLES) if self.trim == "auto" else float(self.trim)
+        return int(share * n + 1e-9)
+
+    def _fit_rows(self, X: Any, rows: Array) -> None:
+        """Train on some of the rows; scores and threshold take the others as new examples."""
+        gp = self._learn(X[rows], np.ones((rows.size, 1)))
+        if self.measure != "mean":
+            gp.prepare()
+        self._judge(gp, X, rows)
 
     @property
     def fit_predict(self) -> Any:
@@ -159,35 +213,32 @@ class OneClassGP(Outliers, GaussianProcess):
         method = choose(self.approximation, kernel.has_tables, n, self.solver != "cg")
         return Approximating(method, method, self.variance_rank, self.inducing)
 
-    def _judge(self, gp: GP, X: Any) -> None:
-        """Scores and threshold, from the training examples X as if each had not been there."""
-        mean, variance = (found[:, 0] for found in gp.left_out(np.arange(X.shape[0]), X))
-        prior, rows = self.kernel_.diag(X), gp.comparable()
-        self._least_prior = float(NOTHING * prior.mean())
-        self._say_what_is_missing(prior)
+    def _judge(self, gp: GP, X: Any, trained: Array) -> None:
+        """Scores and threshold, from all examples X as if each had not been there; some of them trained gp."""
+        n, prior = X.shape[0], self.kernel_.diag(X)
+        self._aside = X[np.setdiff1d(np.arange(n), trained)]
+        self._least_prior = -1.0 if self.measure == "mean" else float(NOTHING * prior.mean())
+        warn_of_training(prior, self._least_prior)
+        mean, variance = (found[:, 0] for found in gp.left_out(np.arange(trained.size), X[trained]))
         self._left_out_mean = mean
-        self._compare_with(mean[rows], variance[rows], prior[rows])
-        self.leave_one_out_scores_ = self._unless_empty(self._scored(mean, variance, X), prior)
+        rows = gp.comparable()
+        self._compare_with(gp, mean[rows], variance[rows], prior[trained[rows]])
+        found = np.empty(n)
+        found[trained] = self._scored(mean, variance, X[trained])
+        if trained.size < n:
+            found[np.setdiff1d(np.arange(n), trained)] = self._measured(self._aside)
+        self.leave_one_out_scores_ = self._unless_empty(found, prior)
 
-    def _say_what_is_missing(self, prior: Array) -> None:
-        """Warn of training examples that tell little."""
-        if not prior.any():
-            text = (
-                "All training examples are 0, so nothing is known of what is normal. Check how the features were made."
-            )
-        elif prior.size == 1:
-            text = (
-                "OneClassGP was given 1 training example: how much normal examples differ, which thresholds and "
-                "probabilities come from, is not known. Give at least 2; 20 or more are better."
-            )
-        elif empty := int((prior <= self._least_prior).sum()):
-            text = _empty_rows(empty, prior.size, "training examples")
-        else:
-            return
-        warnings.warn(text, stacklevel=4)
+    def _compare_with(self, gp: GP, mean: Array, variance: Array, prior: Array) -> None:
+        """The threshold, and what p-values are taken against: the scores of left-out examples, ties being ties.
 
-    def _compare_with(self, mean: Array, variance: Array, prior: Array) -> None:
-        """The threshold, and what p-values are taken against: the scores of left-out examples, ties being ties."""
+        Examples that were trimmed are among them, as many of them as of the others.
+        """
+        some = self._aside[:: max(1, gp.gram.shape[0] // max(1, mean.size))]
+        if some.shape[0]:
+            found = gp.mean_and_variance(some)
+            mean, variance = (np.append(a, b[:, 0]) for a, b in zip((mean, variance), found, strict=True))
+            prior = np.append(prior, self.kernel_.diag(some))
         sign, told = self.inference != "regression", prior > self._least_prior
         if not told.any():
             told = np.ones_like(told)
@@ -208,7 +259,7 @@ class OneClassGP(Outliers, GaussianProcess):
         """The same for a copy that judges otherwise than its original, by examples that are still at hand."""
         rows = gp.comparable()
         X = gp.gram.as_given(rows)
-        self._compare_with(self._left_out_mean[rows], gp.left_out(rows, X)[1][:, 0], self.kernel_.diag(X))
+        self._compare_with(gp, self._left_out_mean[rows], gp.left_out(rows, X)[1][:, 0], self.kernel_.diag(X))
 
     def quantized(self, bins: int = 256) -> Self:
         """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
@@ -229,12 +280,12 @@ class OneClassGP(Outliers, GaussianProcess):
 
         A row whose k(x, x) is below a hundredth of the training examples' mean has nothing to compare: it is neither
         normal nor novel. It has the median of the training scores, and a warning says how many such rows there are.
+        With measure="mean", a plain sum over the features, it has a mean near 0 like any other row.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        X = self._rows(X)
         scores, prior = self._measured(X), self.kernel_.diag(X)
-        if empty := int((prior <= self._least_prior).sum()):
-            warnings.warn(_empty_rows(empty, prior.size, "examples"), stacklevel=2)
+        warn_of_new(prior, self._least_prior)
         return self._unless_empty(scores, prior)
 
     def _measured(self, X: Any) -> Array:  # (n,)
@@ -253,10 +304,27 @@ class OneClassGP(Outliers, GaussianProcess):
             )
         return np.ones((1, 1)), np.array([-self.offset_])
 
+    def explain(self, X: Any) -> Explanation:
+        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do."""
+        found = super().explain(X)
+        if self.columns_ is None:
+            return found
+        d = self.n_features_in_
+        shares = tuple(sp.csr_matrix(part[:, :d] + part[:, d:]) for part in found.shares)
+        return replace(found, shares=shares)
+
+    @property
+    def feature_relevance_(self) -> Array:  # (d,)
+        if self.columns_ is not None:
+            raise AttributeError(
+                "feature_relevance_ needs columns as they are: fit with scale=None, or use permutation_importance."
+            )
+        return super().feature_relevance_
+
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the latent f (no noise added), both by `approximation`."""
         check_is_fitted(self)
-        mean, variance = self.gp_.mean_and_variance(check_rows(self, X, reset=False))
+        mean, variance = self.gp_.mean_and_variance(self._rows(X))
         return mean[:, 0], variance[:, 0]
 
     def predict_proba(self, X: Any) -> Array:  # (n, 2)
@@ -289,6 +357,8 @@ class OneClassGP(Outliers, GaussianProcess):
         extra = {"offset": model.offset_, "known": model.n_known_}
         extra |= {"least_prior": model._least_prior, "middle": model._middle_score}
         arrays = {"normal": quantiles(model.normal_scores_)}
+        if model.columns_ is not None:
+            arrays |= vars(model.columns_)
         save(model, model.gp_.compressed(), path, extra, features=features, arrays=arrays)
 
     def _compressed(self) -> OneClassGP:
@@ -313,11 +383,3 @@ class OneClassGP(Outliers, GaussianProcess):
         tags = super().__sklearn_tags__()
         tags.classifier_tags = ClassifierTags(multi_class=False)  # two columns of predict_proba
         return tags
-
-
-def _empty_rows(empty: int, n: int, what: str) -> str:
-    return (
-        f"{empty} of {n} {what} have nothing to compare: all their features are near 0, in comparison with the other "
-        "examples. They count as neither normal nor novel. If 0 is just a low value here, subtract the median of each "
-        "column and use a kernel such as GeneralizedRBF(HIK(), 'auto'); else leave such rows out."
-    )
