@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from saccade import OneClassGP, load
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.columns import Columns, have_one_unit
-from saccade.kernels import HIK, GeneralizedRBF
+from saccade.kernels import HIK, Centred, GeneralizedRBF, Linear
 from saccade.localize import best_window
 from saccade.scores.novelty import MEASURES
 from tests.tolerances import assert_close
@@ -64,6 +64,27 @@ def test_histograms_and_pictures_stay_as_they_are() -> None:
     assert OneClassGP(HIK()).fit(train).columns_ is None  # a kernel of one's own takes columns as they are
     assert OneClassGP(scale=None).fit(train).columns_ is None
     assert OneClassGP(GeneralizedRBF(HIK(), "auto"), scale="columns").fit(train).columns_ is not None
+
+
+def test_histograms_are_judged_as_before_columns_could_be_scaled() -> None:
+    """The figures of O were made with HIK on all rows as they are."""
+    histograms = load_digits().data[:100]
+    histograms = histograms / histograms.sum(axis=1, keepdims=True)
+    before = OneClassGP(HIK(), scale=None, trim=0.0).fit(histograms[:60])
+    model = OneClassGP().fit(histograms[:60])
+    np.testing.assert_array_equal(model.score_samples(histograms), before.score_samples(histograms))
+    assert model.offset_ == before.offset_
+
+
+def test_a_centred_linear_kernel_is_a_mahalanobis_distance() -> None:
+    """The variance of label regression: σ² (x − x̄)ᵀ (S + σ²I)⁻¹ (x − x̄), S the scatter matrix."""
+    rows = (train - train.mean(axis=0)) / train.std(axis=0)
+    new = (test - train.mean(axis=0)) / train.std(axis=0)
+    model = OneClassGP(Centred(Linear()), measure="variance", noise=2.0).fit(rows)
+    inverse = np.linalg.inv(rows.T @ rows + 2.0 * np.eye(30))
+    distance = 2.0 * np.einsum("ij,jk,ik->i", new, inverse, new)
+    ratio = -model.score_samples(new) / distance
+    assert_close(ratio / ratio[0], np.ones_like(ratio))
 
 
 def test_sparse_columns_are_scaled_when_asked() -> None:
