@@ -58,7 +58,9 @@ def test_no_column_hides_the_others(columns: int) -> None:
 def test_histograms_and_pictures_stay_as_they_are() -> None:
     pixels = load_digits().data[:60]
     words = rng.poisson(rng.gamma(0.3, size=300), (40, 300)).astype(float)
-    for rows in (pixels, pixels / pixels.sum(axis=1, keepdims=True), words, sp.csr_matrix(train)):
+    bins = words[:, :20] + 0.1
+    histograms = bins / bins.sum(axis=1, keepdims=True)
+    for rows in (pixels, words, sp.csr_matrix(words * 1e3 ** rng.random(300)), histograms, sp.csr_matrix(histograms)):
         assert have_one_unit(rows)
         assert OneClassGP().fit(rows).columns_ is None
     assert OneClassGP(HIK()).fit(train).columns_ is None  # a kernel of one's own takes columns as they are
@@ -74,6 +76,14 @@ def test_histograms_are_judged_as_before_columns_could_be_scaled() -> None:
     model = OneClassGP().fit(histograms[:60])
     np.testing.assert_array_equal(model.score_samples(histograms), before.score_samples(histograms))
     assert model.offset_ == before.offset_
+
+
+def test_a_few_columns_are_a_table_however_they_are_stored() -> None:
+    some = OneClassGP().fit(sp.csr_matrix(train)), OneClassGP().fit(train)
+    assert_close(some[0].score_samples(sp.csr_matrix(test)), some[1].score_samples(test))
+    wide = rng.random((30, 80))
+    assert have_one_unit(wide)
+    assert not have_one_unit(wide * 10.0 ** np.linspace(0, 6, 80))
 
 
 def test_a_centred_linear_kernel_is_a_mahalanobis_distance() -> None:
@@ -120,7 +130,7 @@ def test_trimmed_examples_do_not_train() -> None:
     """Novelties among the training examples: trimming finds others like them."""
     mixed = np.vstack([train, malignant[:15]])
     rest, truth = np.vstack([benign[150:], malignant[15:]]), np.r_[np.zeros(len(benign) - 150), np.ones(197)]
-    model, whole = (OneClassGP(trim=trim, contamination=0.1).fit(mixed) for trim in ("auto", 0.0))
+    model, whole = (OneClassGP(trim=trim, contamination=0.1).fit(mixed) for trim in (0.1, 0.0))
     auc = [roc_auc_score(truth, -m.score_samples(rest)) for m in (model, whole)]
     assert auc[0] > auc[1] + 0.002
     assert model.gp_.gram.shape[0] == 165 - 16
@@ -143,6 +153,15 @@ def test_what_was_constant_and_is_not() -> None:
     assert (model.novelty(new) < 1.0).any()
     new[:, 2] = 9.0
     assert (model.novelty(new) > 0.9).all()
+
+
+def test_equal_rows_and_one_row() -> None:
+    rows = np.full((20, 3), 7.0)
+    model = OneClassGP().fit(rows)
+    assert model.predict(rows[:1]) == [1]
+    assert (model.predict(rows[:1] + np.eye(3)) == -1).all()
+    with pytest.warns(UserWarning, match="given 1 training example"):
+        assert np.isfinite(OneClassGP().fit(rows[:1]).score_samples(rows[:1])).all()
 
 
 def test_huge_columns() -> None:

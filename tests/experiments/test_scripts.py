@@ -144,6 +144,9 @@ SMALLEST = {
         "--out {out} --n 200",
         {"solvers_fig4.REPEATS": 1, "solvers_fig4.DIGITS": 60, "solvers_fig4.LIMIT_S": 1.0},
     ),
+    "experiments/unknown_classes.py": Small(
+        "--out {out} --splits 1", {"unknown_classes.SIZES": (5,), "unknown_classes.TEST": 50}
+    ),
     "experiments/variance_tightness.py": Small(
         "--cache {cache} --out {out} --fashion {data}/fashion-mnist",
         {"variance_tightness.NEW": 20, "variance_tightness.A_CLASS": 3, "variance_tightness.WORDS": 20},

@@ -13,9 +13,9 @@ from saccade._core.errors import InvalidInput
 
 Scale = Literal["auto", "columns"] | None
 SCALES: tuple[Scale, ...] = ("auto", "columns", None)
-MANY = 50  # columns from which on some may spread little, as pixels at the border of pictures do
-UNEQUAL = 10.0  # times the smallest spread: in a table with fewer columns, the largest has another unit
-FEW_COUNT = 0.4  # in wider rows, units differ if fewer than this share of the columns make up the differences of rows
+MANY = 50  # columns: histograms, words, pixels and deep features have as many, most tables of measurements have not
+FEW_COUNT = 0.4  # in wide rows, units differ if fewer than this share of the columns make up the differences of rows
+EQUAL = 1e-6  # by which the sums of normalised histograms differ at most
 CONSTANT = 1e-12  # of the largest value of a column: a smaller spread is rounding
 
 
@@ -39,7 +39,9 @@ class Columns:
         spread = spreads(X)
         largest = np.abs(X).max(axis=0)
         unit = np.where(spread > CONSTANT * largest, spread, np.where(largest > 0, largest, 1.0))
-        return cls(unit, X.min(axis=0) / unit, X.max(axis=0) / unit)
+        low, high = X.min(axis=0) / unit, X.max(axis=0) / unit
+        some = 0.0 if (high > low).any() else 1.0  # equal rows have a range too, or nothing would be like anything
+        return cls(unit, low - some, high + some)
 
     def __call__(self, X: Any) -> Array:  # (n, 2d)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -64,23 +66,25 @@ def have_one_unit(
 ) -> bool:
     """Whether the columns can be compared as they are, like those of histograms and pictures.
 
-    Sparse rows can. In dense ones with fewer than 50 columns no column may spread ten times as much as another; in
-    wider ones, the spreads s of d columns have (Σ s)² / Σ s², the number of columns that count, of 0.4 d or more.
-    Columns that do not vary tell nothing.
+    Rows that are not negative and have equal sums are histograms: theirs can. Otherwise fewer than 50 columns are those
+    of a table: they cannot. Wide rows can if they are sparse, or if many columns count: (Σ s)² / Σ s² of the standard
+    deviations s is 0.4 of the number of columns that vary, or more.
 
-    >>> have_one_unit(np.array([[0.0, 3.0], [1.0, 5.0]])), have_one_unit(np.array([[0.0, 300.0], [1.0, 500.0]]))
+    >>> have_one_unit(np.array([[0.2, 0.8], [0.5, 0.5]])), have_one_unit(np.array([[0.2, 300.0], [0.5, 500.0]]))
     (True, False)
     """
+    if X.min() >= 0 and X.shape[0] > 1:
+        sums = np.asarray(X.sum(axis=1), np.float64).ravel()
+        if np.ptp(sums) <= EQUAL * sums.max():
+            return True
+    if X.shape[1] < MANY:
+        return False
     if sp.issparse(X):
         return True
     X = _dense(X)
-    spread = spreads(X)
-    spread = spread[spread > CONSTANT * np.abs(X).max(axis=0)]
-    if spread.size < 2:
-        return True
-    share = spread / spread.max()
-    if X.shape[1] < MANY:
-        return bool(share.min() * UNEQUAL >= 1.0)
+    spread, largest = spreads(X), np.abs(X).max(axis=0)
+    spread = spread[spread > CONSTANT * largest]
+    share = spread / spread.max(initial=1e-300)
     return bool(share.sum() ** 2 >= FEW_COUNT * share.size * np.square(share).sum())
 
 

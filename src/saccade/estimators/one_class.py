@@ -36,8 +36,6 @@ from saccade.scores.novelty import (
     threshold,
 )
 
-TRIM_OF_TABLES = 0.1  # share of the examples of a table that a second fit leaves out
-
 
 class OneClassGP(Outliers, GaussianProcess):
     """A Gaussian process that knows one class, and notices what is not of it.
@@ -57,15 +55,16 @@ class OneClassGP(Outliers, GaussianProcess):
         "columns" is for tables, whose columns have units of their own: each is divided by its standard deviation, and
         examples are as similar as near, wherever in the range of the training examples (see columns.py). A column in
         millions then counts no more than one in thousandths. None takes the rows as they are, right for histograms,
-        words, pixels and deep features. "auto" is "columns" for the default kernel if the columns of X cannot have one
-        unit: X is dense, and has fewer than 50 columns, of which one spreads more than 10 times as much as another, or
-        more columns, of which the differences of rows lie in few (under 40 %). `columns_` says what was done.
+        words, pixels and deep features. "auto" is "columns" for the default kernel where X looks like a table: it has
+        fewer than 50 columns, or is dense and the differences of its rows lie in few columns (`have_one_unit` has the
+        formula). Rows without negative numbers and with equal sums are histograms, however few their columns.
+        `columns_` says what was done.
     noise : float
         σ², in units of the mean self-similarity when the kernel's scale is "auto".
-    trim : "auto" or float from 0 to 0.5
+    trim : float from 0 to 0.5
         The share of the training examples that a second fit leaves out, those with the lowest leave-one-out scores in
-        the first: novelties among the training examples then do not look normal. They still count where thresholds and
-        probabilities are found. "auto" is 0.1 with scaled columns, else 0.
+        the first: novelties among the training examples then do not look normal. Set it to 0.1 if you know of some; on
+        clean examples it finds less, and raises a few false alarms more than it says: what it left out was chosen.
     inference : "regression", "laplace" or "ep"
         The label as f plus noise, or as the sign of f plus noise (O §2.2).
     measure : "probability", "variance", "mean" or "ratio"
@@ -125,7 +124,7 @@ class OneClassGP(Outliers, GaussianProcess):
         *,
         scale: Scale = "auto",
         noise: float = 0.1,
-        trim: float | Literal["auto"] = "auto",
+        trim: float = 0.0,
         inference: Inference = "regression",
         measure: Measure = "probability",
         approximation: Method | Literal["auto"] = "auto",
@@ -159,8 +158,7 @@ class OneClassGP(Outliers, GaussianProcess):
     def _check_parameters(self) -> Kernel:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
-        if self.trim != "auto":
-            check_share("trim", self.trim, 0.5, "0 trains on every example.")
+        check_share("trim", self.trim, 0.5, "0 trains on every example.")
         return super()._check_parameters()
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -172,7 +170,8 @@ class OneClassGP(Outliers, GaussianProcess):
             X = new._scaled(X)
             everyone = np.arange(X.shape[0])
             new._fit_rows(X, everyone)
-            trimmed = np.argsort(new.leave_one_out_scores_, kind="stable")[: new._trimmed_count(X.shape[0])]
+            count = int(new.trim * everyone.size + 1e-9)  # 0.29 · 100 is 28.999999999999996
+            trimmed = np.argsort(new.leave_one_out_scores_, kind="stable")[:count]
             if trimmed.size:
                 new._fit_rows(X, np.setdiff1d(everyone, trimmed))
         return self
@@ -188,11 +187,6 @@ class OneClassGP(Outliers, GaussianProcess):
 
     def _rows(self, X: Any) -> Any:
         return self._scaled(super()._rows(X))
-
-    def _trimmed_count(self, n: int) -> int:
-        """How many of n examples a second fit leaves out."""
-        share = (0.0 if self.columns_ is None else TRIM_OF_TABLES) if self.trim == "auto" else float(self.trim)
-        return int(share * n + 1e-9)
 
     def _fit_rows(self, X: Any, rows: Array) -> None:
         """Train on some of the rows; scores and threshold take the others as new examples."""
