@@ -14,30 +14,22 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade.estimators.base import Binning, GaussianProcess
+from saccade.estimators.base import Binning
 from saccade.estimators.columns import SCALES, Columns, Scale, have_one_unit
 from saccade.estimators.explanation import Explanation
+from saccade.estimators.judged import Judged
 from saccade.estimators.model_file import save
-from saccade.estimators.nothing_to_compare import warn_of_new, warn_of_training
+from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
 from saccade.inference.approximation import Approximating, Method, choose
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference
 from saccade.inference.regression import Solver
 from saccade.kernels import Kernel
-from saccade.scores.novelty import (
-    MEASURES,
-    NOTHING,
-    Measure,
-    lowest_membership,
-    membership,
-    p_values,
-    quantiles,
-    threshold,
-)
+from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
 
 
-class OneClassGP(Outliers, GaussianProcess):
+class OneClassGP(Outliers, Judged):
     """A Gaussian process that knows one class, and notices what is not of it.
 
     Every training example has the label 1 and the prior mean is 0: near the examples the mean is high and the variance
@@ -115,8 +107,6 @@ class OneClassGP(Outliers, GaussianProcess):
 
     tune = None
     columns_: Columns | None = None
-    _least_prior = -1.0  # k(x, x) up to which a row has nothing to compare: none, in files of earlier versions
-    _middle_score = 0.0  # what such a row scores
 
     def __init__(
         self,
@@ -207,54 +197,6 @@ class OneClassGP(Outliers, GaussianProcess):
         method = choose(self.approximation, kernel.has_tables, n, self.solver != "cg")
         return Approximating(method, method, self.variance_rank, self.inducing)
 
-    def _judge(self, gp: GP, X: Any, trained: Array) -> None:
-        """Scores and threshold, from all examples X as if each had not been there; some of them trained gp."""
-        n, prior = X.shape[0], self.kernel_.diag(X)
-        self._aside = X[np.setdiff1d(np.arange(n), trained)]
-        self._least_prior = -1.0 if self.measure == "mean" else float(NOTHING * prior.mean())
-        warn_of_training(prior, self._least_prior)
-        mean, variance = (found[:, 0] for found in gp.left_out(np.arange(trained.size), X[trained]))
-        self._left_out_mean = mean
-        rows = gp.comparable()
-        self._compare_with(gp, mean[rows], variance[rows], prior[trained[rows]])
-        found = np.empty(n)
-        found[trained] = self._scored(mean, variance, X[trained])
-        if trained.size < n:
-            found[np.setdiff1d(np.arange(n), trained)] = self._measured(self._aside)
-        self.leave_one_out_scores_ = self._unless_empty(found, prior)
-
-    def _compare_with(self, gp: GP, mean: Array, variance: Array, prior: Array) -> None:
-        """The threshold, and what p-values are taken against: the scores of left-out examples, ties being ties.
-
-        Examples that were trimmed are among them, as many of them as of the others.
-        """
-        some = self._aside[:: max(1, gp.gram.shape[0] // max(1, mean.size))]
-        if some.shape[0]:
-            found = gp.mean_and_variance(some)
-            mean, variance = (np.append(a, b[:, 0]) for a, b in zip((mean, variance), found, strict=True))
-            prior = np.append(prior, self.kernel_.diag(some))
-        sign, told = self.inference != "regression", prior > self._least_prior
-        if not told.any():
-            told = np.ones_like(told)
-        lowest = lowest_membership(self.measure, mean[told], variance[told], prior[told], self.noise_, sign=sign)
-        self.offset_ = threshold(lowest, self.contamination)
-        self.normal_scores_, self.n_known_ = np.sort(lowest), lowest.size
-        self._middle_score = float(np.median(lowest))
-
-    def _unless_empty(
-        self,
-        scores: Array,  # (b,)
-        prior: Array,  # (b,) k(x, x)
-    ) -> Array:  # (b,)
-        """The scores; the middle one of the training examples where a row has next to nothing to compare."""
-        return np.where(prior > self._least_prior, scores, self._middle_score)
-
-    def _compare_anew(self, gp: GP) -> None:
-        """The same for a copy that judges otherwise than its original, by examples that are still at hand."""
-        rows = gp.comparable()
-        X = gp.gram.as_given(rows)
-        self._compare_with(gp, self._left_out_mean[rows], gp.left_out(rows, X)[1][:, 0], self.kernel_.diag(X))
-
     def quantized(self, bins: int = 256) -> Self:
         """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
         model = super().quantized(bins)
@@ -263,11 +205,6 @@ class OneClassGP(Outliers, GaussianProcess):
             model._left_out_mean = self._left_out_mean + (model.gp_.mean(train) - self.gp_.mean(train))[:, 0]
             model._compare_anew(model.gp_)
         return model
-
-    def _scored(self, mean: Array | None, variance: Array | None, X: Any = None) -> Array:
-        sign = self.inference != "regression"
-        prior = self.kernel_.diag(X) if self.measure == "ratio" else 1.0
-        return membership(self.measure, mean, variance, self.noise_, sign=sign, prior=prior)
 
     def score_samples(self, X: Any) -> Array:  # (n,)
         """The measure: higher is more normal.
@@ -281,14 +218,6 @@ class OneClassGP(Outliers, GaussianProcess):
         scores, prior = self._measured(X), self.kernel_.diag(X)
         warn_of_new(prior, self._least_prior)
         return self._unless_empty(scores, prior)
-
-    def _measured(self, X: Any) -> Array:  # (n,)
-        if self.measure == "mean":
-            return self._scored(self.gp_.mean(X)[:, 0], None)
-        if self.measure == "variance":
-            return self._scored(None, self.gp_.variance(X)[:, 0])
-        mean, variance = self.gp_.mean_and_variance(X)
-        return self._scored(mean[:, 0], variance[:, 0], X)
 
     def _additive(self, X: Any) -> tuple[Array, Array]:
         if self.measure != "mean":
