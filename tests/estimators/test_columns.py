@@ -13,7 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.metrics import roc_auc_score
 
 from saccade import OneClassGP, load
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core import model_file
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.columns import Columns, have_one_unit
 from saccade.kernels import HIK, Centred, GeneralizedRBF, Linear
 from saccade.localize import best_window
@@ -120,6 +121,18 @@ def test_a_file_scales_too(measure: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(loaded.novelty(far), exact.novelty(far), atol=0.03)
 
 
+def test_a_file_with_impossible_units_is_refused(tmp_path: Path) -> None:
+    OneClassGP(random_state=0).fit(train[:40]).save(tmp_path / "model")
+    header, tensors = model_file.read(tmp_path / "model")
+    for name, value in (("scores_spread", 0.0), ("scores_low", np.nan)):
+        model_file.write(tmp_path / "bad", header, tensors | {name: np.full(30, value)})
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "bad")
+    model_file.write(tmp_path / "bad", header, tensors | {"scores_high": np.ones(29)})
+    with pytest.raises(ModelFileError, match="columns cannot be scaled"):
+        load(tmp_path / "bad")
+
+
 def test_the_middle_of_two_groups_is_new() -> None:
     groups = rng.normal(size=(200, 2)) * 0.2 + np.sign(rng.random((200, 1)) - 0.5) * 3.0
     model = OneClassGP(scale="columns").fit(groups * [1.0, 1000.0])
@@ -167,6 +180,8 @@ def test_equal_rows_and_one_row() -> None:
 def test_huge_columns() -> None:
     rows = rng.random((40, 3)) * [1.0, 1e200, 1e305]
     assert np.isfinite(OneClassGP().fit(rows).score_samples(rows)).all()
+    assert np.isfinite(OneClassGP().fit(1e3 * rows[:, [2]]).score_samples(rows[:, [2]])).all()
+    assert not have_one_unit(np.full((3, 3), 1.7e308) * rng.random((3, 1)))
     with pytest.raises(InvalidInput, match="Scale the features"):
         OneClassGP().fit(rows * [1e-300, 1.0, 1.0]).score_samples(np.full((1, 3), 1e308))
 

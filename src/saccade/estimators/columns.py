@@ -74,9 +74,10 @@ def have_one_unit(
     (True, False)
     """
     if X.min() >= 0 and X.shape[0] > 1:
-        sums = np.asarray(X.sum(axis=1), np.float64).ravel()
-        if np.ptp(sums) <= EQUAL * sums.max():
-            return True
+        with np.errstate(over="ignore", invalid="ignore"):  # sums beyond float64 are not equal
+            sums = np.asarray(X.sum(axis=1), np.float64).ravel()
+            if sums.max() < np.inf and np.ptp(sums) <= EQUAL * sums.max():
+                return True
     if X.shape[1] < MANY:
         return False
     if sp.issparse(X):

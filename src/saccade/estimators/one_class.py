@@ -45,7 +45,8 @@ class OneClassGP(Outliers, Judged):
         regularised covariance.
     scale : "auto", "columns" or None
         "columns" is for tables, whose columns have units of their own: each is divided by its standard deviation, and
-        examples are as similar as near, wherever in the range of the training examples (see columns.py). A column in
+        examples are as similar as near, wherever in the range of the training examples (columns.py; sparse rows become
+        dense). A column in
         millions then counts no more than one in thousandths. None takes the rows as they are, right for histograms,
         words, pixels and deep features. "auto" is "columns" for the default kernel where X looks like a table: it has
         fewer than 50 columns, or is dense and the differences of its rows lie in few columns (`have_one_unit` has the
