@@ -153,6 +153,16 @@ def test_trimmed_examples_do_not_train() -> None:
     np.testing.assert_allclose(model.leave_one_out_scores_[lowest], model.score_samples(mixed[lowest]), rtol=1e-8)
 
 
+@pytest.mark.parametrize("options", [{}, {"trim": 0.1}, {"trim": 0.1, "scale": None}], ids=str)
+def test_a_fit_of_the_rows_that_are_kept_gives_the_same_model(options: Any) -> None:
+    model = OneClassGP(**options).fit(train)
+    same, rows = model._as_fitted()
+    np.testing.assert_array_equal(rows, train)
+    again = OneClassGP(**same.get_params(deep=False)).fit(rows)
+    np.testing.assert_array_equal(again.novelty(test), model.novelty(test))
+    assert OneClassGP(scale=None).fit(train)._as_fitted()[1] is None
+
+
 def test_false_alarms_of_tables() -> None:
     rows = rng.normal(size=(1500, 6)) * 10.0 ** np.arange(6)
     p = OneClassGP().fit(rows[:500]).predict_proba(rows[500:])[:, 1]

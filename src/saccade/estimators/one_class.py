@@ -25,7 +25,7 @@ from saccade.inference.approximation import Approximating, Method, choose
 from saccade.inference.gp import GP
 from saccade.inference.infer import Inference
 from saccade.inference.regression import Solver
-from saccade.kernels import Kernel
+from saccade.kernels import HIK, Kernel
 from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
 
 
@@ -108,6 +108,7 @@ class OneClassGP(Outliers, Judged):
 
     tune = None
     columns_: Columns | None = None
+    _given: Any = None  # training rows as they came, where `gp_` has not all of them so
 
     def __init__(
         self,
@@ -149,7 +150,6 @@ class OneClassGP(Outliers, Judged):
     def _check_parameters(self) -> Kernel:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
-        check_share("trim", self.trim, 0.5, "0 trains on every example.")
         return super()._check_parameters()
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -158,6 +158,7 @@ class OneClassGP(Outliers, Judged):
             X = check_rows(new, X, reset=True)
             new._weight = None
             new._settle_columns(X)
+            new._given = X if new.columns_ is not None or new.trim > 0 else None
             X = new._scaled(X)
             everyone = np.arange(X.shape[0])
             new._fit_rows(X, everyone)
@@ -170,8 +171,19 @@ class OneClassGP(Outliers, Judged):
     def _settle_columns(self, X: Any) -> None:
         """Whether columns are scaled, and what follows from it."""
         check_choice("scale", self.scale, SCALES)
+        check_share("trim", self.trim, 0.5, "0 trains on every example.")
         auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
         self.columns_ = Columns.of(X) if auto or self.scale == "columns" else None
+
+    def _as_fitted(self) -> tuple[Self, Any]:
+        """For a file that keeps training rows: a copy whose parameters say what "auto" did, and the rows as they came.
+
+        The rows are None where `gp_` has them: columns are not scaled, and none of the rows was trimmed.
+        """
+        model = copy(self)
+        model.kernel = HIK() if self.kernel is None else self.kernel
+        model.scale = None if self.columns_ is None else "columns"
+        return model, self._given
 
     def _scaled(self, X: Any) -> Any:
         return X if self.columns_ is None else self.columns_(X)
