@@ -276,9 +276,22 @@ def test_unequal_sums_are_not_for_the_variance(digits: Digits, saccade: Saccade)
     assert "Warning" not in saccade("novelty", "equal.npz", "new.npz", "--measure", "variance").stderr
 
 
-def test_an_empty_row_is_novel(digits: Digits, saccade: Saccade) -> None:
+def test_an_empty_row_has_nothing_to_compare(digits: Digits, saccade: Saccade) -> None:
     np.savez("none.npz", X=np.zeros((1, 64)))
-    assert rows(saccade("novelty", "zeros.npz", "none.npz").stdout)[0]["novel"] == "True"
+    ran = saccade("novelty", "zeros.npz", "none.npz")
+    assert rows(ran.stdout)[0]["novel"] == "False"
+    assert "1 of 1 examples have nothing to compare" in " ".join(ran.stderr.split())
+
+
+def test_columns_of_a_table_are_scaled(saccade: Saccade) -> None:
+    known = np.random.default_rng(0).random((60, 3)) * [1.0, 1.0, 1e6]
+    np.savez("table.npz", X=known)
+    np.savez("odd.npz", X=known[:5] + np.array([4.0, 0.0, 0.0]))
+    for more in ((), ("--measure", "variance")):
+        ran = saccade("novelty", "table.npz", "odd.npz", "--save", "table.saccade", "--force", *more)
+        assert {row["novel"] for row in rows(ran.stdout)} == {"True"}
+        assert "Warning" not in ran.stderr
+        assert rows(saccade("novelty", "table.saccade", "odd.npz").stdout) == rows(ran.stdout)
 
 
 SCORES = arrays(float, st.integers(1, 30), elements=st.floats(-1e3, 1e3, width=16))

@@ -33,8 +33,8 @@ MODELS = [
     (GPRegressor(HIK([Weights([1.0, 2.0, 0.0, 1.0, 3.0])])), numbers),
     (GPRegressor(normalize_y=False), numbers[:, 0]),
     (GPRegressor(mean=3.0), numbers[:, 0]),
-    (OneClassGP(measure="mean"), None),
-    (OneClassGP(measure="mean", approximation="parzen"), None),
+    (OneClassGP(measure="mean", scale=None), None),
+    (OneClassGP(measure="mean", approximation="parzen", scale=None), None),
 ]
 
 

@@ -80,6 +80,7 @@ SMALLEST = {
     ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
+    "experiments/defaults_novelty.py": Small("--out {out} --splits 1", {"defaults_novelty_data.TEST": 50}),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
     "experiments/find_all.py": Small(
         "--out {out} --pictures 1 --coverage 2",
@@ -142,6 +143,9 @@ SMALLEST = {
     "experiments/solvers_fig4.py": Small(
         "--out {out} --n 200",
         {"solvers_fig4.REPEATS": 1, "solvers_fig4.DIGITS": 60, "solvers_fig4.LIMIT_S": 1.0},
+    ),
+    "experiments/unknown_classes.py": Small(
+        "--out {out} --splits 1", {"unknown_classes.SIZES": (5,), "unknown_classes.TEST": 50}
     ),
     "experiments/variance_tightness.py": Small(
         "--cache {cache} --out {out} --fashion {data}/fashion-mnist",

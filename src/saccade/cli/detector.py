@@ -58,7 +58,7 @@ def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detect
     p.note_skipped(pictures)
     _check_several(path, len(pictures))
     X = how.vectors(chain, pictures)
-    detector.set_params(**model_settings(X.shape[1], how.levels))
+    detector.set_params(scale=None, **model_settings(X.shape[1], how.levels))  # features of pictures have one unit
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")
     return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
@@ -116,7 +116,7 @@ def _check_several(path: Path, n: int) -> None:
 def _learn(detector: Any, X: Any, one: str, what: str) -> str:
     watch = console.Stopwatch()
     detector.fit(X)
-    if detector.measure == "variance":
+    if detector.measure == "variance" and detector.columns_ is None:
         prior = detector.kernel_.diag(X)
         if prior.std() > UNEQUAL * prior.mean():
             console.warn(

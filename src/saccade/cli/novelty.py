@@ -191,7 +191,8 @@ def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any
             "lowrank"  # as the file keeps it, so that the scores now and from the file are the same
         )
     given = {name: options[name] for name in ESTIMATOR if options[name] is not None}
-    levels, kernel = o.level_count(options["levels"]), o.kernel(options["power"], options["exponential"])
+    levels, bent = o.level_count(options["levels"]), (options["power"], options["exponential"])
+    kernel = None if bent == (None, None) else o.kernel(*bent)  # None: scaled where the columns of a table differ
     model = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)
     detector = k.learn_pictures(model, fit, seeing) if kind == "pictures" else k.learn_table(model, fit, how)
     if save is not None:

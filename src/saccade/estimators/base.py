@@ -114,6 +114,10 @@ class GaussianProcess(BaseEstimator):
         """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
         return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
 
+    def _rows(self, X: Any) -> Any:
+        """New examples, checked, as the kernel takes them."""
+        return check_rows(self, X, reset=False)
+
     # ---- targets
 
     def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
@@ -281,7 +285,7 @@ class GaussianProcess(BaseEstimator):
         "ep", shares of the mean are divided by √(v + σ²), as the decision is.
         """
         check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        X = self._rows(X)
         values, columns, pointers = self.gp_.shares(X)
         scale, offset = self._additive(X)
         for part, factor in zip(values, scale.T, strict=True):

@@ -11,8 +11,10 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade.estimators.base import GaussianProcess, squeezed
+from saccade.estimators.unknown_classes import EVEN, choose_weight
 from saccade.inference.compressed import no_variance
-from saccade.scores.novelty import ROUNDING, p_values, quantiles, repeated, unexplained
+from saccade.inference.gp import GP
+from saccade.scores.novelty import ROUNDING, joined, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, probabilities, surety
 
 
@@ -25,6 +27,7 @@ class ClassAnswers(GaussianProcess):
     _label: Array  # (n,): numbers of classes
     _known_scores: dict[str, Array] | None = None  # what `novelty` compares with, once it was asked
     _n_known = 0  # the number of examples that they stand for
+    _confidence_weight = EVEN  # of the confidence, where `novelty` joins it with the variance
 
     def _weighed_with_variance(self, mean: Array, variance: Array) -> Array:
         return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
@@ -79,6 +82,8 @@ class ClassAnswers(GaussianProcess):
         Two signs, each compared with what training examples show when left out: the share of the variance that
         training does not explain, and how unsure the classes are. Their p-values are multiplied (Fisher's method), and
         the product again compared: above 0.95 is about a twentieth of all examples of known classes, and what is new.
+        One sign counts more than the other, or alone, where that finds known classes better that were hidden from
+        training in turn (unknown_classes.py).
         """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
@@ -86,7 +91,8 @@ class ClassAnswers(GaussianProcess):
         mean, variance = self.gp_.mean_and_variance(X)
         confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
         left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
-        rare = p_values(-left, known["explained"], n) * p_values(confidence, known["confidence"], n)
+        signs = p_values(-left, known["explained"], n), p_values(confidence, known["confidence"], n)
+        rare = joined(*signs, self._confidence_weight)
         return np.asarray(1.0 - p_values(rare, known["both"], n))
 
     def _known(self) -> dict[str, Array]:
@@ -103,11 +109,18 @@ class ClassAnswers(GaussianProcess):
             weight = None if self._weight is None else self._weight[rows]
             signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
             explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
-            signs["both"] = p_values(-left, explained) * p_values(confidence, sure)
+            self._confidence_weight = self._weight_of_confidence(gp)
+            signs["both"] = joined(p_values(-left, explained), p_values(confidence, sure), self._confidence_weight)
             # before the scores, which tell other threads that both are there
             self._n_known = rows.size if weight is None else max(1, round(weight.sum()))
             self._known_scores = {k: quantiles(repeated(scores, weight)) for k, scores in signs.items()}
         return self._known_scores
+
+    def _weight_of_confidence(self, gp: GP) -> float:
+        """From some of the training examples."""
+        some = np.random.default_rng(0).permutation(self._label.size)[: limits.EXAMPLES_HIDDEN]
+        X = gp.gram.as_given(some)
+        return choose_weight(self.kernel_(X), self.kernel_.diag(X), self._label[some], self.noise_, self.sharpness_)
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).

@@ -289,7 +289,7 @@ class GPClassifier(ClassifierMixin, ClassAnswers):
         model = self._compressed()
         extra, known = {"sharpness": model.sharpness_}, model._known_scores or {}
         if known:
-            extra["known"] = model._n_known
+            extra |= {"known": model._n_known, "confidence_weight": model._confidence_weight}
         save(model, model.gp_.compressed(), path, extra, self.classes_, features, known, compact)
 
     def _compressed(self) -> GPClassifier:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_flag, check_positive
+from saccade._core.checks import check_choice, check_count, check_flag, check_positive, check_share
 from saccade._core.errors import ModelFileError
 from saccade._core.feature_steps import describe
+from saccade.estimators.columns import Columns
+from saccade.estimators.unknown_classes import EVEN
 from saccade.inference.compressed import Compressed
 from saccade.inference.compressed_file import read_tables, write_tables
 from saccade.inference.sites import METHODS as INFERENCES
@@ -106,13 +109,14 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
         if "examples" in header:
             _read_examples(model, header, tensors)
             return model, header
-        model.kernel_, model.kernel = read_kernel(header["kernel"], model.n_features_in_)
+        width = _width(header, tensors)
+        model.kernel_, model.kernel = read_kernel(header["kernel"], width)
         _read_names(model, header["feature_names"])
         for name, as_ in (("n_iter_", int), ("residual_", float), ("converged_", bool), ("noise_", float)):
             setattr(model, name, as_(header["solved"][name]))
         if not 0.0 <= model.noise_ < np.inf:
             raise ValueError(f"a noise of {model.noise_}")
-        gp = read_tables(header, tensors, model.kernel_, model.n_features_in_)
+        gp = read_tables(header, tensors, model.kernel_, width)
         model._restore_tables(gp)
         outputs = _read_rest(model, header, tensors)
         if gp.tables.T.shape[1] != outputs:
@@ -144,8 +148,14 @@ def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
             continue  # the transformers judge these
         if place.dtype not in TABLE_TYPES or len(place.shape) > 2:
             raise ValueError(f"{name} is a table of {place.dtype} in {len(place.shape)} dimensions")
-        if name.endswith("level_starts") and place.shape[0] - 1 not in (header["features"], 2 * header["features"]):
+        width = _width(header, layout)
+        if name.endswith("level_starts") and place.shape[0] - 1 not in (width, 2 * width):
             raise ValueError(f"{name} has {place.shape[0] - 1} dimensions for {header['features']} features")
+
+
+def _width(header: dict[str, Any], parts: Container[str]) -> int:
+    """The number of columns that the kernel sees: scaled columns come as two."""
+    return int(header["features"]) * (2 if "scores_spread" in parts else 1)
 
 
 def _label_type(written: dict[str, Any]) -> np.dtype[Any]:
@@ -190,6 +200,8 @@ def _read_classes(model: GPClassifier, header: dict[str, Any], tensors: dict[str
     model.sharpness_ = check_positive("sharpness", header["extra"]["sharpness"], "Save the model again.")
     if "known" in header["extra"]:
         model._n_known = _read_count(header["extra"]["known"])
+        weight = header["extra"].get("confidence_weight", EVEN)  # not in files of earlier versions
+        model._confidence_weight = check_share("confidence_weight", weight, 1.0, "Save the model again.")
         model._known_scores = {name: _ascending(tensors, name) for name in ("explained", "confidence", "both")}
     return 1 if M == 2 else int(M)
 
@@ -217,9 +229,20 @@ def _read_scores(model: OneClassGP, extra: dict[str, Any], tensors: dict[str, Ar
     model.offset_ = float(extra["offset"])
     model.normal_scores_ = _ascending(tensors, "normal")
     model.n_known_ = _read_count(extra["known"])
-    if not np.isfinite(model.offset_):
+    if "scores_spread" in tensors:
+        model.columns_, model.scale = _read_columns(tensors, model.n_features_in_), "columns"
+    if "least_prior" in extra:  # not in files of earlier versions
+        model._least_prior, model._middle_score = float(extra["least_prior"]), float(extra["middle"])
+    if not np.isfinite([model.offset_, model._least_prior, model._middle_score]).all():
         raise ValueError("the threshold is not finite")
     return 1
+
+
+def _read_columns(tensors: dict[str, Array], features: int) -> Columns:
+    numbers = [tensors[f"scores_{name}"] for name in ("spread", "low", "high")]
+    if any(part.shape != (features,) or not np.isfinite(part).all() for part in numbers) or (numbers[0] <= 0).any():
+        raise ValueError("columns cannot be scaled by these numbers")
+    return Columns(*numbers)
 
 
 def _read_count(written: Any) -> int:

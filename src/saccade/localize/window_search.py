@@ -99,6 +99,8 @@ def best_window(
     ([10.0, 0.0, 30.0, 10.0], 2.0, 0.0, 10)
     """
     check_is_fitted(model)
+    if getattr(model, "columns_", None) is not None:
+        raise InvalidInput("This OneClassGP scales its columns, so they are no words. Fit it with scale=None.")
     limit = check_bounds(bounds)
     at, numbers = _checked_points(points, words, limit, model.n_features_in_)
     grid = WindowGrid.of(limit, check_positive("step", step, "8 px is usual."), min_size, max_size)

@@ -11,6 +11,7 @@ from saccade._core.arrays import Array
 Measure = Literal["probability", "variance", "mean", "ratio"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 LEAST = 1e-12  # share of k(x, x) below which "ratio" sees rounding of the variance
+NOTHING = 0.01  # share of the usual k(x, x) up to which an example has nothing to compare
 ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller differences are left to the processor
 
 
@@ -116,6 +117,19 @@ def p_values(
     n = normal.size if n is None else n
     no_higher = np.searchsorted(normal, scores + ROUNDING * np.abs(scores), side="right") * (n / normal.size)
     return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
+
+
+def joined(
+    explained: Array,  # (n,): p-values of one sign of novelty
+    confidence: Array,  # (n,): of the other
+    weight: float = 0.5,  # of the other, from 0 to 1
+) -> Array:  # (n,)
+    """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
+
+    >>> joined(np.array([0.5]), np.array([0.1])), joined(np.array([0.5]), np.array([0.1]), 1.0)
+    (array([0.05]), array([0.01]))
+    """
+    return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))
 
 
 def quantiles(
