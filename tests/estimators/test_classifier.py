@@ -341,7 +341,7 @@ def test_bad_parameters(parameters: dict[str, Any], message: str) -> None:
     ("X", "y", "message"),
     [
         ([[np.nan, 1.0], [1.0, 2.0]], [0, 1], "NaN"),
-        ([[np.inf, 1.0], [1.0, 2.0]], [0, 1], "infinity"),
+        ([[np.inf, 1.0], [1.0, 2.0]], [0, 1], "inf"),
         (np.empty((0, 2)), [], "0 sample"),
         (np.empty((2, 0)), [0, 1], "0 feature"),
         ([[1.0, 2.0]], [0], "1 class"),
