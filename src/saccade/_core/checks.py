@@ -125,11 +125,16 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
 
 def complain_of_gaps(values: Any, name: str) -> None:
     """An error that says where the first NaN or infinity is; nothing where there is none, or what is no number."""
+    if values is None:
+        return
     sparse = values.tocoo() if sp.issparse(values) else None
     try:
         if sparse is None and hasattr(values, "to_numpy"):  # a table of pandas, whose gaps may be pandas.NA
             values = values.to_numpy(np.float64, na_value=np.nan)
-        numbers = np.asarray(values if sparse is None else sparse.data, np.float64)
+        numbers = np.asarray(values if sparse is None else sparse.data)
+        if numbers.dtype.kind not in "fO":
+            return
+        numbers = numbers.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         return
     bad = np.argwhere(~np.isfinite(numbers))

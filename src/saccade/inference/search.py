@@ -286,15 +286,13 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
 def _warn_of_bounds(search: Search) -> None:
     """Warn of single parameters that ended at a bound, and say what to do."""
     objective, theta = search.objective, search.theta
-    _, lower, upper, unit = objective.table.T
-    at_least, at_most = theta - lower < 1e-3 * unit, upper - theta < 1e-3 * unit
-    names = objective.names
-    for k in np.flatnonzero(search.free & (at_least | at_most)):
-        name = names[k]
-        if names.count(name) > 1:
+    for k in np.flatnonzero(search.free):
+        name, (_, lower, upper, unit) = objective.names[k], objective.table[k]
+        at_least, at_most = theta[k] - lower < 1e-3 * unit, upper - theta[k] < 1e-3 * unit
+        if objective.names.count(name) > 1 or not (at_least or at_most):
             continue
         value = theta[k] if name in PLAIN else np.exp(theta[k])
-        side: Literal["least", "most"] = "least" if at_least[k] else "most"
+        side: Literal["least", "most"] = "least" if at_least else "most"
         warnings.warn(
             f"Tuning ended at the bound of {name}: {value:.3g}, the {side} it may be. The examples do not say where to "
             f"stop. {AT_BOUND.get((name, side), '')}Keep the model as it is, or set {name} yourself, name it in "

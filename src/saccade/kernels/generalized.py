@@ -127,6 +127,16 @@ def typical_beta(
     return 0.5 / distance if distance > 2.0 * off else 1.0
 
 
+def mean_distance(
+    squared: Array,  # (n, n)
+    X: Matrix,  # (n, d)
+    weight: Array | None = None,  # (n,)
+) -> float:
+    """The mean squared distance of two different examples, from the distances of all."""
+    rows, share = _pairs(X, weight)
+    return float(share @ np.maximum(squared[np.ix_(rows, rows)], 0.0) @ share)
+
+
 def _pairs(X: Matrix, weight: Array | None) -> tuple[Array, Array]:  # (b,), (b,)
     """Rows and shares s with Σ_ij s_i s_j D_ij the mean squared distance of two different examples among them."""
     rows, w = _some(np.ones(X.shape[0]) if weight is None else weight)
