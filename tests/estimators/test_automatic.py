@@ -43,6 +43,9 @@ def test_with_nothing_set_the_noise_is_learned() -> None:
     assert model.score(B, truth) >= fixed.score(B, truth)
     same = GPClassifier(noise=model.noise_).fit(A, label)
     np.testing.assert_array_equal(same.decision_function(B), model.decision_function(B))
+    learned = model.noise_
+    assert model.partial_fit(B[:20], truth[:20]).noise_ == learned
+    assert fixed.set_params(noise=0.2).partial_fit(B[:20], truth[:20]).noise_ == 0.2
 
 
 @pytest.mark.parametrize(

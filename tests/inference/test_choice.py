@@ -5,7 +5,7 @@ import pytest
 
 from saccade._core.arrays import Array
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.choice import NOISE, NOISES, Candidate, Examples, _costs, choose
+from saccade.inference.choice import ERRORS, NOISE, NOISES, Candidate, Examples, _costs, choose
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -69,3 +69,16 @@ def test_a_better_kernel_is_found_and_a_worse_one_is_not() -> None:
     additive, local = (Candidate(kernel, kernel(X)) for kernel in (HIK().settled(X), RBF(0.5)))
     for candidates in ([additive, local], [local, additive]):
         assert choose(candidates, examples, NOISES, NOISE).kernel is local.kernel
+
+
+def test_a_gain_must_exceed_chance_and_the_prior() -> None:
+    """Costs as they are told: the candidate gains 1 nat for all, or 40 for one of 40 examples and nothing else."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.random((40, 2)), rng.choice([-1.0, 1.0], (40, 1))
+    kernel = RBF(1.0)
+    for told, chance in ((np.ones(40), 0.0), (40.0 * (np.arange(40) == 0), np.sqrt(39.0 / 40.0))):
+        costs = iter([told, np.zeros(40)])
+        examples = Examples(Y, None, lambda mean, costs=costs: next(costs))  # type: ignore[misc]
+        found = choose([Candidate(kernel, kernel(X))], examples, (0.3,), NOISE)
+        assert found.noise == 0.3
+        assert_close(found.gain, 1.0 - ERRORS * chance - np.log(3.0) ** 2 / 40)
