@@ -9,7 +9,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from saccade.datasets.synthetic import histograms
-from saccade.inference.inverse_diagonal import WANTED, estimate, known_of
+from saccade.inference.diagonal_estimate import Check, checked, estimate, known_of
+from saccade.inference.inverse_diagonal import WANTED
 from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
@@ -141,3 +142,26 @@ def test_few_examples_are_exact_with_any_number_of_noises() -> None:
     assert (len(kept.factors), len(found.factors), found.error) == (40, 0, 0.0)
     np.testing.assert_array_equal(found.alpha, kept.alpha)
     np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)
+
+
+@pytest.mark.parametrize("full", [0, 1], ids=["the check alone", "one full probe"])
+@pytest.mark.parametrize("noise", [0.1, 0.01])
+def test_a_check_at_few_examples_tells_the_error(full: int, noise: float) -> None:
+    """Five draws of both, the error of the regression: not too sure, and not too unsure."""
+    X = histograms(1500, D=150, nonzeros=40, rng=np.random.default_rng(0))[0]
+    K, dense = problem(X)
+    column, inverse = np.full((1500, 1), noise), np.linalg.inv(dense + noise * np.eye(1500))
+    known = known_of(K, column, None)[:, 0]
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        places = np.sort(rng.permutation(1500)[:150])
+        sparse = np.zeros((1500, 2))
+        sparse[places] = rng.choice([-1.0, 1.0], (150, 2))
+        check = Check(places, (sparse * (inverse @ sparse))[places])
+        Z = rng.choice([-1.0, 1.0], (1500, full))
+        value, error = checked(Z * (inverse @ Z), column[:, 0], dense.diagonal(), known, check)
+        true = float(np.sqrt(np.square(inverse.diagonal() / value - 1.0).mean()))
+        assert true < 1.1 * error
+        assert error < 3.0 * true
+        tilted = Check(places, check.probed * np.where(np.arange(150) % 2, 1.3, 0.7)[:, None])
+        assert checked(Z * (inverse @ Z), column[:, 0], dense.diagonal(), known, tilted)[1] > 0.25

@@ -96,6 +96,15 @@ class PlainBackend:
     def inner(self, r: OnDevice, z: OnDevice) -> Array:
         return np.asarray((r.values * z.values).sum(axis=0))
 
+    def take_out(self, R: OnDevice, u: OnDevice, along: Array) -> OnDevice:
+        return OnDevice(R.values - u.values * along)
+
+    def into_low_rank(self, B: OnDevice, R: OnDevice) -> Array:
+        return np.asarray(B.values.T @ R.values)
+
+    def out_of_low_rank(self, R: OnDevice, B: OnDevice, small: Array) -> None:
+        R.values -= B.values @ small
+
     def finish_product(self, Kp: OnDevice, noise: OnDevice, p: OnDevice) -> tuple[OnDevice, Array]:
         q = Kp.values + noise.values * p.values
         return OnDevice(q), (p.values * q).sum(axis=0)

@@ -9,6 +9,63 @@ import numpy as np
 from saccade._core.arrays import Array
 
 
+def rises(
+    levels: Array,  # (entries,), ascending in each dimension
+    starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    steps: Array,  # (entries,)
+) -> None:
+    """Each level less the one before it in its dimension, first..last, where nothing is rounded."""
+    for a, b in zip(starts[first:last], starts[first + 1 : last + 1], strict=True):
+        steps[a:b] = np.diff(levels[a:b], prepend=0.0)
+
+
+def sum_by_row(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    levels: Array,  # (entries,)
+    first: int,
+    last: int,
+    out: Array,  # (n,)
+) -> None:
+    """out_i += Σ_d ℓ_id over dimensions first..last."""
+    for k in range(starts[first], starts[last]):
+        out[rows[k]] += levels[k]
+
+
+def count_placed(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    place: Array,  # (n,)
+    first: int,
+    last: int,
+    counts: Array,  # (D,)
+) -> None:
+    """Entries of each dimension, first..last, whose row has a place."""
+    for d in range(first, last):
+        counts[d] = (place[rows[starts[d] : starts[d + 1]]] >= 0).sum()
+
+
+def pick_placed(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    values: Array,  # (entries,)
+    place: Array,  # (n,)
+    heads: Array,  # (D+1,)
+    first: int,
+    last: int,
+    row: Array,  # (picked,)
+    value: Array,  # (picked,)
+) -> None:
+    """The new rows and the values of these entries."""
+    for d in range(first, last):
+        own = slice(starts[d], starts[d + 1])
+        kept = place[rows[own]] >= 0
+        row[heads[d] : heads[d + 1]] = place[rows[own]][kept]
+        value[heads[d] : heads[d + 1]] = values[own][kept]
+
+
 def sorted_product_one(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)
@@ -71,15 +128,14 @@ def histogram(
     first: int,
     last: int,
     V: Array,  # (n, m)
-    A: Array,  # (levels, m)
-    B: Array,  # (levels, m), may be A
+    H: Array,  # (levels, m)
 ) -> None:
-    """A_d[b] + B_d[b] += Σ_{i: c_id = b} V_i over the rows of blocks first..last; here A takes it all."""
+    """H_d[b] += Σ_{i: c_id = b} V_i over the rows of blocks first..last."""
     dims = level_starts.size - 1
     for block in range(first, last):
         for d in range(dims):
             entries, i = _entries(starts, rows, bases, dims, block, d)
-            np.add.at(A, level_starts[d] + codes[entries], V[i])
+            np.add.at(H, level_starts[d] + codes[entries], V[i])
 
 
 def histogram_of(

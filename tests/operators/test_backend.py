@@ -92,6 +92,14 @@ def test_sums_and_norms(backend: Backend, shape: tuple[int, int]) -> None:
     assert_close(backend.worst(a), np.abs(A).max(axis=0, initial=0.0))
     assert_close(backend.inner(a, b), (A * B).sum(axis=0))
     assert_close(backend.inner(backend.array(one), b), (one * B).sum(axis=0))
+    along = numbers(shape[1], seed=6)
+    assert_close(backend.host(backend.take_out(a, backend.array(one), along)), A - one * along)
+    B_low, small = numbers(shape[0], 4, seed=8), numbers(4, shape[1], seed=9)
+    low = backend.array(B_low)
+    assert_close(backend.into_low_rank(low, a), B_low.T @ A)
+    left = a.copy()
+    backend.out_of_low_rank(left, low, small)
+    assert_close(backend.host(left), A - B_low @ small)
     for found in (backend.worst(a), backend.inner(a, b)):
         assert isinstance(found, np.ndarray)
         assert found.shape == shape[1:]

@@ -23,6 +23,8 @@ LOOPS: dict[str, Arguments] = {
     "descend": lambda a: ((a(COLUMNS), a(), a()), (a(), a(), a(), a(2, COLUMNS))),
     "smooth": lambda a: ((a(COLUMNS), a(), a()), (a(), a(), abs(a(COLUMNS)))),
     "inner": lambda a: ((a(), a()), (a(COLUMNS),)),
+    "inner, one column for all": lambda a: ((a(ROWS, 1), a()), (a(COLUMNS),)),
+    "take_out": lambda a: ((a(), a(ROWS, 1), a(COLUMNS)), (a(),)),
     "turn": lambda a: ((a(), a(COLUMNS)), (a(), a())),
     "turn, single copy": lambda a: ((a(), a(COLUMNS)), (a(), a().astype(np.float32))),
 }

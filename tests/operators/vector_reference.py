@@ -42,6 +42,11 @@ def inner(r: Array, z: Array, first: int, last: int, sums: Array) -> None:
     sums += (r[first:last] * z[first:last]).sum(axis=0)
 
 
+def take_out(R: Array, u: Array, along: Array, first: int, last: int, z: Array) -> None:
+    """z = R − u along."""
+    z[first:last] = R[first:last] - u[first:last] * along
+
+
 def turn(z: Array, beta: Array, first: int, last: int, p: Array, copy: Array) -> None:
     """p = z + beta p, and a copy in another precision."""
     p[first:last] = z[first:last] + beta * p[first:last]

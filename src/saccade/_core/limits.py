@@ -116,6 +116,8 @@ SORTED_AT_ONCE = 4_000_000
 INDUCING_NUMBERS = 500_000_000
 # Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
 PRECONDITIONER_NUMBERS = 50_000_000
+# Steps between levels from which on they are kept in float32: half the reading of an exact product.
+ROUNDED_STEPS = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
 # Numbers in the exact tables of a variance made at a time: 128 MB ...
@@ -137,6 +139,11 @@ COMPILED_SQUARES_FROM = 100_000
 MAX_LEVELS = 255
 # Rows of a block of codes: eight float32 columns of V for so many rows fill half of a 1 MiB cache.
 BLOCK_ROWS = 16_384
+# The same where zeros are not kept: V is read here and there, and two float32 columns of so many rows fill half of a
+# 32 KiB cache ...
+SPARSE_BLOCK_ROWS = 2048
+# ... but more rows where fewer than so many entries of a dimension would be in a block.
+COLUMN_ENTRIES = 200
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024
 # Levels whose distances are found at a time.

@@ -1,40 +1,29 @@
-"""The diagonal of (K + N)⁻¹ from random probes, and the error that it has: what leave-one-out needs beyond Cholesky.
+"""The diagonal of (K + N)⁻¹ from random probes, with the error that it has: what leave-one-out needs beyond Cholesky.
 
-A probe z of random signs gives u = z ⊙ (K + N)⁻¹z: right on average for every example, and off by 40 to 90 % for a
-single one. Two things make it good:
-
-- a regression of u on what is cheap to know of each example (its self-similarity, what a low rank leaves of it, the
-  diagonals of two low-rank inverses). The noise of u averages out over n examples; what stays is what the regression
-  cannot tell, 2 to 17 % on digits and Fashion-MNIST. One number alone, binned, left 4 to 43 %;
-- the mean of the probes at each example, which has no such bias, in the share that makes the sum best.
-
-The error is known because probes are independent. With r_k = u_k / fitted − 1, the product r_k r_l of two probes is on
-average the square of what the regression misses, and the spread of the r_k tells the noise of their mean.
+Here probes are solved: first some beside the targets, which cost little, then as many as the error asks for.
+`diagonal_estimate` makes the diagonal of them.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade.inference.diagonal_estimate import Check, checked, estimate, known_of, probes_for
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom, build
 
 WANTED = 0.05  # error at which no more probes are asked
-EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
 SURE = 1e-9  # residual of these
-GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 RANK = 128  # of a low rank that is made to tell examples apart, where it costs little
 ENERGY_TOL = 3e-3  # a probe stops when no more than this share of z·x seems to come
-SHORT = 1e-2  # error by that stop, which probes do not see: at 1e-2 examples of high leverage came out 3 % further off
+LANES = 4  # columns that a product takes at once
+CHECKED_LEAST, CHECKED_OF = 100, 50  # examples that the check looks at: at least, and one of so many
 APART = 3.0  # times less noise that makes an entry one to judge apart
-ROUNDS = 20  # of the regression
-LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
-FARTHEST = 3.0  # standard deviations from the mean to which what is known of an example is clipped
 
 
 class Probes:
@@ -52,12 +41,32 @@ class Probes:
         self.K, self.noise, self.precondition = K, noise, precondition
         self.max_iter, self.rng = max_iter, rng
         self._probed = np.empty((*noise.shape, 0))  # (n, c, p)
+        self._check: Check | None = None
         self._work, self._most_work = 0.0, most_work
 
     def draw(self, count: int) -> Array:  # (n, c · count): those of the first column of the noise first
         """Random signs."""
         n, c = self.noise.shape
         return np.asarray(self.rng.choice([-1.0, 1.0], (n, c * count)))
+
+    def beside(self, targets: int) -> Array:  # (n, at least 2)
+        """Probes to solve beside targets, as many as fill the lanes of the product. The last two are a check."""
+        Z = self.draw(2 + (-targets - 2) % LANES)
+        n = len(Z)
+        apart = np.ones(n, bool)
+        apart[self.rng.permutation(n)[: max(CHECKED_LEAST, n // CHECKED_OF)]] = False
+        Z[apart, -2:] = 0.0
+        return Z
+
+    def take_beside(
+        self,
+        Z: Array,  # (n, count): of `beside`
+        X: Array,  # (n, count): (K + N)⁻¹Z
+    ) -> None:
+        """Count these."""
+        self.take(Z[:, :-2], X[:, :-2])
+        places = np.flatnonzero(Z[:, -1])
+        self._check = Check(places, (Z * X)[places, -2:])
 
     def take(
         self,
@@ -116,20 +125,35 @@ class Probes:
         (n, c), self._work = self.noise.shape, 0.0
         if n <= limits.SOLVE_EACH_UP_TO:
             return self._one_by_one()
-        if not self._probed.shape[2]:
-            self.ask(2)
-        if low_rank is None and float(self.K.work) * RANK < self._most_work / 4:
-            low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
         known = known_of(self.K, self.noise, low_rank)
+        plain, least = self._by_regression(known)
+        if least > WANTED and low_rank is None and float(self.K.work) * RANK < self._most_work / 4:
+            low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
+            known = known_of(self.K, self.noise, low_rank)
+            plain, least = self._by_regression(known)
+        if least <= WANTED:
+            return plain, least
+        if self._probed.shape[2] < 2:
+            self.ask(2 - self._probed.shape[2])
         each = float(self.K.work) * c * max(iterations, 1)
         while True:
             value, error, wanted = self._estimated(known)
             count = int(min(np.ceil(wanted - self._probed.shape[2]), (self._most_work - self._work) / each))
             if error <= WANTED or count < 1:
-                return value, error
+                return (value, error) if error <= least else (plain, least)
             before = self._work
             self.ask(count)
             each = (self._work - before) / count
+
+    def _by_regression(
+        self,
+        known: Array,  # (n, c, q)
+    ) -> tuple[Array, float]:  # (n, c)
+        """Diagonals and error without a further probe, where there is a check."""
+        if self._check is None:
+            return self.noise, np.inf
+        value, error = checked(self._probed[:, 0], self.noise[:, 0], self.K.diag(), known[:, 0], self._check)
+        return value[:, None], error
 
     def _estimated(
         self,
@@ -146,65 +170,6 @@ class Probes:
         return value, max(errors), max(wanted)
 
 
-class Estimated(NamedTuple):
-    """An estimate and how good it is."""
-
-    value: Array  # (n,): of (K + N)⁻¹
-    error: float  # root of the mean square of true / value − 1: of y minus its leave-one-out mean, relatively
-    fitted: Array  # (n,): what the regression alone says
-    missed: float  # mean square that the regression misses
-    chance: float  # mean square of a single probe around the truth
-
-
-def estimate(
-    probed: Array,  # (n, p): z ⊙ (K + N)⁻¹z for p ≥ 2 independent probes
-    noise: Array,  # (n,)
-    prior: Array,  # (n,): the diagonal of K
-    known: Array,  # (n, q): what tells examples apart, see `known_of`
-) -> Estimated:
-    """The diagonal, between its bounds 1/(N + k(x, x)) and 1/N."""
-    n, p = probed.shape
-    lowest = noise / (noise + prior)
-    kept = noise[:, None] * probed  # one minus the leverage
-    fitted, coefficients = _regressed(kept.mean(axis=1), known, lowest)
-    ratio = kept / fitted[:, None] - 1.0
-    mean = ratio.mean(axis=1)
-    groups = np.array_split(np.argsort(fitted, kind="stable"), max(1, min(GROUPS, n // EXAMPLES_EACH)))
-    parts = [_share(ratio[some]) for some in groups]
-    left = np.empty(n)
-    for some, (missed, chance) in zip(groups, parts, strict=True):
-        share = missed / (missed + chance / p + 1e-300)
-        left[some] = share * chance / p
-        mean[some] *= share
-    bounded = np.where(mean > -0.5, 1.0 + mean, 0.25 / np.maximum(-mean, 0.5))  # a few probes may say less than nothing
-    value = np.clip(fitted * bounded, lowest, 1.0)
-    missed, chance = np.array([some.size for some in groups]) / n @ np.array(parts)
-    left += 2.0 * coefficients / n * chance / p  # twice the noise of the coefficients, because examples share probes
-    square = (left * (fitted / value) ** 2).mean() + SHORT**2
-    return Estimated(value / noise, float(np.sqrt(square)), fitted / noise, float(missed), float(chance))
-
-
-def _share(
-    ratio: Array,  # (b, p): probes relative to the regression, less 1
-) -> tuple[float, float]:
-    """Mean squares of what the regression misses, one standard error on the safe side, and of one probe's noise."""
-    p = ratio.shape[1]
-    pairs = (p * ratio.mean(axis=1) ** 2 - np.square(ratio).mean(axis=1)) / (p - 1)  # products of different probes
-    missed = max(float(pairs.mean()), 0.0) + float(pairs.std()) / np.sqrt(len(ratio))
-    return missed, float(ratio.var(axis=1, ddof=1).mean())
-
-
-def probes_for(
-    found: Estimated,
-    probes: int,  # behind it
-    wanted: float,  # error
-) -> float:
-    """How many probes in all would bring the error down to `wanted`."""
-    left = wanted**2 - SHORT**2
-    alone = found.chance * max(1.0 / left - 1.0 / (found.missed + 1e-300), 0.0)
-    return max(alone, probes * (found.error**2 - SHORT**2) / left)
-
-
 def judged_apart(
     noise: Array,  # (n, c)
 ) -> list[Array]:  # (n, c) masks
@@ -214,68 +179,3 @@ def judged_apart(
     """
     quiet = APART * noise < noise.max(axis=1, keepdims=True)
     return [some for some in (quiet, ~quiet) if some.any()]
-
-
-def known_of(
-    K: Operator,
-    noise: Array,  # (n, c)
-    low_rank: Nystrom | None,
-) -> Array:  # (n, c, q)
-    """Numbers that go with the leverage of an example, from one product or from the low rank of the preconditioner."""
-    prior = K.diag()
-    tiny = 1e-300 + 1e-3 * float(prior.mean())
-    if low_rank is None:
-        alike = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64) / len(prior)
-        columns = [np.stack([prior + tiny, np.maximum(alike, 0.0) + tiny], axis=1) / N[:, None] for N in noise.T]
-        return np.asarray(np.log(np.stack(columns, axis=1)))
-    own, left = low_rank.left, low_rank.left + 1e-2 * float(low_rank.left.mean()) + 1e-300
-    columns = [
-        np.column_stack(
-            [
-                N * low_rank.inverse_diagonal(N + own),  # as if examples shared only what the low rank holds
-                N * low_rank.inverse_diagonal(N + own.mean()),  # and had equally much of their own
-                left / N,
-                (prior + tiny) / N,
-            ]
-        )
-        for N in noise.T
-    ]
-    return np.asarray(np.log(np.maximum(np.stack(columns, axis=1), 1e-12)))
-
-
-def quadratic(
-    known: Array,  # (n, q)
-) -> Callable[[Array], Array]:  # (b, q) -> (b, terms)
-    """One, each number standardised, and all products of two of them; fewer terms for few examples."""
-    centre, spread = known.mean(axis=0), known.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    first, second = np.triu_indices(known.shape[1])
-    terms = max(1, len(known) // EXAMPLES_EACH)
-
-    def basis(some: Array) -> Array:
-        Z = np.clip((some - centre) / spread, -FARTHEST, FARTHEST)
-        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, first] * Z[:, second]])[:, :terms]
-
-    return basis
-
-
-def _regressed(
-    target: Array,  # (n,)
-    known: Array,  # (n, q)
-    lowest: Array,  # (n,)
-) -> tuple[Array, int]:  # (n,)
-    """exp of a quadratic function with Σ a (target / fitted − 1) = 0 for each of its terms a, and how many there are.
-
-    These equations hold on average whatever the noise of the targets (a gamma regression with a logarithmic link).
-    """
-    some = slice(None, None, 1 + target.size // limits.FITTED_ENTRIES)
-    basis = quadratic(known[some])
-    A, t, low = basis(known[some]), target[some], lowest[some]
-    found = np.zeros(A.shape[1])
-    found[0] = np.log(np.clip(t.mean(), low.min(), 1.0))
-    inverse = np.linalg.pinv(A.T @ A, hermitian=True)
-    for _ in range(ROUNDS):
-        excess = t / np.exp(np.clip(A @ found, np.log(low), 0.0)) - 1.0
-        found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    parts = [basis(known[rows]) @ found for rows in gen_batches(target.size, limits.FITTED_ENTRIES)]
-    return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0))), found.size

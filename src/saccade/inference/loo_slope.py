@@ -24,8 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.inference.diagonal_estimate import estimate, known_of, quadratic
 from saccade.inference.evidence_slope import LANES, Judged
-from saccade.inference.inverse_diagonal import estimate, judged_apart, known_of, quadratic
+from saccade.inference.inverse_diagonal import judged_apart
 from saccade.inference.regression import precondition
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator

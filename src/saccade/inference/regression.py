@@ -1,6 +1,7 @@
 """The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
 
 import warnings
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidParameter
 from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
@@ -20,7 +22,6 @@ from saccade.solvers.nystrom import Nystrom, build, choose_rank
 from saccade.solvers.rank_one import Leading, leading
 
 Solver = Literal["auto", "cholesky", "cg"]
-LANES = 4  # columns that a product takes at once
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ def solve(
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
     if is_direct(K, solver):
         return _direct(K, noise, Y, most_kept)
-    return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
+    # Products of a matrix in memory are BLAS's; between others its threads would only take cores from ours.
+    with nullcontext() if K.in_memory else one_blas_thread():
+        return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
 
 
 def is_direct(K: Operator, solver: Solver) -> bool:
@@ -106,14 +109,13 @@ def _iterate(
     alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
     M = precondition(K, shared, m, rng) if alike else None
     probes = Probes(K, noise, M, max_iter, rng, probe_work)
-    beside = _beside(m) if noise.shape[1] == 1 and leave_one_out else 0
-    Z = probes.draw(beside)
+    Z = probes.beside(m) if noise.shape[1] == 1 and leave_one_out else np.empty((len(Y), 0))
     result = solve_cg(
         K,
         noise,
         np.hstack([Y, Z]),
         tol=tol,
-        energy_tol=np.append(np.zeros(m), np.full(beside, ENERGY_TOL)),
+        energy_tol=np.append(np.zeros(m), np.full(Z.shape[1], ENERGY_TOL)),
         max_iter=max_iter,
         precondition=M,
         x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
@@ -124,16 +126,11 @@ def _iterate(
     low_rank, rank = (M, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
     diagonal, error = np.full_like(noise, np.nan), np.nan
     if leave_one_out:
-        if beside:
-            probes.take(Z, result.x[:, m:])
+        if Z.size:
+            probes.take_beside(Z, result.x[:, m:])
         diagonal, error = probes.settle(low_rank, result.iterations)
     alpha, residual = result.x[:, :m], result.residual[:m]
     return Solution(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
-
-
-def _beside(m: int) -> int:
-    """Probes to solve beside m targets: at least two, and as many as fill the lanes of the product."""
-    return 2 + (-m - 2) % LANES
 
 
 def precondition(

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.operators.codes import CodeBlocks, Codes, decode, encode, encode_as, even_rows
+from saccade.operators.codes import CodeBlocks, Codes, decode, encode, encode_as, even_rows, suiting_rows
 
 
 def append(
@@ -18,7 +18,7 @@ def append(
     binning: str = "quantile",
     weight: Array | None = None,  # (n,): of the old rows and those of X
     *,
-    most_rows: int = limits.BLOCK_ROWS,  # of a block
+    most_rows: int | None = None,  # of a block; None: as the cache likes it
     most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks
 ) -> Codes:
     """Codes of the old rows followed by those of X. Chosen levels stay; exact codes take in every new value.
@@ -32,6 +32,7 @@ def append(
         return encode(X, levels, binning, weight, most_rows=most_rows, most_levels=most_levels)
     if not isinstance(codes, CodeBlocks):
         raise InvalidParameter("`levels` must stay None when rows are added to exact codes. Call fit instead.")
+    most_rows = most_rows or suiting_rows(codes.shape, codes.codes.size, codes.rows is None)
     last, block_rows = max(codes.bases.size - 2, 0), even_rows(codes.shape[0] + X.shape[0], most_rows)
     if codes.bases[-1] - codes.bases[last] < block_rows / 2:  # fill the last block up first
         X = sp.vstack([decode(codes, np.arange(codes.bases[last], codes.shape[0])), X], format="csr")

@@ -13,7 +13,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share_calls, thread_count
+from saccade._core.threads import ranged, share, share_calls, thread_count
 
 BackendArray = Any
 """(n, m) numbers in the memory of a backend. They know + − * / @ among each other (a single column or row stands for
@@ -43,6 +43,15 @@ class Backend(Protocol):
 
     def inner(self, r: BackendArray, z: BackendArray) -> Array:  # (m,)
         """r·z of each column of z; r may have one column for all."""
+
+    def take_out(self, R: BackendArray, u: BackendArray, along: Array) -> BackendArray:  # (n, m)
+        """R − u along: u (n, 1) in the given share of each column is taken out."""
+
+    def into_low_rank(self, B: BackendArray, R: BackendArray) -> Array:  # (r, m)
+        """BᵀR on the host, for B (n, r), in the precision of B."""
+
+    def out_of_low_rank(self, R: BackendArray, B: BackendArray, small: Array) -> None:
+        """R −= B small in place."""
 
     def finish_product(
         self, Kp: BackendArray, noise: BackendArray, p: BackendArray
@@ -85,12 +94,33 @@ class CPU:
     def inner(self, r: Array, z: Array) -> Array:
         from saccade.operators import vector_loops
 
-        if r.shape[1] == 1:
-            # not by BLAS, whose threads would spin beside ours for a while
-            return np.asarray(np.einsum("i,ij->j", r[:, 0], z))
         parts = _apart(z.shape[1])
         self._run(vector_loops.inner, (r, z), (), parts, z)
         return np.asarray(parts.sum(axis=0))
+
+    def take_out(self, R: Array, u: Array, along: Array) -> Array:
+        from saccade.operators import vector_loops
+
+        z, threads = np.empty_like(R), thread_count() if R.size > limits.ONE_THREAD_UP_TO else 1
+        share_calls(ranged(vector_loops.take_out, (R, u, along), (z,)), len(R), threads)
+        return z
+
+    def into_low_rank(self, B: Array, R: Array) -> Array:
+        parts = np.zeros((thread_count(), B.shape[1], R.shape[1]))
+
+        def work(thread: int, a: int, b: int) -> None:
+            parts[thread] = B[a:b].T @ R[a:b].astype(B.dtype, copy=False)
+
+        share(work, len(B), len(parts))
+        return np.asarray(parts.sum(axis=0))
+
+    def out_of_low_rank(self, R: Array, B: Array, small: Array) -> None:
+        small = small.astype(B.dtype)
+
+        def work(_: int, a: int, b: int) -> None:
+            R[a:b] -= B[a:b] @ small
+
+        share(work, len(B), thread_count())
 
     def finish_product(self, Kp: Array, noise: Array, p: Array) -> tuple[Array, Array]:
         from saccade.operators import vector_loops

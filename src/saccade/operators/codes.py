@@ -94,7 +94,7 @@ def encode(
     weight: Array | None = None,  # (n,): how many copies of itself each row stands for, where levels are quantiles
     *,
     dense: bool | None = None,
-    most_rows: int = limits.BLOCK_ROWS,  # of a block
+    most_rows: int | None = None,  # of a block; None: as the cache likes it
     most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks
     sample_rows: int = limits.SAMPLE_ROWS,
 ) -> Codes:
@@ -107,8 +107,10 @@ def encode(
     else:
         tables = _chosen_levels(X, levels, binning, weight, sample_rows)
     level_starts = np.concatenate([[0], np.cumsum([len(t) for t in tables])]).astype(np.int64)
-    values, block_rows = np.concatenate([np.zeros(0), *tables]), even_rows(X.shape[0], most_rows)
-    return encode_as(X, level_starts, values, dense=dense, block_rows=block_rows)
+    entries = int(X.nnz if sp.issparse(X) else np.count_nonzero(X))
+    dense = entries >= DENSE_FROM * X.shape[0] * X.shape[1] if dense is None else dense
+    block_rows = even_rows(X.shape[0], most_rows or suiting_rows(X.shape, entries, dense))
+    return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]), dense=dense, block_rows=block_rows)
 
 
 def _columns(
@@ -269,6 +271,12 @@ def block_bases(n: int, block_rows: int | None = None) -> Array:  # (blocks+1,)
     return np.append(np.arange(0, n, block_rows or even_rows(n)), n).astype(np.int64)
 
 
+def suiting_rows(shape: tuple[int, int], entries: int, dense: bool) -> int:
+    """The most rows of a block that suit the cache."""
+    wanted = limits.COLUMN_ENTRIES * shape[0] * shape[1] // max(entries, 1)
+    return limits.BLOCK_ROWS if dense else min(max(wanted, limits.SPARSE_BLOCK_ROWS), limits.BLOCK_ROWS)
+
+
 def even_rows(n: int, most: int = limits.BLOCK_ROWS) -> int:
     """Rows of a block when there are n in all: at most `most`, and every thread gets as many as the others."""
     threads = thread_count()
@@ -324,12 +332,29 @@ def decode(
     n, D = codes.shape
     shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
     if isinstance(codes, SortedColumns):
-        row = place[codes.rows]
-        column = np.repeat(np.arange(D), np.diff(codes.starts))
-        return sp.csr_matrix((codes.values[row >= 0], (row[row >= 0], column[row >= 0])), shape=shape)
+        return _decode_sorted(codes, place, shape)
     column, row, code = entries(codes, place)
     value, some = codes.values[codes.level_starts[column] + code], code > 0
     return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
+
+
+def _decode_sorted(
+    codes: SortedColumns,
+    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+    shape: tuple[int, int],
+) -> sp.csr_matrix:
+    from saccade.operators import encode_loops
+
+    c, D, counts = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64)
+    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, place, a, b, counts), D, thread_count())
+    heads = np.append(0, np.cumsum(counts))
+    row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
+
+    def pick(_: int, a: int, b: int) -> None:
+        encode_loops.pick_placed(c.starts, c.rows, c.values, place, heads, a, b, row, value)
+
+    share(pick, D, thread_count())
+    return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
 
 
 def new_numbers(

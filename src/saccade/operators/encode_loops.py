@@ -25,25 +25,45 @@ def _code(x, borders, o, end):
 
 
 @compiled()
+def _codes(values, borders, codes):
+    """`_code` of many values, which search in step: one alone waits for each of its own loads."""
+    codes[:] = 0
+    count = U(borders.size)
+    while count > ONE:
+        half = count >> ONE
+        for k in range(U(codes.size)):
+            low = U(codes[k])
+            codes[k] = low + half if borders[low + half - ONE] < values[k] else low
+        count -= half
+    if count == ONE:
+        for k in range(U(codes.size)):
+            codes[k] += borders[U(codes[k])] < values[k]
+
+
+@compiled()
 def encode_sparse(indptr, indices, data, bases, borders, border_starts, first, last, starts, rows, codes):
     """CSR rows as code columns, one block of rows after another. `starts` holds each (block, dimension)'s first entry.
 
     A dimension with levels 0 = l_0 < l_1 < ... < l_m has m borders: 0, and midway between l_1 ... l_m. The nearest
-    level wins, and only a zero is coded as zero, unless the dimension has no other level.
+    level wins, and only a zero is coded as zero, unless the dimension has no other level. The entries of a block go by
+    dimension first, so that the borders of one dimension at a time are in the cache.
     """
     dims = border_starts.size - 1
     fill = np.empty(dims, np.int64)
     for block in range(first, last):
+        start, base = starts[block * dims], bases[block]
+        own = np.empty(starts[(block + 1) * dims] - start, data.dtype)
         for d in range(dims):
             fill[d] = starts[block * dims + d]
-        base = bases[block]
         for i in range(base, bases[block + 1]):
             for k in range(indptr[i], indptr[i + 1]):
                 if data[k] > 0:
-                    d = indices[k]
-                    rows[fill[d]] = i - base
-                    codes[fill[d]] = _code(data[k], borders, border_starts[d], border_starts[d + 1])
-                    fill[d] += 1
+                    at = fill[indices[k]]
+                    rows[at], own[at - start] = i - base, data[k]
+                    fill[indices[k]] += 1
+        for d in range(dims):
+            a, b = starts[block * dims + d], starts[block * dims + d + 1]
+            _codes(own[a - start : b - start], borders[border_starts[d] : border_starts[d + 1]], codes[a:b])
 
 
 @compiled()
@@ -100,6 +120,27 @@ def dense_to_columns(X, starts, first, last, rows, values):
             rows[at], values[at] = i, X[i, d]
             at += X[i, d] > 0
             i += 1
+
+
+@compiled()
+def count_placed(starts, rows, place, first, last, counts):
+    """counts[d] = the entries of dimension d, first..last of sorted columns, whose row has a place (none: −1)."""
+    for d in range(first, last):
+        owners, found = rows[starts[d] : starts[d + 1]], 0
+        for k in range(U(owners.size)):
+            found += place[owners[k]] >= 0
+        counts[d] = found
+
+
+@compiled()
+def pick_placed(starts, rows, values, place, heads, first, last, row, value):
+    """Those entries, by their new rows: of dimension d from heads[d] to heads[d+1]."""
+    for d in range(first, last):
+        owners, own, at = rows[starts[d] : starts[d + 1]], values[starts[d] : starts[d + 1]], heads[d]
+        for k in range(U(owners.size)):
+            if place[owners[k]] >= 0:
+                row[at], value[at] = place[owners[k]], own[k]
+                at += 1
 
 
 @compiled()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 from saccade.operators.base import Operator
@@ -48,14 +49,19 @@ class Intersection(Operator):
         """K V in O(non-zeros · m)."""
 
     def steps(self, dtype: Any) -> Array:
-        """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0."""
-        dtype = np.dtype(dtype)  # np.float64 and its dtype are equal, but not as keys
+        """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0. Rounding does not add up.
+
+        Very many are float32 for every dtype, because a product is as fast as it reads them: levels are then right to
+        6e-8 of one step.
+        """
+        from saccade.operators import loops
+
+        dtype = np.dtype(np.float32 if self.levels.size >= limits.ROUNDED_STEPS else dtype)
         if dtype not in self._steps:
-            steps = self.levels.copy()
-            steps[1:] -= self.levels[:-1]
-            first = self.starts[:-1][np.diff(self.starts) > 0]
-            steps[first] = self.levels[first]
-            self._steps[dtype] = steps.astype(dtype)
+            steps = np.empty(self.levels.size, dtype)
+            calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
+            share_calls(calls, self.starts.size - 1, thread_count())
+            self._steps[dtype] = steps
         return self._steps[dtype]
 
     def diag(self) -> Array:
@@ -128,7 +134,15 @@ class SortedIntersection(Intersection):
 
     @cached_property
     def _diagonal(self) -> Array:
-        return np.bincount(self.codes.rows, weights=self.levels, minlength=self.codes.shape[0])
+        from saccade.operators import loops
+
+        c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0]))
+        ran = share_calls(
+            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, self.levels, a, b, parts[t]),
+            c.shape[1],
+            len(parts),
+        )
+        return np.asarray(parts[:ran].sum(axis=0))
 
     def matmul(self, V: Array) -> Array:
         out = np.empty_like(V)
@@ -251,14 +265,10 @@ class BinnedIntersection(Intersection):
         from saccade.operators import loops
 
         c, layout = self.codes, self._layout
-        parts, copies = max(1, min(thread_count(), c.bases.size - 1)), 2 if c.rows is None else 1
-        H: Array = np.zeros((parts, copies, self.levels.size, len(lanes)), V.dtype)
-        share_calls(
-            lambda t, a, b: partial(loops.histogram, *layout, a, b, V, H[t, 0], H[t, -1], lanes),
-            c.bases.size - 1,
-            parts,
-        )
-        return H.reshape(parts * copies, self.levels.size, len(lanes))
+        parts = max(1, min(thread_count(), c.bases.size - 1))
+        H: Array = np.zeros((parts, self.levels.size, len(lanes)), V.dtype)
+        share_calls(lambda t, a, b: partial(loops.histogram, *layout, a, b, V, H[t], lanes), c.bases.size - 1, parts)
+        return H
 
     def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Array:  # (1, L, lanes)
         """The same for some rows, ascending, of dense codes; V is that of these rows alone."""

@@ -16,7 +16,30 @@ from saccade.operators.simd import add_between, add_rows, add_up, fma_row, step_
 
 U, SIGNED = Unsigned, np.int64
 ONE, TWO, THREE, FOUR = U(1), U(2), U(3), U(4)
+CODES = 256  # of a byte
 TOGETHER = 64  # values that search their places in step
+
+
+@compiled()
+def rises(levels, starts, first, last, steps):
+    """steps_k = level_k − level_{k−1} in dimensions first..last, the first one from 0.
+
+    Each makes up for the rounding of those before it, so that their sums stay as near to the levels as one step is.
+    """
+    for d in range(first, last):
+        own, found = levels[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
+        total = 0.0
+        for k in range(U(own.size)):
+            found[k] = max(own[k] - total, 0.0)
+            total += found[k]
+
+
+@compiled()
+def sum_by_row(starts, rows, levels, first, last, out):
+    """out_i += the levels of row i in dimensions first..last of sorted columns."""
+    owners, own = rows[starts[first] : starts[last]], levels[starts[first] : starts[last]]
+    for k in range(U(owners.size)):
+        out[owners[k]] += own[k]
 
 
 @compiled()
@@ -74,7 +97,7 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
     """T_k of `sorted_product` for every entry k: the table that predicts, each dimension's after one row of zeros."""
     one = V.dtype.type(1)
     for d in range(first, last):
-        column, rises = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
+        column, up = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
         length, table = U(column.size), T[starts[d] + d :]
         table[0] = 0
         for p in range(length):
@@ -84,37 +107,61 @@ def sorted_tables(starts, rows, steps, first, last, V, T, lanes):
             if at < length:
                 fma_row(table, at, table, at, one, table, at + ONE, lanes)
         for p in range(length):
-            fma_row(table, p + ONE, table, p, rises[p], table, p + ONE, lanes)
+            fma_row(table, p + ONE, table, p, T.dtype.type(up[p]), table, p + ONE, lanes)
 
 
 @compiled()
-def histogram(starts, rows, codes, bases, level_starts, first, last, V, A, B, lanes):
-    """A_d[b] + B_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code per row.
+def histogram(starts, rows, codes, bases, level_starts, first, last, V, H, lanes):
+    """H_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code per row.
 
-    Two halves of a column go in step into A and B, because neighbouring rows often have one code (pixels: zero), and an
-    addition waits for the last one to the same place. A and B may be one array.
+    Two halves of a column go in step, because an addition waits for the last one to the same place. A dense column has
+    often one code in neighbouring rows (pixels: zero): four quarters, each into sums of its own.
     """
     one = V.dtype.type(1)
     dims = level_starts.size - 1
     for block in range(first, last):
         base = bases[block]
+        if rows is None:
+            _histogram_dense(codes[starts[block * dims] :], level_starts, base, bases[block + 1], V, H, lanes)
+            continue
         for d in range(dims):
             o = level_starts[d]
             start, end = starts[block * dims + d], starts[block * dims + d + 1]
-            column, owners = codes[start:end], None if rows is None else rows[start:end]
+            column, owners = codes[start:end], rows[start:end]
             half = U(column.size // 2)
             for k in range(half):
                 a, b = o + column[k], o + column[k + half]
-                if rows is None:
-                    i, j = base + SIGNED(k), base + SIGNED(k + half)
-                else:
-                    i, j = base + owners[k], base + owners[k + half]
-                fma_row(A, a, A, a, one, V, i, lanes)
-                fma_row(B, b, B, b, one, V, j, lanes)
+                fma_row(H, a, H, a, one, V, base + owners[k], lanes)
+                fma_row(H, b, H, b, one, V, base + owners[k + half], lanes)
             if column.size % 2:
                 a = o + codes[end - 1]
-                i = base + end - 1 - start if rows is None else base + rows[end - 1]
-                fma_row(A, a, A, a, one, V, i, lanes)
+                fma_row(H, a, H, a, one, V, base + rows[end - 1], lanes)
+
+
+@compiled()
+def _histogram_dense(codes, level_starts, base, end, V, H, lanes):
+    """The same for one block of dense codes."""
+    one, count = V.dtype.type(1), end - base
+    quarter = U(count // 4)
+    sums = np.empty((4 * CODES, len(lanes)), V.dtype)
+    for d in range(level_starts.size - 1):
+        column, o = codes[d * count : (d + 1) * count], level_starts[d]
+        p, q = column[:quarter], column[quarter : TWO * quarter]
+        r, s = column[TWO * quarter : THREE * quarter], column[THREE * quarter :]
+        sums[:] = 0
+        for k in range(quarter):
+            a, b, c, e = U(p[k]), U(q[k]) + U(CODES), U(r[k]) + U(2 * CODES), U(s[k]) + U(3 * CODES)
+            i = U(base) + k
+            fma_row(sums, a, sums, a, one, V, i, lanes)
+            fma_row(sums, b, sums, b, one, V, i + quarter, lanes)
+            fma_row(sums, c, sums, c, one, V, i + TWO * quarter, lanes)
+            fma_row(sums, e, sums, e, one, V, i + THREE * quarter, lanes)
+        for k in range(quarter, U(s.size)):
+            a = U(s[k])
+            fma_row(sums, a, sums, a, one, V, U(base) + k + THREE * quarter, lanes)
+        for b in range(U(level_starts[d + 1] - o)):
+            for part in range(4):
+                fma_row(H, U(o) + b, H, U(o) + b, one, sums, b + U(part * CODES), lanes)
 
 
 @compiled()

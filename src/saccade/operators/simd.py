@@ -117,14 +117,17 @@ def add_up(typingctx, C, V, rows, lanes):
         C_at, align = _rows(context, builder, sig.args[0], args[0], width)
         V_at, _ = _rows(context, builder, sig.args[1], args[1], width)
         owners = context.make_array(sig.args[2])(context, builder, args[2])
-        vector = ir.VectorType(context.get_data_type(sig.args[0].dtype), width)
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, None))
         last = builder.sub(owners.nitems, ir.Constant(owners.nitems.type, 1))
-        with cgutils.for_range(builder, owners.nitems) as loop:
-            p = builder.sub(last, loop.index)
+
+        def at(place):
+            p = builder.sub(last, place)
             row = builder.zext(builder.load(builder.gep(owners.data, [p])), p.type)
-            builder.store(builder.fadd(builder.load(total), builder.load(V_at(row), align=align)), total)
-            builder.store(builder.load(total), C_at(p), align=align)
+            return builder.load(V_at(row), align=align), p
+
+        def put(p, total):
+            builder.store(total, C_at(p), align=align)
+
+        _running_sums(context, builder, sig.args[0].dtype, width, owners.nitems, at, put)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -141,20 +144,45 @@ def step_down(typingctx, out, rows, steps, C, lanes):
         out_at, align = _rows(context, builder, sig.args[0], args[0], width)
         C_at, _ = _rows(context, builder, sig.args[3], args[3], width)
         owners, rises = (context.make_array(sig.args[n])(context, builder, args[n]) for n in (1, 2))
-        vector = ir.VectorType(context.get_data_type(sig.args[0].dtype), width)
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, None))
-        with cgutils.for_range(builder, owners.nitems) as loop:
-            p = loop.index
-            rise = _splat(builder, builder.load(builder.gep(rises.data, [p])), width)
-            more = builder.fmul(rise, builder.load(C_at(p), align=align))
-            builder.store(builder.fadd(builder.load(total), more), total)
+        number = context.get_data_type(sig.args[0].dtype)
+
+        def at(p):
+            rise = builder.load(builder.gep(rises.data, [p]))
+            rise = rise if rise.type == number else builder.fpext(rise, number)
+            return builder.fmul(_splat(builder, rise, width), builder.load(C_at(p), align=align)), p
+
+        def put(p, total):
             row = builder.zext(builder.load(builder.gep(owners.data, [p])), p.type)
-            builder.store(
-                builder.fadd(builder.load(out_at(row), align=align), builder.load(total)), out_at(row), align=align
-            )
+            builder.store(builder.fadd(builder.load(out_at(row), align=align), total), out_at(row), align=align)
+
+        _running_sums(context, builder, sig.args[0].dtype, width, owners.nitems, at, put)
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+def _running_sums(context, builder, dtype, width, count, at, put):
+    """put(p, the sum of the vectors so far) for all of them in turn; at(k) -> the k-th vector and its p.
+
+    Four go together: only one addition of the four waits for the last four.
+    """
+    total = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(context.get_data_type(dtype), width), None))
+    two = ir.Constant(count.type, 2)
+    fours = builder.lshr(count, two)
+    with cgutils.for_range(builder, fours) as loop:
+        first = builder.shl(loop.index, two)
+        (a, p), (b, q), (c, r), (d, s) = (at(builder.add(first, ir.Constant(count.type, k))) for k in range(4))
+        before, two_of = builder.load(total), builder.fadd(a, b)
+        put(p, builder.fadd(before, a))
+        put(q, builder.fadd(before, two_of))
+        put(r, builder.fadd(before, builder.fadd(two_of, c)))
+        builder.store(builder.fadd(before, builder.fadd(two_of, builder.fadd(c, d))), total)
+        put(s, builder.load(total))
+    done = builder.shl(fours, two)
+    with cgutils.for_range(builder, builder.sub(count, done)) as loop:
+        one, p = at(builder.add(done, loop.index))
+        builder.store(builder.fadd(builder.load(total), one), total)
+        put(p, builder.load(total))
 
 
 @vector

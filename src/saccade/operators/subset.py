@@ -6,7 +6,6 @@ A CSR matrix made of coordinates is a counting sort, one pass over the entries; 
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.operators.codes import (
     CodeBlocks,
@@ -17,13 +16,14 @@ from saccade.operators.codes import (
     even_rows,
     new_numbers,
     row_type,
+    suiting_rows,
 )
 
 
 def subset(
     codes: Codes,
     rows: Array,  # (b,) ascending row numbers
-    most_rows: int = limits.BLOCK_ROWS,  # of a block
+    most_rows: int | None = None,  # of a block; None: as the cache likes it
 ) -> Codes:
     """The same layout and levels for some of the rows."""
     (n, D), count = codes.shape, rows.size
@@ -33,6 +33,7 @@ def subset(
         starts = np.searchsorted(kept, codes.starts)
         return SortedColumns((count, D), starts, row[kept].astype(row_type(count)), codes.values[kept])
     column, row, code = entries(codes, new_numbers(n, rows))
+    most_rows = most_rows or suiting_rows(codes.shape, codes.codes.size, codes.rows is None)
     bases = block_bases(count, even_rows(count, most_rows))
     block = np.searchsorted(bases, row, side="right") - 1
     shape = ((bases.size - 1) * D, int(np.diff(bases).max(initial=0)))

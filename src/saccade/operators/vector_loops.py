@@ -56,19 +56,30 @@ def smooth(share, x, r, first, last, y, s, worst):
 
 @sums_may_regroup
 def inner(r, z, first, last, sums):
-    """sums_j += r·z of column j."""
+    """sums_j += r·z of column j; r may have one column for all."""
+    shared = r.shape[1] == 1
     for start in range(first, last, ROWS):
-        for j in range(r.shape[1]):
+        for j in range(z.shape[1]):
             total = 0.0
             for i in range(start, min(start + ROWS, last)):
-                total += r[i, j] * z[i, j]
+                total += r[i, 0 if shared else j] * z[i, j]
             sums[j] += total
+
+
+@compiled()
+def take_out(R, u, along, first, last, z):
+    """z = R − u along: what is left of each column without its part along u."""
+    for start in range(first, last, ROWS):
+        for j in range(z.shape[1]):
+            for i in range(start, min(start + ROWS, last)):
+                z[i, j] = R[i, j] - u[i, 0] * along[j]
 
 
 @compiled()
 def turn(z, beta, first, last, p, copy):
     """p = z + beta p, and a copy of p in the precision of the product."""
-    for i in range(first, last):
+    for start in range(first, last, ROWS):
         for j in range(p.shape[1]):
-            p[i, j] = z[i, j] + beta[j] * p[i, j]
-            copy[i, j] = p[i, j]
+            for i in range(start, min(start + ROWS, last)):
+                p[i, j] = z[i, j] + beta[j] * p[i, j]
+                copy[i, j] = p[i, j]

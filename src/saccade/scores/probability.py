@@ -50,9 +50,13 @@ def fit_sharpness(
     """
     Mu = class_means(mean)
     target = _targets(label, Mu.shape[1], weight)
+    below = Mu - Mu.max(axis=1, keepdims=True)
+    share, along, raised = target.sum(axis=1), float(np.einsum("ij,ij->", target, below)), np.empty_like(below)
 
     def loss(log_sharpness: float) -> float:
-        return float(-(target * log_softmax(np.exp(log_sharpness) * Mu, axis=1)).sum())
+        sharpness = np.exp(log_sharpness)
+        np.exp(np.multiply(below, sharpness, out=raised), out=raised)
+        return float(np.einsum("i,i->", share, np.log(raised.sum(axis=1))) - sharpness * along)
 
     found = minimize_scalar(loss, bounds=LOG_TEMPERATURES, method="bounded", options={"xatol": 1e-8})
     return float(np.exp(found.x))

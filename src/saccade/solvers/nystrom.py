@@ -5,16 +5,17 @@ By Woodbury, M⁻¹ = S⁻¹ − S⁻¹B (I + BᵀS⁻¹B)⁻¹ BᵀS⁻¹. Putt
 alone, halves the iterations at small noise: S is then right on average for all that B does not hold.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade._core.threads import share, thread_count
 from saccade.operators.backend import ON_CPU, Backend, BackendArray
 from saccade.operators.base import Operator
 
@@ -35,21 +36,20 @@ class Nystrom:
 
     @cached_property
     def _parts(self) -> tuple[BackendArray, BackendArray]:
-        """B and S where the vectors are."""
-        return self.backend.array(self.B), self.backend.array(self.S)
+        """S⁻½B and S⁻½ where the vectors are."""
+        root = np.sqrt(self.S)
+        return self.backend.array((self.B / root).astype(self.B.dtype)), self.backend.array(1.0 / root)
 
     def __call__(
         self,
         R: BackendArray,  # (n, m)
     ) -> BackendArray:
-        """M⁻¹ R; the triangular systems of size r are solved on the host."""
-        B, S = self._parts
-        T = R / S
-        small = self.backend.host(B.T @ T.astype(B.dtype, copy=False)).astype(np.float64)
-        small = solve_triangular(self.inner, small, lower=True)
-        small = solve_triangular(self.inner, small, lower=True, trans=1)
-        T -= (B @ self.backend.array(small.astype(self.B.dtype, copy=False))) / S
-        return T
+        """M⁻¹ R = S⁻½ (I − C (I + CᵀC)⁻¹ Cᵀ) S⁻½ R with C = S⁻½B; systems of size r are solved on the host."""
+        C, root = self._parts
+        T = R * root
+        small = solve_triangular(self.inner, self.backend.into_low_rank(C, T), lower=True)
+        self.backend.out_of_low_rank(T, C, solve_triangular(self.inner, small, lower=True, trans=1))
+        return T * root
 
     def log_determinant(self) -> float:
         """log |M|."""
@@ -66,14 +66,14 @@ class Nystrom:
         S: Array,  # (n,)
     ) -> Array:  # (n,)
         """The diagonal of (B Bᵀ + diag(S))⁻¹, for any S."""
-        inner = np.eye(self.rank)
-        for rows in gen_batches(S.size, limits.PRECONDITIONER_ROWS):
-            part = self.B[rows].astype(np.float64)
-            inner += part.T @ (part / S[rows, None])
-        L, found = cholesky(inner, lower=True), 1.0 / S
-        for rows in gen_batches(S.size, limits.PRECONDITIONER_ROWS):
-            half = solve_triangular(L, self.B[rows].T.astype(np.float64), lower=True)
-            found[rows] -= np.einsum("ij,ij->j", half, half) / S[rows] ** 2
+        L, found = _inner_factor(self.B, S), 1.0 / S
+
+        def work(_: int, first: int, last: int) -> None:
+            for rows in _batches(first, last):
+                half = solve_triangular(L, self.B[rows].T.astype(np.float64), lower=True)
+                found[rows] -= np.einsum("ij,ij->j", half, half) / S[rows] ** 2
+
+        share(work, S.size, thread_count())
         return np.asarray(found)
 
 
@@ -120,7 +120,7 @@ def build(
 ) -> Nystrom:
     """The preconditioner on the given examples."""
     n, r = K.shape[0], landmarks.size
-    B = np.empty((n, r), np.float64 if n * r <= most // 2 else np.float32)
+    B = np.empty((n, r), np.float64 if n * r <= most // 16 else np.float32)
     for k in range(0, r, 16):
         some = landmarks[k : k + 16]
         unit = np.zeros((n, some.size), np.float32)
@@ -130,17 +130,39 @@ def build(
     K_mm = (B[landmarks] + B[landmarks].T).astype(np.float64) / 2
     L = _factor(K_mm)
     diag = K.diag()
-    inner, left = np.zeros((r, r)), np.empty(n)
-    for rows in gen_batches(n, limits.PRECONDITIONER_ROWS):
-        part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
-        B[rows] = part
-        left[rows] = np.maximum(diag[rows] - np.einsum("ij,ij->i", part, part), 0.0)
+    left = np.empty(n)
+
+    def work(_: int, first: int, last: int) -> None:
+        for rows in _batches(first, last):
+            part = solve_triangular(L, B[rows].T.astype(np.float64), lower=True).T
+            B[rows] = part
+            left[rows] = np.maximum(diag[rows] - np.einsum("ij,ij->i", part, part), 0.0)
+
+    share(work, n, thread_count())
     S = noise + left.mean()
-    for rows in gen_batches(n, limits.PRECONDITIONER_ROWS):
-        part = B[rows].astype(np.float64)
-        inner += part.T @ (part / S[rows, None])
-    inner[np.diag_indices(r)] += 1.0
-    return Nystrom(r, B, S[:, None], left, cholesky(inner, lower=True), K.backend)
+    return Nystrom(r, B, S[:, None], left, _inner_factor(B, S), K.backend)
+
+
+def _inner_factor(
+    B: Array,  # (n, r)
+    S: Array,  # (n,)
+) -> Array:  # (r, r)
+    """The Cholesky factor of I + BᵀS⁻¹B."""
+    parts = np.zeros((thread_count(), B.shape[1], B.shape[1]))
+
+    def work(thread: int, first: int, last: int) -> None:
+        for rows in _batches(first, last):
+            part = B[rows] / np.sqrt(S[rows, None])
+            parts[thread] += part.T @ part
+
+    share(work, len(B), len(parts))
+    return np.asarray(cholesky(parts.sum(axis=0) + np.eye(B.shape[1]), lower=True))
+
+
+def _batches(first: int, last: int) -> Iterator[slice]:
+    """Rows that are worked on at a time."""
+    for start in range(first, last, limits.PRECONDITIONER_ROWS):
+        yield slice(start, min(start + limits.PRECONDITIONER_ROWS, last))
 
 
 def _factor(K_mm: Array) -> Array:

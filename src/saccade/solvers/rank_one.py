@@ -36,8 +36,7 @@ class Leading:
         R: BackendArray,  # (n, m)
     ) -> BackendArray:
         """M⁻¹ R."""
-        along = self.backend.inner(self._u, R)
-        return R - self._u * self.backend.array(self.share * along[None])
+        return self.backend.take_out(R, self._u, self.share * self.backend.inner(self._u, R))
 
     def log_determinant(self) -> float:
         """log |M|."""
