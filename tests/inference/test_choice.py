@@ -5,7 +5,7 @@ import pytest
 
 from saccade._core.arrays import Array
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.choice import ERRORS, NOISE, NOISES, Candidate, Examples, _costs, choose
+from saccade.inference.choice import ERRORS, NOISE, NOISES, Candidate, JudgedOn, _costs, choose
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -28,7 +28,7 @@ def test_costs_are_those_of_leaving_each_example_out(weighted: bool) -> None:
     K = RBF(0.4)(X)
     for column in range(2):
         weight = copies.astype(float) if weighted else None
-        examples = Examples(Y, weight, lambda mean, column=column: mean[:, column])  # type: ignore[misc]
+        examples = JudgedOn(Y, weight, lambda mean, column=column: mean[:, column])  # type: ignore[misc]
         for noise, cost in zip(NOISES, _costs(K, examples, NOISES), strict=True):
             assert_close(cost, left_out(K, Y, noise, copies)[:, column])
 
@@ -44,7 +44,7 @@ def counted(per_class: int, words: int, seed: int) -> tuple[Array, Array]:
 def chosen(X: Array, label: Array) -> float:
     kernel, losses = HIK().settled(X), ClassLosses(label, None)
     Y = np.where(label[:, None] == np.arange(label.max() + 1), 1.0, -1.0)
-    return choose([Candidate(kernel, kernel(X))], Examples(Y, None, losses.costs), NOISES, NOISE).noise
+    return choose([Candidate(kernel, kernel(X))], JudgedOn(Y, None, losses.costs), NOISES, NOISE).noise
 
 
 def test_noisy_counts_want_more_noise_and_few_of_them_the_default() -> None:
@@ -65,7 +65,7 @@ def test_a_better_kernel_is_found_and_a_worse_one_is_not() -> None:
     X = rng.uniform(-1.0, 1.0, (150, 2))
     label = (X[:, 0] * X[:, 1] > 0).astype(np.int64)  # no sum over the columns can tell
     Y = np.where(label == 1, 1.0, -1.0)[:, None]
-    examples = Examples(Y, None, ClassLosses(label, None).costs)
+    examples = JudgedOn(Y, None, ClassLosses(label, None).costs)
     additive, local = (Candidate(kernel, kernel(X)) for kernel in (HIK().settled(X), RBF(0.5)))
     for candidates in ([additive, local], [local, additive]):
         assert choose(candidates, examples, NOISES, NOISE).kernel is local.kernel
@@ -78,7 +78,7 @@ def test_a_gain_must_exceed_chance_and_the_prior() -> None:
     kernel = RBF(1.0)
     for told, chance in ((np.ones(40), 0.0), (40.0 * (np.arange(40) == 0), np.sqrt(39.0 / 40.0))):
         costs = iter([told, np.zeros(40)])
-        examples = Examples(Y, None, lambda mean, costs=costs: next(costs))  # type: ignore[misc]
+        examples = JudgedOn(Y, None, lambda mean, costs=costs: next(costs))  # type: ignore[misc]
         found = choose([Candidate(kernel, kernel(X))], examples, (0.3,), NOISE)
         assert found.noise == 0.3
         assert_close(found.gain, 1.0 - ERRORS * chance - np.log(3.0) ** 2 / 40)

@@ -12,7 +12,7 @@ from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators.class_answers import ClassAnswers
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.choice import NOISE, NOISES, Candidate, Examples, choose
+from saccade.inference.choice import NOISE, NOISES, Candidate, JudgedOn, choose
 from saccade.inference.tune import check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.candidates import candidates
@@ -88,6 +88,6 @@ def _sample(n: int, most: int, seed: int) -> Array:  # ascending row numbers
     return np.sort(np.random.default_rng(seed).permutation(n)[:most])
 
 
-def _examples(Y: Array, losses: ClassLosses, rows: Array) -> Examples:
+def _examples(Y: Array, losses: ClassLosses, rows: Array) -> JudgedOn:
     some = losses.subset(rows)
-    return Examples(Y[rows], some.weight, some.costs)
+    return JudgedOn(Y[rows], some.weight, some.costs)

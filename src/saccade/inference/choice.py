@@ -32,7 +32,7 @@ class Candidate(NamedTuple):
     away: float = 0.0  # the logarithm of its distance from a typical kernel of its kind
 
 
-class Choice(NamedTuple):
+class Chosen(NamedTuple):
     """What was chosen, and by how much less it costs than the default: the lower bound, in nats per example."""
 
     kernel: Kernel
@@ -41,7 +41,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Examples:
+class JudgedOn:
     """What candidates are judged on."""
 
     Y: Array  # (n, m)
@@ -58,31 +58,31 @@ class Examples:
         return float(len(self.Y) if self.weight is None else self.weight.sum())
 
 
-def choose(candidates: Iterable[Candidate], examples: Examples, noises: Sequence[float], noise: float) -> Choice:
+def choose(candidates: Iterable[Candidate], examples: JudgedOn, noises: Sequence[float], noise: float) -> Chosen:
     """The kernel and the noise with the largest lower bound of the gain over the first candidate with `noise`."""
     best, default = None, None
     every = (noise, *(other for other in noises if other != noise))
     for kernel, K, away in candidates:
         for tried, cost in zip(every, _costs(K, examples, every), strict=True):
             if default is None or best is None:
-                default, best = cost, Choice(kernel, noise, 0.0)
+                default, best = cost, Chosen(kernel, noise, 0.0)
                 continue
             penalty = HOLD * (np.log(tried / noise) ** 2 + away**2) / examples.count
             gain = _lower_bound(default - cost, examples) - penalty
             if gain > best.gain + 1e-9:  # rounding moves nothing
-                best = Choice(kernel, float(tried), gain)
+                best = Chosen(kernel, float(tried), gain)
     assert best is not None
     return best
 
 
-def _lower_bound(gain: Array, examples: Examples) -> float:
+def _lower_bound(gain: Array, examples: JudgedOn) -> float:
     """Mean less `ERRORS` standard errors."""
     share = examples.share
     mean = share @ gain
     return float(mean - ERRORS * np.sqrt(share @ (gain - mean) ** 2 / examples.count))
 
 
-def _costs(K: Array, examples: Examples, noises: Sequence[float]) -> list[Array]:  # each (n,)
+def _costs(K: Array, examples: JudgedOn, noises: Sequence[float]) -> list[Array]:  # each (n,)
     """What each example costs when all others predict it, for every noise.
 
     The noise of an example with w copies is σ²/w. With V = √w, V K V + σ² has the same eigenvectors for all σ².
