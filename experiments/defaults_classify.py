@@ -10,8 +10,8 @@ left out.
 
 All take the rows as they come. The peers choose between columns as they are and standardised ones together with their
 parameters, by cross-validation with three folds: by log loss where they have probabilities. The SVM is calibrated by
-Platt's method on three folds. Defaults were chosen on other splits of DEVELOPMENT and TOYS and on the other halves of the
-pictures; record 033 says how. No choice has seen TABLES.
+Platt's method on three folds. Defaults were chosen on other splits of DEVELOPMENT and TOYS and on the other halves of
+the pictures; record 033 says how. No choice has seen TABLES.
 """
 
 import json
