@@ -62,7 +62,7 @@ def saccade_exphik(X: Any, y: Any, Z: Any) -> Any:
     from saccade import GPClassifier
     from saccade.kernels import GeneralizedRBF
 
-    model = GPClassifier(GeneralizedRBF(HIK()), random_state=0).fit(X, y)
+    model = GPClassifier(GeneralizedRBF(HIK(), 1.0), random_state=0).fit(X, y)
     return lambda: model.predict_proba(Z)
 
 

@@ -9,6 +9,7 @@ from saccade.kernels import HIK, RBF, GeneralizedRBF, Power
 
 ESTIMATORS = [
     GPClassifier(),
+    GPClassifier("auto"),
     GPClassifier(solver="cg", tol=1e-9),
     GPClassifier(levels=255, balanced=True),
     GPClassifier(RBF(length_scale=3.0)),

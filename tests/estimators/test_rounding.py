@@ -32,12 +32,12 @@ def silence_is_asked_for() -> Any:
 @pytest.mark.parametrize(
     "kernel",
     [
+        GeneralizedRBF(Linear(), 1.0),
         GeneralizedRBF(Linear()),
-        GeneralizedRBF(Linear(), "auto"),
         GeneralizedRBF(2.0 * Linear() + Linear(), 0.5),
-        GeneralizedRBF(Centred(Linear())),
+        GeneralizedRBF(Centred(Linear()), 1.0),
         GeneralizedRBF(RBF(0.5), "auto"),
-        GeneralizedRBF(HIK(scale=1.0)),
+        GeneralizedRBF(HIK(scale=1.0), 1.0),
         RBF(1.0),
         Laplacian(1.0),
     ],
@@ -56,9 +56,9 @@ def test_an_offset_changes_nothing_for_kernels_of_differences(kernel: Any) -> No
 def test_distances_that_cancel_are_named() -> None:
     far = sp.csr_matrix(X + 1e7)  # moved to its mean, a sparse matrix would fill up
     with pytest.warns(LinAlgWarning, match="Subtract the mean of each column"):
-        GeneralizedRBF(Linear())(far)
+        GeneralizedRBF(Linear(), 1.0)(far)
     with pytest.warns(LinAlgWarning, match="adapt `beta`"):
-        GeneralizedRBF(HIK(scale=1.0))(1e13 * X)
+        GeneralizedRBF(HIK(scale=1.0), 1.0)(1e13 * X)
     GeneralizedRBF(HIK(scale=1.0), 1e-13)(1e13 * X)
 
 

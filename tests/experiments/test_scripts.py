@@ -80,6 +80,11 @@ SMALLEST = {
     ),
     "experiments/caltech101_fig3.py": Small("--cache {cache} --out {out} --splits 1", CALTECH_SIZES),
     "experiments/choose_descriptors.py": Small("--out {out} --words 20", makes=("results/choose_descriptors.json",)),
+    "experiments/defaults_classify.py": Small(
+        "--out {out} --sets iris wine --splits 1",
+        {"defaults_classify.TOY_SPLITS": 1, "defaults_classify.TEST": 30},
+        ("results/defaults_classify.json",),
+    ),
     "experiments/defaults_novelty.py": Small("--out {out} --splits 1", {"defaults_novelty_data.TEST": 50}),
     "experiments/evidence_fig3.py": Small("--cache {cache} --out {out} --words 20 --points 2"),
     "experiments/find_all.py": Small(

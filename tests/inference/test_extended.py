@@ -31,8 +31,8 @@ def grown(kernel: Kernel, n: int = 40, **solving: Any) -> GP:
 @kernels
 def test_partial_fit_with_a_growing_factor_is_fit(kernel: Kernel) -> None:
     """The scale is a number, so the kernel stays and the factor grows; the method of the variance is chosen too."""
-    parts = GPClassifier(kernel).partial_fit(X[:30], LABEL[:30]).partial_fit(X[30:], LABEL[30:])
-    whole = GPClassifier(kernel).fit(X, LABEL)
+    parts = GPClassifier(kernel, noise=0.1).partial_fit(X[:30], LABEL[:30]).partial_fit(X[30:], LABEL[30:])
+    whole = GPClassifier(kernel, noise=0.1).fit(X, LABEL)
     assert parts.variance_method_ == whole.variance_method_ == "exact"
     for ask in ("decision_function", "predict_proba", "novelty"):
         np.testing.assert_allclose(getattr(parts, ask)(NEW), getattr(whole, ask)(NEW), atol=1e-9)

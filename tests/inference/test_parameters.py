@@ -53,16 +53,16 @@ def test_whole_numbers_are_learned_as_fractions_are(whole: Any, fraction: Any) -
 
 
 def test_counts_are_not_learned() -> None:
-    kernel = GeneralizedRBF(HIK(Monotone(pieces=4), scale=1.0))
+    kernel = GeneralizedRBF(HIK(Monotone(pieces=4), scale=1.0), 1.0)
     assert names_of(kernel) == ["base__scale", "beta"]
-    blocks = GeneralizedRBF(HIK(Weights([1.0, 2.0], blocks=[2, 1]), scale=1.0))
+    blocks = GeneralizedRBF(HIK(Weights([1.0, 2.0], blocks=[2, 1]), scale=1.0), 1.0)
     assert "base__transform__blocks" not in names_of(blocks)
 
 
 def test_choices_are_not_learned() -> None:
     """The smoothness of Matérn has three values; knots are places, and must ascend."""
     assert names_of(Matern(2.0, 2.5)) == ["amplitude", "length_scale"]
-    knots = GeneralizedRBF(HIK(Monotone([[0.5, 1.0]], [[1.0, 2.0]]), scale=1.0))
+    knots = GeneralizedRBF(HIK(Monotone([[0.5, 1.0]], [[1.0, 2.0]]), scale=1.0), 1.0)
     names = ["base__scale", "base__transform__slopes", "base__transform__slopes", "beta"]
     assert names_of(knots) == names
 

@@ -182,7 +182,7 @@ def test_regression_is_tuned_by_density() -> None:
 def test_a_dense_kernel_learns_its_own_numbers() -> None:
     model = fitted(GeneralizedRBF(HIK(), 0.01), Tune(objective="loo"))
     assert model.kernel_.beta > 0.02
-    plain = GPClassifier(GeneralizedRBF(HIK(), 0.01)).fit(X, y)
+    plain = GPClassifier(GeneralizedRBF(HIK(), 0.01), noise=0.1).fit(X, y)
     assert objective_of(model, "loo") < objective_of(plain, "loo") - 0.05
     ard = fitted(RBF(np.full(64, 2.0)), Tune(max_evaluations=5))
     assert np.ptp(ard.kernel_.length_scale) > 0.0
@@ -330,3 +330,21 @@ def test_an_objective_is_short_for_a_tune_with_it() -> None:
     assert short.tuning_.objective == "evidence"
     assert short.tuning_.method == "gradient"
     np.testing.assert_array_equal(short.predict_proba(X), whole.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "labels", "message"),
+    [
+        (HIK(Power(1.0)), "presence", r"bound of power: 0.05, the least .* Only whether a feature is there .*fixed"),
+        (HIK(), "random", r"bound of noise: 100, the most .* tell nothing of the labels"),
+    ],
+)
+def test_the_end_at_a_bound_says_what_to_do(kernel: HIK, labels: str, message: str) -> None:
+    """Counts whose size says nothing, and labels that have nothing to do with the features."""
+    rng = np.random.default_rng(5)
+    there = rng.random((60, 4)) < 0.5
+    counts = np.where(there, rng.lognormal(0.0, 3.0, (60, 4)), 0.0)
+    flips, coins = rng.random((2, 60))
+    label = there[:, 0] ^ (flips < 0.1) if labels == "presence" else coins < 0.5
+    with pytest.warns(ConvergenceWarning, match=message):
+        GPClassifier(kernel, tune="loo").fit(counts, label)

@@ -116,7 +116,38 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
         checked = validate_data(estimator, X, y, **kind, **options)
     except OverflowError:  # a Python integer of any size
         raise InvalidInput("A value is too large for float64 (beyond 1.8e308). Divide the data first.") from None
+    except ValueError:
+        for values, name in ((X, "X"), (y, "y")):
+            complain_of_gaps(values, name)
+        raise
     return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
+
+
+def complain_of_gaps(values: Any, name: str) -> None:
+    """An error that says where the first NaN or infinity is; nothing where there is none, or what is no number."""
+    if values is None:
+        return
+    sparse = values.tocoo() if sp.issparse(values) else None
+    try:
+        if sparse is None and hasattr(values, "to_numpy"):  # a table of pandas, whose gaps may be pandas.NA
+            values = values.to_numpy(np.float64, na_value=np.nan)
+        numbers = np.asarray(values if sparse is None else sparse.data)
+        if numbers.dtype.kind not in "fO":
+            return
+        numbers = numbers.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return
+    bad = np.argwhere(~np.isfinite(numbers))
+    if not len(bad):
+        return
+    first = tuple(bad[0])
+    place = first if sparse is None else (sparse.row[first], sparse.col[first])
+    found = "NaN" if np.isnan(numbers[first]) else str(numbers[first])
+    raise InvalidInput(
+        f"`{name}` must be finite numbers, got {found} at {name}[{', '.join(map(str, place))}], {len(bad):,} such "
+        "value(s) in all. Leave these rows out, or fill the gaps: sklearn.impute.SimpleImputer() before the model in "
+        "a Pipeline does it."
+    )
 
 
 def check_whole(values: Any, name: str) -> None:
@@ -161,6 +192,9 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
         weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     except OverflowError:
         raise InvalidInput("A weight is too large for float64. Divide `sample_weight` first.") from None
+    except ValueError:
+        complain_of_gaps(sample_weight, "sample_weight")
+        raise
     if (weight < 0).any() or not weight.any():
         raise InvalidInput(f"`sample_weight` must be ≥ 0 and not all zero, got a smallest value of {weight.min():g}.")
     some = weight[weight > 0]

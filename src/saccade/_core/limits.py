@@ -36,6 +36,14 @@ TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
 TUNE_SAMPLE = 1024
 # Combinations of a listed grid of parameters: at a second each, about three hours.
 GRID_POINTS = 10_000
+# Fewer examples leave the noise, and the kernel of "auto", at their defaults: they cannot tell a better one ...
+CHOICE_FROM = 20
+# ... and of more than so many, a sample chooses the noise: its eigenvalues take a third of a second ...
+NOISE_EXAMPLES = 1024
+# ... and a smaller one the kernel, of which there are eighteen.
+KERNEL_EXAMPLES = 640
+# kernel="auto" compares kernels up to so many examples, whose kernel matrix takes 134 MB. Beyond, it is HIK().
+AUTO_KERNEL_UP_TO = 4096
 # SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
 WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.

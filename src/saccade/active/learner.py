@@ -156,7 +156,7 @@ class ActiveLearner:
         if found < 2:
             raise InvalidInput(f"A model needs labels of two classes, and there are {found} so far. Ask and tell on.")
         rows = np.fromiter(labels, np.int64)
-        model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel)
+        model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self._prior.noise)
         return model.fit(self.X[rows], joined(labels.values()))
 
     # ---- asking

@@ -52,10 +52,11 @@ def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) ->
         check_is_fitted(clf)
         return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning)
     kernel = clf._check_parameters()
-    if clf.tune is not None and np.unique(labels).size >= 2:
+    learns = clf.tune is not None or clf.kernel == "auto"
+    if learns and np.unique(labels).size >= 2:
         tuned = clone(clf).fit(X[rows], labels)
         return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning)
-    return Prior(kernel, float(clf.noise), clf.levels, clf.binning)
+    return Prior(kernel, clf._given_noise(), clf.levels, clf.binning)
 
 
 def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> Field:

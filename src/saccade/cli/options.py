@@ -64,7 +64,9 @@ ZeroBased = Annotated[
 ]
 Noise = Annotated[
     float | None,
-    typer.Option(metavar="VARIANCE", help="Of the label noise; more is smoother. Usually 0.1."),
+    typer.Option(
+        metavar="VARIANCE", help="Of the label noise; more is smoother. Without it: learned for classes, else 0.1."
+    ),
 ]
 Eta = Annotated[
     float | None,

@@ -51,8 +51,8 @@ DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
 class GaussianProcess(BaseEstimator):
     """Fitting and predicting for any number of outputs; subclasses say what the outputs mean."""
 
-    kernel: Kernel | None
-    noise: float
+    kernel: Kernel | Literal["auto"] | None
+    noise: float | Literal["auto"]
     inference: Inference = "regression"
     levels: int | None
     binning: Binning
@@ -81,7 +81,7 @@ class GaussianProcess(BaseEstimator):
     # ---- check
 
     def _check_parameters(self) -> Kernel:
-        check_noise(self.noise, zero=self.noise_free)
+        self._given_noise()
         check_positive("tol", self.tol, "The default is 1e-3.")
         check_positive("max_iter", self.max_iter, "The default is 1000.")
         check_levels(self.levels)
@@ -97,8 +97,16 @@ class GaussianProcess(BaseEstimator):
                 f'`tune` learns from label regression, and `inference` is "{self.inference}". Tune a model with '
                 'inference="regression" first, and pass its `kernel_` here.'
             )
-        fresh: Kernel = clone(HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
+        fresh: Kernel = clone(self._given_kernel())
         return fresh
+
+    def _given_noise(self) -> float:
+        """`noise`, or its default where it is to be learned."""
+        return check_noise(self.noise, zero=self.noise_free)
+
+    def _given_kernel(self) -> Kernel:
+        """`kernel`, or its default where none is given or it is to be chosen."""
+        return HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
 
     @contextmanager
     def _replacing(self) -> Iterator[Self]:
@@ -152,8 +160,8 @@ class GaussianProcess(BaseEstimator):
         report("encoding", 0.0)
         held = not by.streams or self.inference != "regression" or check_tune(self.tune) is not None
         gram = kernel.gram(X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed)
-        self.noise_, self.tuning_, self._coding = float(self.noise), None, (self.levels, self.binning)
-        gram = self._tuned(kernel, gram, Y, seed)
+        self.noise_, self.tuning_, self._coding = self._given_noise(), None, (self.levels, self.binning)
+        gram = self._chosen(X, self._tuned(kernel, gram, Y, seed), Y, seed)
         return self._keep(
             GP.fit(
                 gram,
@@ -175,21 +183,27 @@ class GaussianProcess(BaseEstimator):
         self.noise_ = 1.0
         shape, losses = self._noise_diagonal(Y, self._weight), self._losses(Y)
         more = (self._weight, self.max_iter, seed, self._scatter())
-        task = Task(kernel, gram, Y, shape, float(self.noise), losses, *more)
+        task = Task(kernel, gram, Y, shape, self._given_noise(), losses, *more)
         gram, self.noise_, self.tuning_ = tune(task, options)
+        return gram
+
+    def _chosen(self, X: Any, gram: Gram, Y: Array, seed: int) -> Gram:
+        """The kernel matrix with what "auto" makes of kernel and noise, where an estimator has it."""
         return gram
 
     def _learn_more(self, X: Any, Y: Array, start: Array) -> GP:
         """The posterior with the rows of X appended; Y is that of all rows."""
         kernel, gp, seed = self._check_parameters(), self._examples(), self._seed()
+        keeps = self.tuning_ is not None or self.kernel == "auto"  # what was learned stays
+        kernel = gp.kernel if self.kernel == "auto" else kernel
         check_kind(gp.gram, kernel)
         if kernel.has_tables and self._coding != (self.levels, self.binning):
             raise InvalidParameter(
                 f"`levels` and `binning` must stay as in the first call, {self._coding}, got "
                 f"{(self.levels, self.binning)}. Call fit instead."
             )
-        if self.tuning_ is None:  # what was tuned stays
-            self.noise_ = float(self.noise)
+        if self.tuning_ is None and self.noise != "auto":
+            self.noise_ = self._given_noise()
         by = self._approximating(kernel, len(Y))
         gp = replace(gp, inference=self.inference, solving=self._solving(seed), by=by)
         return self._keep(
@@ -198,7 +212,7 @@ class GaussianProcess(BaseEstimator):
                 Y,
                 self._noise_diagonal(Y, self._weight),
                 self._weight,
-                kernel=kernel if self.tuning_ is None else None,
+                kernel=None if keeps else kernel,
                 start=start,
                 leave_one_out=self._calibrated,
             )

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.scores.probability import cross_entropy
+from saccade.scores.probability import cross_entropy, example_costs
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,10 @@ class ClassLosses:
     def left_out(self, mean: Array, variance: Array) -> tuple[float, Array, Array]:
         value, slope = cross_entropy(mean, self.label, self.weight)
         return len(mean) * value, len(mean) * slope, np.zeros_like(variance)
+
+    def costs(self, mean: Array) -> Array:  # (n,)
+        """What each example costs, for a choice between few candidates."""
+        return example_costs(mean, self.label, self.weight)
 
     def score(self, mean: Array) -> float:
         return cross_entropy(mean, self.label, self.weight)[0]

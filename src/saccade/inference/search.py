@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,6 +27,15 @@ GRID = 7  # values of each coordinate
 MOST = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}  # coordinates that may move
 STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
 HELD_OUT = 0.2  # share of the examples that judge a strength
+AT_BOUND = {  # what it means that a parameter ended at the least or the most it may be
+    ("power", "least"): "Only whether a feature is there seems to count, not how much of it: 0 and 1 as features, or "
+    "HIK(Power(0.25)), serve about as well. ",
+    ("noise", "most"): "The features seem to tell nothing of the labels: check that rows and labels belong together. ",
+    (
+        "noise",
+        "least",
+    ): "The labels seem to be free of noise; repeated rows, one in training and one new, look so too. ",
+}
 
 
 class Stop(Exception):
@@ -275,15 +284,19 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
 
 
 def _warn_of_bounds(search: Search) -> None:
-    """Warn of single parameters that ended at a bound."""
-    names, free = search.objective.names, search.free
-    _, lower, upper, unit = search.objective.table[free].T
-    stuck = np.minimum(search.theta[free] - lower, upper - search.theta[free]) < 1e-3 * unit
-    single = [names[k] for k in np.flatnonzero(free)[stuck] if names.count(names[k]) == 1]
-    if single:
+    """Warn of single parameters that ended at a bound, and say what to do."""
+    objective, theta = search.objective, search.theta
+    for k in np.flatnonzero(search.free):
+        name, (_, lower, upper, unit) = objective.names[k], objective.table[k]
+        at_least, at_most = theta[k] - lower < 1e-3 * unit, upper - theta[k] < 1e-3 * unit
+        if objective.names.count(name) > 1 or not (at_least or at_most):
+            continue
+        value = theta[k] if name in PLAIN else np.exp(theta[k])
+        side: Literal["least", "most"] = "least" if at_least else "most"
         warnings.warn(
-            f"Tuning ended at the bound of {', '.join(single)}: the examples do not say where to stop. "
-            "More examples, or `fixed`, would help.",
+            f"Tuning ended at the bound of {name}: {value:.3g}, the {side} it may be. The examples do not say where to "
+            f"stop. {AT_BOUND.get((name, side), '')}Keep the model as it is, or set {name} yourself, name it in "
+            f'Tune(fixed=("{name}",)), and compare the leave-one-out loss; more examples would help.',
             ConvergenceWarning,
-            stacklevel=2,
+            stacklevel=3,
         )

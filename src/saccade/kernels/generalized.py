@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Literal
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -18,7 +19,7 @@ BLURRED = 1e-3  # by which rounding may change a kernel value of 1 without a war
 
 
 class GeneralizedRBF(Kernel):
-    """The distance-substitution kernel of a kernel κ (O §6.3; A §7.1 with β = 1, its EXPHIK).
+    """The distance-substitution kernel of a kernel κ (O §6.3; beta=1.0 is the EXPHIK of A §7.1).
 
     k(x, z) = exp(−β (κ(x, x) + κ(z, z) − 2κ(x, z)))
 
@@ -31,7 +32,7 @@ class GeneralizedRBF(Kernel):
     ----------
     base : Kernel
         κ.
-    beta : float or "auto"
+    beta : float or "auto", default "auto"
         β, the smoothness: one over the squared distance at which k has fallen to 1/e. "auto" settles it on the
         training examples: k falls to e^−½ at the mean squared distance of two examples. O §6.3 leaves the choice open;
         of the rules that see the training examples only, this one served best (experiments/one_class_beta.py).
@@ -45,7 +46,7 @@ class GeneralizedRBF(Kernel):
            [0.3679, 1.    ]])
     """
 
-    def __init__(self, base: Kernel, beta: float | str = 1.0) -> None:
+    def __init__(self, base: Kernel, beta: float | Literal["auto"] = "auto") -> None:
         self.base = base
         self.beta = beta
 
@@ -124,6 +125,16 @@ def typical_beta(
     between, off = base.squared_distances(X[rows])
     distance = float(share @ np.maximum(between, 0.0) @ share)
     return 0.5 / distance if distance > 2.0 * off else 1.0
+
+
+def mean_distance(
+    squared: Array,  # (n, n)
+    X: Matrix,  # (n, d)
+    weight: Array | None = None,  # (n,)
+) -> float:
+    """The mean squared distance of two different examples, from the distances of all."""
+    rows, share = _pairs(X, weight)
+    return float(share @ np.maximum(squared[np.ix_(rows, rows)], 0.0) @ share)
 
 
 def _pairs(X: Matrix, weight: Array | None) -> tuple[Array, Array]:  # (b,), (b,)

@@ -7,6 +7,7 @@ from scipy.special import log_softmax
 from saccade._core.arrays import Array
 
 LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
+TIED = 1e-9  # by which rounding may part two equal means of labels ±1
 
 
 def class_means(
@@ -86,6 +87,22 @@ def cross_entropy(
     log_p = log_softmax(sharpness * Mu, axis=1)
     slope = sharpness * (np.exp(log_p) * target.sum(axis=1, keepdims=True) - target)
     return float(-(target * log_p).sum()), slope if mean.shape[1] > 1 else slope[:, 1:] - slope[:, :1]
+
+
+def example_costs(
+    mean: Array,  # (n, 1) or (n, M)
+    label: Array,  # (n,) class numbers
+    weight: Array | None = None,  # (n,)
+) -> Array:  # (n,)
+    """What each example costs: its cross-entropy at the best sharpness for these means, and 1 where the class is wrong.
+
+    The cross-entropy alone prefers a smooth model that is a little more often wrong, the errors alone jump.
+    """
+    Mu = class_means(mean)
+    target = _targets(label, Mu.shape[1], weight)
+    nats = -(target * log_softmax(fit_sharpness(mean, label, weight) * Mu, axis=1)).sum(axis=1)
+    behind = Mu.max(axis=1) - Mu[np.arange(label.size), label]
+    return np.asarray(nats / target.sum(axis=1) + (behind > TIED))
 
 
 def expected_calibration_error(
