@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from saccade import OneClassGP, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade.estimators.columns import Columns, have_one_unit
+from saccade.estimators.columns import ColumnScales, have_one_unit
 from saccade.kernels import HIK, Centred, GeneralizedRBF, Linear
 from saccade.localize import best_window
 from saccade.scores.novelty import MEASURES
@@ -31,7 +31,7 @@ rng = np.random.default_rng(0)
 
 def test_similarity_is_the_range_less_the_distance() -> None:
     rows = rng.normal(size=(20, 3)) * [1.0, 1e-3, 1e6] + [5.0, 0.0, 1e7]
-    K = HIK(scale=1.0)(Columns.of(rows)(rows))
+    K = HIK(scale=1.0)(ColumnScales.of(rows)(rows))
     z = rows / rows.std(axis=0)
     assert_close(K, np.ptp(z, axis=0).sum() - np.abs(z[:, None] - z).sum(axis=2))
 

@@ -195,7 +195,7 @@ def test_one_class_and_several_targets() -> None:
     for label in (0, 1):
         found = best_window(two, points, words, (80, 80), label=label)
         assert found.score >= two.predict(np.bincount(words, minlength=4)[None].astype(float))[0, label] - 1e-9
-    one = OneClassGP(measure="mean").fit(X)
+    one = OneClassGP(measure="mean", scale=None).fit(X)
     found = best_window(one, points, words, (80, 80))
     assert found.score >= one.decision_function(np.bincount(words, minlength=4)[None].astype(float))[0] - 1e-9
 

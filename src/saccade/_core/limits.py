@@ -141,11 +141,13 @@ COMPILED_SQUARES_FROM = 100_000
 MAX_LEVELS = 255
 # Rows of a block of codes: eight float32 columns of V for so many rows fill half of a 1 MiB cache.
 BLOCK_ROWS = 16_384
-# The same where zeros are not kept: V is read here and there, and two float32 columns of so many rows fill half of a
-# 32 KiB cache ...
-SPARSE_BLOCK_ROWS = 2048
+# The same where zeros are not kept: V is read here and there, and one float32 column of so many rows fills half of a
+# 32 KiB cache. With fewer rows the histograms of several columns would travel more often than they are worth ...
+SPARSE_BLOCK_ROWS = 4096
 # ... but more rows where fewer than so many entries of a dimension would be in a block.
 COLUMN_ENTRIES = 200
+# Bytes of a row of V that a pass over codes takes at once: wider histograms of 255 levels leave the cache.
+LANE_BYTES = 32
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024
 # Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...

@@ -14,10 +14,8 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.cli import measure
-from saccade.cli.bench_fits import cases, fit_times
+from saccade.cli.bench_fits import DIMENSIONS, cases, fit_times
 from saccade.datasets.synthetic import histograms
-
-DIMENSIONS = 1000
 
 
 def run_bench(full: bool = False, out: Path | None = None) -> None:

@@ -11,7 +11,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade.estimators.base import GaussianProcess, squeezed
-from saccade.estimators.unknown_classes import EVEN, choose_weight
+from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
 from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
 from saccade.scores.novelty import ROUNDING, joined, p_values, quantiles, repeated, unexplained
@@ -117,7 +117,9 @@ class ClassAnswers(GaussianProcess):
         return self._known_scores
 
     def _weight_of_confidence(self, gp: GP) -> float:
-        """From some of the training examples."""
+        """From some of the training examples, where there are classes enough."""
+        if self.classes_.size < FEWEST:
+            return EVEN
         some = np.random.default_rng(0).permutation(self._label.size)[: limits.EXAMPLES_HIDDEN]
         X = gp.gram.as_given(some)
         return choose_weight(self.kernel_(X), self.kernel_.diag(X), self._label[some], self.noise_, self.sharpness_)

@@ -20,7 +20,7 @@ CONSTANT = 1e-12  # of the largest value of a column: a smaller spread is roundi
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnScales:
     """Each column as two: how far x lies above the least and below the greatest training value, in its own unit.
 
     With z = x / spread, the intersection of both is min(z, z') − low + high − max(z, z') = (high − low) − |z − z'|: as
@@ -33,7 +33,7 @@ class Columns:
     high: Array  # (d,): the greatest
 
     @classmethod
-    def of(cls, X: Any) -> Columns:
+    def of(cls, X: Any) -> ColumnScales:
         """From training examples. Where all values of a column are the same, its unit is their size, or 1 for zeros."""
         X = _dense(X)
         spread = spreads(X)

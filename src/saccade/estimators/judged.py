@@ -13,7 +13,7 @@ from saccade.inference.gp import GP
 from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membership, threshold
 
 
-class Judged(GaussianProcess):
+class JudgedExamples(GaussianProcess):
     """What `OneClassGP` compares new examples with."""
 
     measure: Measure

@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_flag, check_positive, check_share
 from saccade._core.errors import ModelFileError
 from saccade._core.feature_steps import describe
-from saccade.estimators.columns import Columns
+from saccade.estimators.columns import ColumnScales
 from saccade.estimators.unknown_classes import EVEN
 from saccade.inference.compressed import Compressed
 from saccade.inference.compressed_file import read_tables, write_tables
@@ -238,11 +238,11 @@ def _read_scores(model: OneClassGP, extra: dict[str, Any], tensors: dict[str, Ar
     return 1
 
 
-def _read_columns(tensors: dict[str, Array], features: int) -> Columns:
+def _read_columns(tensors: dict[str, Array], features: int) -> ColumnScales:
     numbers = [tensors[f"scores_{name}"] for name in ("spread", "low", "high")]
     if any(part.shape != (features,) or not np.isfinite(part).all() for part in numbers) or (numbers[0] <= 0).any():
         raise ValueError("columns cannot be scaled by these numbers")
-    return Columns(*numbers)
+    return ColumnScales(*numbers)
 
 
 def _read_count(written: Any) -> int:

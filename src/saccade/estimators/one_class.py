@@ -15,10 +15,10 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.estimators.base import Binning
-from saccade.estimators.columns import SCALES, Columns, Scale, have_one_unit
+from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.examples_file import rows_of
 from saccade.estimators.explanation import Explanation
-from saccade.estimators.judged import Judged
+from saccade.estimators.judged import JudgedExamples
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
@@ -30,7 +30,7 @@ from saccade.kernels import HIK, Kernel
 from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
 
 
-class OneClassGP(Outliers, Judged):
+class OneClassGP(Outliers, JudgedExamples):
     """A Gaussian process that knows one class, and notices what is not of it.
 
     Every training example has the label 1 and the prior mean is 0: near the examples the mean is high and the variance
@@ -84,7 +84,7 @@ class OneClassGP(Outliers, Judged):
     ----------
     gp_, kernel_, noise_, n_iter_, residual_, converged_, variance_method_
         As for `GPClassifier`.
-    columns_ : Columns or None
+    columns_ : ColumnScales or None
         How columns are scaled; None where they are taken as they are.
     offset_ : float
         `decision_function` is `score_samples` less this.
@@ -108,7 +108,7 @@ class OneClassGP(Outliers, Judged):
     """
 
     tune = None
-    columns_: Columns | None = None
+    columns_: ColumnScales | None = None
     _given: Any = None  # training rows as they came, where `gp_` has not all of them so
 
     def __init__(
@@ -174,7 +174,7 @@ class OneClassGP(Outliers, Judged):
         check_choice("scale", self.scale, SCALES)
         check_share("trim", self.trim, 0.5, "0 trains on every example.")
         auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
-        self.columns_ = Columns.of(X) if auto or self.scale == "columns" else None
+        self.columns_ = ColumnScales.of(X) if auto or self.scale == "columns" else None
 
     def _as_fitted(self) -> tuple[Self, Any]:
         """For a file that keeps training rows: a copy whose parameters say what "auto" did, and the rows as they came.

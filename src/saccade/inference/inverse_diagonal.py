@@ -24,7 +24,7 @@ SURE = 1e-9  # residual of these
 RANK = 128  # of a low rank that is made to tell examples apart, where it costs little
 ENERGY_TOL = 3e-3  # a probe stops when no more than this share of z·x seems to come
 LANES = 4  # columns that a product takes at once
-CHECKED_LEAST, CHECKED_OF = 100, 100  # examples that the check looks at: at least, and one of so many
+CHECKED_LEAST, CHECKED_OF = 200, 100  # examples that the check looks at: at least, and one of so many
 APART = 3.0  # times less noise that makes an entry one to judge apart
 
 

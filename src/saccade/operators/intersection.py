@@ -224,7 +224,7 @@ class BinnedIntersection(Intersection):
 
     def matmul(self, V: Array) -> Array:
         out = np.empty_like(V)
-        for some, block, lanes in lane_blocks(V):
+        for some, block, lanes in lane_blocks(V, limits.LANE_BYTES // V.itemsize):
             table = self._table(self._histograms(block, lanes), lanes)
             out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
         return out
