@@ -186,6 +186,19 @@ def test_kernels_within_kernels(deep: int, tmp_path: Path) -> None:
         reloaded(model, tmp_path / "m")
 
 
+def test_a_kernel_centred_twice_is_refused(tmp_path: Path) -> None:
+    """Every further one would multiply the time that a forged file takes to load."""
+    with pytest.raises(ModelFileError, match="Centre it once"):
+        GPClassifier(Centred(Scaled(Centred(RBF()), 2.0))).fit(X[:6], NUMBER[:6]).save(tmp_path / "m")
+    with pytest.warns(UserWarning, match="training rows"):
+        GPClassifier(Centred(RBF())).fit(X[:6], NUMBER[:6]).save(tmp_path / "m")
+    header, tensors = model_file.read(tmp_path / "m")
+    header["described"] = {"name": "Centred", "given": {"base": {"part": header["described"]}}}
+    model_file.write(tmp_path / "m", header, tensors)
+    with pytest.raises(ModelFileError, match="does not describe a model"):
+        load(tmp_path / "m")
+
+
 def test_compact_tables(tmp_path: Path) -> None:
     """Half the size, nearly the same answers, and still an upper bound of the variance."""
     wide = rng.gamma(0.5, size=(60, 400))

@@ -41,7 +41,10 @@ def describe_kernel(
             f"{part!r} cannot be saved: a model file holds no code. It knows {', '.join(KINDS)}, up to "
             f"{limits.KERNEL_SUM_DEPTH} within each other."
         )
-    return {"name": name, "given": {k: _plain(v, depth) for k, v in part.get_params(deep=False).items()}}
+    found = {"name": name, "given": {k: _plain(v, depth) for k, v in part.get_params(deep=False).items()}}
+    if depth == 0 and _centred(found) > 1:
+        raise ModelFileError(f"{part!r} cannot be saved: it is centred twice, which changes nothing. Centre it once.")
+    return found
 
 
 def _plain(value: Any, depth: int) -> Any:
@@ -56,10 +59,21 @@ def _plain(value: Any, depth: int) -> Any:
 
 def described_kernel(written: dict[str, Any]) -> Kernel:
     """The kernel that `describe_kernel` described; a ValueError or a relative where it is none."""
+    if _centred(written) > 1:  # each multiplies the work for a row: with sixteen, loading would not end
+        raise ValueError("a centred kernel within a centred one")
     kernel = _read(written, 0)
     if not isinstance(kernel, Kernel):
         raise ValueError(f"{kernel!r} is no kernel")
     return kernel
+
+
+def _centred(written: Any, depth: int = 0) -> int:
+    """How many centred kernels are within each other."""
+    if not isinstance(written, dict | list) or depth > 4 * limits.KERNEL_SUM_DEPTH:
+        return 0
+    parts = written if isinstance(written, list) else list(written.values())
+    own = isinstance(written, dict) and written.get("name") == Centred.__name__
+    return own + max((_centred(part, depth + 1) for part in parts), default=0)
 
 
 def _read(written: dict[str, Any], depth: int) -> Any:

@@ -51,18 +51,22 @@ class Intersection(Operator):
     def steps(self, dtype: Any) -> Array:
         """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0. Rounding does not add up.
 
-        Very many are float32 for every dtype, because a product is as fast as it reads them: levels are then right to
-        6e-8 of one step.
+        Very many of sorted columns are float32 for every dtype, because their product is as fast as it reads them:
+        levels are then right to 6e-8 of one step.
         """
+        many = isinstance(self.codes, SortedColumns) and self.levels.size >= limits.ROUNDED_STEPS
+        dtype = np.dtype(np.float32 if many else dtype)
+        if dtype not in self._steps:
+            self._steps[dtype] = self._made_steps(dtype)
+        return self._steps[dtype]
+
+    def _made_steps(self, dtype: Any) -> Array:
         from saccade.operators import loops
 
-        dtype = np.dtype(np.float32 if self.levels.size >= limits.ROUNDED_STEPS else dtype)
-        if dtype not in self._steps:
-            steps = np.empty(self.levels.size, dtype)
-            calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
-            share_calls(calls, self.starts.size - 1, thread_count())
-            self._steps[dtype] = steps
-        return self._steps[dtype]
+        steps = np.empty(self.levels.size, dtype)
+        calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
+        share_calls(calls, self.starts.size - 1, thread_count())
+        return steps
 
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
@@ -199,7 +203,7 @@ class SortedIntersection(Intersection):
     def tables(self, V: Array) -> PiecewiseTables:
         from saccade.operators import loops
 
-        c, D, steps = self.codes, self.codes.shape[1], self.steps(np.float64)
+        c, D, steps = self.codes, self.codes.shape[1], self._made_steps(np.float64)
         level_starts = c.starts + np.arange(D + 1)  # each dimension's levels begin with 0; equal levels do no harm
         levels = np.insert(self.levels, c.starts[:-1], 0.0)
         T = np.empty((levels.size, V.shape[1]))
