@@ -146,7 +146,7 @@ BLOCK_ROWS = 16_384
 SPARSE_BLOCK_ROWS = 4096
 # ... but more rows where fewer than so many entries of a dimension would be in a block.
 COLUMN_ENTRIES = 200
-# Bytes of a row of V that a pass over codes takes at once: wider histograms of 255 levels leave the cache.
+# Bytes of a row of V that a pass over many blocks of sparse codes takes: wider histograms would leave the cache.
 LANE_BYTES = 32
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024

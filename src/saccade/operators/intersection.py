@@ -227,8 +227,9 @@ class BinnedIntersection(Intersection):
         return self._look_up(self.levels[:, None], (0,))[:, 0]
 
     def matmul(self, V: Array) -> Array:
-        out = np.empty_like(V)
-        for some, block, lanes in lane_blocks(V, limits.LANE_BYTES // V.itemsize):
+        out, c = np.empty_like(V), self.codes
+        wide = c.rows is None or c.bases.size <= 3  # of few blocks the histograms travel seldom
+        for some, block, lanes in lane_blocks(V, 16 if wide else limits.LANE_BYTES // V.itemsize):
             table = self._table(self._histograms(block, lanes), lanes)
             out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
         return out
