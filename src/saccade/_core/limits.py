@@ -116,7 +116,7 @@ DIFFERENCES_AT_ONCE = KERNEL_VALUES_AT_ONCE
 SORTED_AT_ONCE = 4_000_000
 # Kernel values between all examples and the inducing ones that may be held: 4 GB.
 INDUCING_NUMBERS = 500_000_000
-# Numbers in the low rank of a preconditioner: 200 MB, as float64 up to half of them and as float32 beyond.
+# Numbers in the low rank of a preconditioner: 200 MB; as float64 up to a sixteenth of them, and as float32 beyond.
 PRECONDITIONER_NUMBERS = 50_000_000
 # Steps between levels from which on they are kept in float32: half the reading of an exact product.
 ROUNDED_STEPS = 500_000

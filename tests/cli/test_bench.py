@@ -1,0 +1,29 @@
+"""The fits that `saccade bench` times, at a hundredth of their size: what stands behind docs/measured.md runs."""
+
+import os
+
+import pytest
+
+from saccade.cli.bench_fits import Case, cases, fit_times, in_products, with_threads
+from saccade.operators.intersection import BinnedIntersection, SortedIntersection
+
+SMALL = [case._replace(rounds=2) for case in cases(full=True, scale=100) if "tuned" not in case.name]
+
+
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.name)
+def test_a_fit_is_timed(case: Case) -> None:
+    row = fit_times(case)
+    assert row["n"] == case.rows
+    for name in ("units", "seconds", "one thread, units", "gain of the threads"):
+        assert 0.0 < row[name]["least"] <= row[name]["median"] <= row[name]["most"]
+    assert 0.0 < row["outside the products"]["median"] < 1.0  # the products are seen, and are not all
+
+
+def test_everything_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SACCADE_NUM_THREADS", "3")
+    before = SortedIntersection.matmul, BinnedIntersection.matmul
+    with with_threads(1), in_products():
+        assert os.environ["SACCADE_NUM_THREADS"] == "1"
+        assert SortedIntersection.matmul is not before[0]
+    assert os.environ["SACCADE_NUM_THREADS"] == "3"
+    assert (SortedIntersection.matmul, BinnedIntersection.matmul) == before
