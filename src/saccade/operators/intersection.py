@@ -70,11 +70,11 @@ class Intersection(Operator):
 
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
-        return self._diagonal.copy()
+        return self._sums[:, 0].copy()
 
     def squared_parts(self) -> Array:
         """Σ_d ℓ_d[c_id]²."""
-        return self._summed(np.square(self.levels))
+        return np.asarray(self._sums[:, 1])
 
     def row_sums(self) -> tuple[Array, float]:
         """One product; no entry is negative."""
@@ -113,15 +113,9 @@ class Intersection(Operator):
         return gradient
 
     @cached_property
-    def _diagonal(self) -> Array:
-        return self._summed(self.levels)
-
     @abstractmethod
-    def _summed(
-        self,
-        values: Array,  # (L,): one for each level
-    ) -> Array:  # (n,)
-        """The sum of the values over all entries of each row."""
+    def _sums(self) -> Array:  # (n, 2)
+        """The sums of the levels of each row and of their squares."""
 
     @abstractmethod
     def level_sums(
@@ -147,12 +141,13 @@ class SortedIntersection(Intersection):
 
     codes: SortedColumns
 
-    def _summed(self, values: Array) -> Array:
+    @cached_property
+    def _sums(self) -> Array:
         from saccade.operators import loops
 
-        c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0]))
+        c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0], 2))
         ran = share_calls(
-            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, values, a, b, parts[t]),
+            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, self.levels, a, b, parts[t]),
             c.shape[1],
             len(parts),
         )
@@ -232,8 +227,9 @@ class BinnedIntersection(Intersection):
 
     codes: CodeBlocks
 
-    def _summed(self, values: Array) -> Array:
-        return self._look_up(values[:, None], (0,))[:, 0]
+    @cached_property
+    def _sums(self) -> Array:
+        return self._look_up(np.column_stack([self.levels, np.square(self.levels)]), (0, 0))
 
     def matmul(self, V: Array) -> Array:
         out, c = np.empty_like(V), self.codes

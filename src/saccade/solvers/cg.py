@@ -5,8 +5,9 @@ textbook:
 
 - minimal residual smoothing: the answer is the best point on the line between the last answer and the new iterate,
   which gives the residuals of MINRES at no further product (10 to 17 % fewer iterations here; the stop is a residual);
-- products in float32 while `tol` allows it, with the true residual in float64 before anything is called converged,
-  and float64 from there on if rounding stood in the way;
+- products in float32. Each is off by a share of its own residual, so the later ones hardly count: the residual is
+  made anew in float64 whenever it has fallen a thousandfold, and before anything is called converged. Where rounding
+  shows up there, products are in float64 from then on;
 - the stop is the max-norm of the residual, as in the paper.
 
 Vectors stay where the operator has them (`K.backend`); only sums per column come to the host.
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.operators.backend import Backend, BackendArray, Run, Step
@@ -26,7 +28,9 @@ from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
 Precondition = Callable[[BackendArray], BackendArray]  # R ↦ M⁻¹R
 
-SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
+LOOSE = 1e-4  # tolerances from here on allow float32 products anywhere, others where they save time
+RENEWED = 1e-3  # share of the residual at which it is made anew
+DRIFT = 0.1  # share by which it may then differ, for float32 products to go on
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 UNEVEN = 10.0  # times that the noise of one example may be that of another before it is divided by
 
@@ -67,8 +71,9 @@ def solve_cg(
     tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
     energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
     diag = K.diag()
-    single = tol.min(initial=1.0) >= SINGLE_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
     typical = float(diag.mean()) if noise.max(initial=0.0) > UNEVEN * noise.min(initial=np.inf) else None
+    many = K.work >= limits.SINGLE_FROM and typical is None
+    single = (many or tol.min(initial=1.0) >= LOOSE) and diag.max(initial=0.0) < LARGEST_SINGLE
     dtype = np.float32 if single else np.float64
     iterations, seen = 0, nothing_seen(B.shape[1])
     while True:
@@ -76,9 +81,9 @@ def solve_cg(
         open_ = np.flatnonzero(~(worst <= tol) & ((energy_tol == 0) | (iterations == 0)))
         if open_.size == 0 or iterations >= max_iter:
             return CGResult(backend.host(x), iterations, worst, open_.size == 0, backend.host(r), seen)
-        cycle = _Cycle(backend, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
+        cycle = _Cycle(K, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
         while cycle.columns.size and iterations + cycle.done < max_iter:
-            residual = cycle.step(K.matmul(cycle.run.copy))
+            residual = cycle.step()
             _tell(iterations + cycle.done, residual, float(worst.max()), float(tol.min()), callback)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
@@ -105,7 +110,7 @@ class _Cycle:
 
     def __init__(
         self,
-        backend: Backend,
+        K: Operator,
         noise: BackendArray,  # (n, 1) or (n, m)
         R: BackendArray,  # (n, m)
         open_: Array,  # (c,): columns of R to run
@@ -115,18 +120,21 @@ class _Cycle:
         M: Precondition | None,
         typical: float | None,  # k(x, x), where the noise is uneven
     ) -> None:
-        self.backend, self.tol, self.dtype = backend, tol, dtype
+        self.K, self.backend, self.tol, self.dtype = K, K.backend, tol, dtype
+        backend = self.backend
         self.noise = backend.take(noise, open_) if noise.shape[1] > 1 else noise
         self.typical = typical
         self.energy_tol, self.energy, self.recent = energy_tol, np.zeros_like(tol), np.zeros_like(tol)
         self.done = 0
         self.M = M or self._by_noise
+        self.R, self.open = R, open_
         self.columns = np.arange(open_.size)  # those still running
         r, s = backend.take(R, open_), backend.take(R, open_)
         x, y, self.answer = (backend.zeros(r.shape) for _ in range(3))
         p = backend.take(self.M(r), self.columns)
         self.run = Run(x, y, r, s, p, backend.for_product(p, dtype))
         self.rz = self.start = backend.inner(r, p)
+        self.level = float(backend.worst(r).max())  # of the residual when it was last made
         self.steps: list[Array] = []
         self.turns: list[Array] = []
 
@@ -134,16 +142,13 @@ class _Cycle:
         """Each entry by its own diagonal, where they differ: an example with much noise is solved at once."""
         return R if self.typical is None else R / (self.noise + self.typical)
 
-    def step(
-        self,
-        Kp: BackendArray,  # (n, c): K times `run.copy`
-    ) -> float:
+    def step(self) -> float:
         """A step along p and a turn; columns that are done leave. Returns the largest residual.
 
         CG's own x has the energy: columns that stop by it have no smoothed twin.
         """
         run, backend = self.run, self.backend
-        q, pq = backend.finish_product(Kp, self.noise, run.p)
+        q, pq = backend.finish_product(self.K.matmul(run.copy), self.noise, run.p)
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
         step, smoothed = _ratio(self.rz, pq, sound), self.energy_tol == 0
         gaps, along = backend.descend(step, q, smoothed, run.r, run.s)
@@ -159,7 +164,25 @@ class _Cycle:
         self.done += 1
         to_come = self.recent * max(4, self.done // 4)
         self._release(sound & (to_come > self.energy_tol * self.energy) & (worst > self.tol))
+        if self.columns.size and self.dtype is np.float32 and worst.max() <= RENEWED * self.level:
+            self._renew(float(worst.max()))
         return float(worst.max())
+
+    def _renew(self, worst: float) -> None:
+        """The residuals of x and y in float64, and float64 products if the float32 ones have led them astray."""
+        run, backend, c = self.run, self.backend, self.columns.size
+        targets, drift = backend.take(self.R, self.open[self.columns]), 0.0
+        for iterate, residual in ((run.x, run.r), (run.y, run.s)):
+            product = self.K.matmul(backend.for_product(iterate, np.float64))
+            true = targets - (product + self.noise * iterate)
+            drift = max(drift, float(backend.worst(true - residual).max()))
+            backend.put(residual, np.arange(c), true)
+        z = self.M(run.r)
+        self.level, self.rz = worst, backend.inner(run.r, z)
+        if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was
+            self.dtype = np.float64
+            p = backend.take(z, np.arange(c))
+            self.run = run._replace(p=p, copy=backend.for_product(p, np.float64))
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
