@@ -4,8 +4,9 @@ A probe z of random signs gives u = z ⊙ (K + N)⁻¹z: right on average for ev
 single one. Two things make it good:
 
 - a regression of u on what is cheap to know of each example (its self-similarity, and how much of that is in few
-  dimensions; what a low rank leaves of it, the diagonals of two low-rank inverses). The noise of u averages out over n examples; what stays is what the regression
-  cannot tell, 2 to 17 % on digits and Fashion-MNIST. One number alone, binned, left 4 to 43 %;
+  dimensions; what a low rank leaves of it, the diagonals of two low-rank inverses). The noise of u averages out over
+  n examples; what stays is what the regression cannot tell, 2 to 17 % on digits and Fashion-MNIST. One number alone,
+  binned, left 4 to 43 %;
 - the mean of the probes at each example, which has no such bias, in the share that makes the sum best.
 
 The error is known because probes are independent. With r_k = u_k / fitted − 1, the product r_k r_l of two probes is on

@@ -22,7 +22,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.operators.backend import Backend, BackendArray, Run, Step
+from saccade.operators.backend import BackendArray, Run, Step
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
