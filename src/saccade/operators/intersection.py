@@ -160,6 +160,8 @@ class SortedIntersection(Intersection):
             ran = share_calls(self._product(block, lanes, parts), self.codes.shape[1], len(parts))
             for part in parts[1:ran]:
                 parts[0] += part
+            if block is V:
+                return np.asarray(parts[0])
             out[:, some] = parts[0, :, : V.shape[1] - some.start]
         return out
 
@@ -235,8 +237,10 @@ class BinnedIntersection(Intersection):
         out, c = np.empty_like(V), self.codes
         wide = c.rows is None or c.bases.size <= 3  # of few blocks the histograms travel seldom
         for some, block, lanes in lane_blocks(V, 16 if wide else limits.LANE_BYTES // V.itemsize):
-            table = self._table(self._histograms(block, lanes), lanes)
-            out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
+            found = self._look_up(self._table(self._histograms(block, lanes), lanes), lanes)
+            if block is V:
+                return found
+            out[:, some] = found[:, : V.shape[1] - some.start]
         return out
 
     def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:

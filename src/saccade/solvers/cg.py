@@ -25,6 +25,7 @@ from saccade._core.progress import report
 from saccade.operators.backend import BackendArray, Run, Step
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
+from saccade.solvers.rank_one import Leading
 
 Precondition = Callable[[BackendArray], BackendArray]  # R ↦ M⁻¹R
 
@@ -127,12 +128,17 @@ class _Cycle:
         self.energy_tol, self.energy, self.recent = energy_tol, np.zeros_like(tol), np.zeros_like(tol)
         self.done = 0
         self.M = M or self._by_noise
+        if isinstance(M, Leading):
+            self.u, self.share = M.direction, M.share
+        else:
+            self.u, self.share = backend.zeros((R.shape[0], 1)), 0.0
+        self.full = not isinstance(M, Leading) and (M is not None or typical is not None)  # M does more than that
         self.R, self.open = R, open_
         self.columns = np.arange(open_.size)  # those still running
         r, s = backend.take(R, open_), backend.take(R, open_)
         x, y, self.answer = (backend.zeros(r.shape) for _ in range(3))
         p = backend.take(self.M(r), self.columns)
-        self.run = Run(x, y, r, s, p, backend.for_product(p, dtype))
+        self.run, self.q = Run(x, y, r, s, p, backend.for_product(p, dtype)), backend.zeros(r.shape)
         self.rz = self.start = backend.inner(r, p)
         self.level = float(backend.worst(r).max())  # of the residual when it was last made
         self.steps: list[Array] = []
@@ -147,15 +153,18 @@ class _Cycle:
 
         CG's own x has the energy: columns that stop by it have no smoothed twin.
         """
-        run, backend = self.run, self.backend
-        q, pq = backend.finish_product(self.K.matmul(run.copy), self.noise, run.p)
+        run, backend, q = self.run, self.backend, self.q
+        pq = backend.finish_product(self.K.matmul(run.copy), self.noise, run.p, q)
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
         step, smoothed = _ratio(self.rz, pq, sound), self.energy_tol == 0
-        gaps, along = backend.descend(step, q, smoothed, run.r, run.s)
-        z = self.M(run.r)
-        fresh = backend.inner(run.r, z)
+        length, along, gaps, towards = backend.descend(step, q, self.u, smoothed, run.r, run.s)
+        out = self.share * along
+        z, fresh = run.r, length - out * along
+        if self.full:
+            z = self.M(run.r)
+            fresh = backend.inner(run.r, z)
         beta = _ratio(fresh, self.rz, self.rz > 0)
-        worst = backend.advance(Step(step, _ratio(along, gaps, gaps > 0), beta, smoothed), z, run)
+        worst = backend.advance(Step(step, _ratio(towards, gaps, gaps > 0), beta, out, smoothed), z, self.u, run)
         self.steps.append(self._spread(step))
         self.turns.append(self._spread(beta))
         gain, self.rz = step * self.rz, fresh
@@ -195,7 +204,7 @@ class _Cycle:
         left, take = np.flatnonzero(stay), self.backend.take
         self.noise = take(self.noise, left) if self.noise.shape[1] > 1 else self.noise
         x, y, r, s, p = (take(vectors, left) for vectors in self.run[:-1])
-        self.run = Run(x, y, r, s, p, self.backend.for_product(p, self.dtype))
+        self.run, self.q = Run(x, y, r, s, p, self.backend.for_product(p, self.dtype)), self.backend.zeros(r.shape)
 
     def _keep(self, leaving: Array) -> None:
         """The answer of these columns: the smoothed iterate where there is one."""
