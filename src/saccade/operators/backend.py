@@ -7,6 +7,7 @@ only sums per column come back. Every backend passes tests/operators/test_backen
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -119,7 +120,7 @@ class CPU:
     def inner(self, r: Array, z: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts, (r, z) = _apart(z.shape[1]), _rows(r, z)
+        parts, (r, z) = _apart(z, z.shape[1]), _rows(r, z)
         self._run(vector_loops.inner, (r, z), (), parts, z)
         return np.asarray(parts.sum(axis=0))
 
@@ -153,21 +154,21 @@ class CPU:
     def finish_product(self, Kp: Array, noise: Array, p: Array, q: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts = _apart(p.shape[1])
+        parts = _apart(p, p.shape[1])
         self._run(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q.T,), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
     def descend(self, step: Array, q: Array, u: Array, smoothed: Array, r: Array, s: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts = _apart(4, q.shape[1])
+        parts = _apart(q, 4, q.shape[1])
         self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
     def advance(self, by: Step, z: Array, u: Array, run: Run) -> Array:
         from saccade.operators import vector_loops
 
-        parts, v = _apart(z.shape[1]), Run(*(vectors.T for vectors in run))
+        parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))
         read = by.step, by.share, by.beta, by.along, *_rows(z, u), v.r, by.smoothed
         self._run(vector_loops.advance, read, (v.x, v.y, v.s, v.p, v.copy), parts.view(np.int64), v.p)
         return np.asarray(parts.max(axis=0))
@@ -177,8 +178,7 @@ class CPU:
         loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array, like: Array
     ) -> None:
         """Share a loop out over the entries of all vectors; each thread adds to its own part."""
-        threads = min(len(parts), _threads(like))
-        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], threads)
+        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], len(parts))
 
 
 def _rows(*vectors: Array) -> list[Array]:
@@ -191,9 +191,9 @@ def _threads(V: Array) -> int:
     return thread_count() if V.size > limits.ONE_THREAD_UP_TO else 1
 
 
-def _apart(*shape: int) -> Array:  # (threads, *shape)
-    """Zeros for each thread, far enough apart that no two threads write to one cache line."""
-    size, threads = int(np.prod(shape)), thread_count()
+def _apart(like: Array, *shape: int) -> Array:  # (threads, *shape)
+    """Zeros for each thread of a pass over `like`, so far apart that no two threads write to one cache line."""
+    size, threads = prod(shape), _threads(like)
     return np.zeros((threads, size + 16))[:, :size].reshape(threads, *shape)
 
 

@@ -15,6 +15,7 @@ Vectors stay where the operator has them (`K.backend`); only sums per column com
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def solve_cg(
         if open_.size == 0 or iterations >= max_iter:
             return CGResult(backend.host(x), iterations, worst, open_.size == 0, backend.host(r), seen)
         cycle = _Cycle(K, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
+        start, end = float(worst.max()), float(tol.min())
         while cycle.columns.size and iterations + cycle.done < max_iter:
             residual = cycle.step()
-            _tell(iterations + cycle.done, residual, float(worst.max()), float(tol.min()), callback)
+            _tell(iterations + cycle.done, residual, start, end, callback)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())
@@ -102,8 +104,8 @@ def _tell(
     """Pass the residual on, and how far it is on its way from `start` to `tol`."""
     if callback is not None:
         callback(iteration, residual)
-    span = np.log(max(start / tol, 1.0 + 1e-9))
-    report("solving", float(np.log(max(start / max(residual, 1e-300), 1.0)) / span))
+    span = log(max(start / tol, 1.0 + 1e-9))
+    report("solving", log(max(start / max(residual, 1e-300), 1.0)) / span)
 
 
 class _Cycle:
