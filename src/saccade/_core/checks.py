@@ -125,7 +125,7 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
 
 
 def _is_short(X: Any) -> bool:
-    """Whether X has numbers of at most two bytes, such as pixels: float32 holds them as they are, in half the memory."""
+    """Whether X has numbers of at most two bytes, such as pixels: float32 holds them as they are, in half the room."""
     dtype = getattr(X, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 2
 
