@@ -1,0 +1,241 @@
+"""The compiled loops that predict: tables read at the values of new rows. See loops.py for what they have in common.
+
+`tests/operators/predict_reference.py` has the slow twin of each.
+
+Some rows at a time go by dimension, so that one dimension at a time is in the cache. Its levels and its table are read
+from front to back first where many values will need them: the values alone would fetch them in random order, and wait
+for each. That halved the time of exact prediction.
+"""
+
+import numpy as np
+
+from saccade._core.compiled import Unsigned, compiled
+from saccade.operators.plain_simd import NODE
+from saccade.operators.simd import add_between, add_rows, count_below, fma_row
+
+U, SIGNED = Unsigned, np.int64
+ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
+WIDE = U(NODE)
+ROWS = 8192  # that go by dimension together
+TOGETHER = 256  # values that search their places in step
+LINE = 8  # numbers of 64 bits in a line of the cache
+FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder
+RUNGS = 24  # more than a ladder of 2^63 levels has
+
+
+@compiled()
+def _by_dimension(indptr, indices, data, first, last, heads, tails, entries):
+    """(number of the row in the chunk, value) of rows first..last by dimension: those of d from heads[d] to heads[d+1].
+
+    Entries of unknown dimensions come after all. Row and value lie side by side: two arrays took twice the time.
+    """
+    known = U(heads.size - 2)
+    for d in range(known + TWO):
+        heads[d] = 0
+    every = indices[indptr[first] : indptr[last]]
+    for k in range(U(every.size)):
+        heads[min(U(every[k]), known) + ONE] += 1
+    for d in range(known + ONE):
+        heads[d + ONE] += heads[d]
+        tails[d] = heads[d]
+    for i in range(first, last):
+        dims, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for k in range(U(dims.size)):
+            d = min(U(dims[k]), known)
+            at = U(tails[d])
+            entries[at, 0], entries[at, 1] = i - first, values[k]
+            tails[d] += 1
+
+
+@compiled()
+def _halve(values, levels, places):
+    """places[k] = the last level below values[k] that has another after it, or 0; `levels` start with zero.
+
+    All values halve their range in step: one search alone waits for each of its own loads.
+    """
+    for k in range(U(values.size)):
+        places[k] = 0
+    count = U(levels.size - 1)
+    while count > ONE:
+        half = count >> ONE
+        for k in range(U(values.size)):
+            place = U(places[k])
+            places[k] = place + half if levels[place + half] < values[k] else place
+        count -= half
+
+
+@compiled()
+def _build(levels, ladder, starts):
+    """Every NODE-th level is a rung, every NODE-th rung one of the ladder above, and so on; returns how many ladders.
+
+    Ladder r begins at starts[r], and its last node is filled with infinity. This reads the levels from front to back.
+    """
+    at, above, below, count = ZERO, ZERO, levels, U(levels.size) // WIDE
+    while count > ZERO:
+        rungs = ladder[at : at + WIDE * (count // WIDE + ONE)]
+        for k in range(count):
+            rungs[k] = below[WIDE * k + WIDE - ONE]
+        rungs[count:] = np.inf
+        starts[above] = at
+        at, above, below, count = at + U(rungs.size), above + ONE, rungs, count // WIDE
+    return above
+
+
+@compiled()
+def _room(level_starts):
+    """The numbers that the ladders of the largest dimension take: a seventh of its levels, and a node of each."""
+    most = 0
+    for d in range(level_starts.size - 1):
+        most = max(most, level_starts[d + 1] - level_starts[d])
+    return most // 7 + NODE * RUNGS
+
+
+@compiled()
+def _climb(values, levels, ladder, starts, above, places):
+    """What `_halve` finds, by one comparison with a whole node per ladder: for NODE levels or more."""
+    for k in range(U(values.size)):
+        places[k] = 0
+    for r in range(above):
+        rungs = ladder[starts[above - ONE - r] :]
+        for k in range(U(values.size)):
+            node = WIDE * U(places[k])
+            places[k] = node + count_below(rungs, node, values[k])
+    end, last = U(levels.size) - WIDE, U(levels.size - 2)
+    for k in range(U(values.size)):
+        node = min(WIDE * U(places[k]), end)
+        found = node + count_below(levels, node, values[k])
+        places[k] = min(max(found, ONE) - ONE, last)
+
+
+@compiled()
+def _search(values, levels, ladder, starts, above, places):
+    """By the ladders, if there are any."""
+    if above > ZERO:
+        _climb(values, levels, ladder, starts, above, places)
+    else:
+        _halve(values, levels, places)
+
+
+@compiled(error_model="numpy")
+def _share(x, low, high):
+    """How far x is on the way from one level to the next, from 0 to 1; 0 for x = 0, also where both levels are 0."""
+    return min((x - low) / (high - low), 1.0) if x > low else 0.0
+
+
+@compiled()
+def _read(table, ladder):
+    """Fetch a table into the cache, from front to back. The sum is kept, or the compiler would not read."""
+    numbers, total = table.ravel(), table.dtype.type(0)
+    for k in range(ZERO, U(numbers.size), U(LINE)):
+        total += numbers[k]
+    ladder[0] = total
+
+
+@compiled(error_model="numpy")
+def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out, lanes):
+    """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
+
+    T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
+    """
+    heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
+    values, places = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
+    ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
+    for chunk in range(first, last, ROWS):
+        end = min(chunk + ROWS, last)
+        entries = np.empty((indptr[end] - indptr[chunk], 2))
+        _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
+        for d in range(level_starts.size - 1):
+            own, table = levels[level_starts[d] : level_starts[d + 1]], T[level_starts[d] : level_starts[d + 1]]
+            count, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
+            if U(count) * FEW >= U(own.size):
+                _read(table, ladder)
+                above = _build(own, ladder, starts)
+            for start in range(heads[d], heads[d] + count, TOGETHER):
+                some = entries[start : min(start + TOGETHER, heads[d + 1])]
+                x = values[: len(some)]
+                x[:] = some[:, 1]
+                _search(x, own, ladder, starts, above, places)
+                for k in range(U(len(some))):
+                    b = U(places[k])
+                    w = _share(x[k], own[b], own[b + ONE])
+                    add_between(out, chunk + SIGNED(some[k, 0]), table, SIGNED(b), T.dtype.type(w), lanes)
+
+
+@compiled(error_model="numpy")
+def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
+    """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
+
+    T is (blocks, levels, lanes). Places are searched once for all columns; then one block of columns at a time goes
+    over some rows, whose f stays in the cache, so that nothing of the size rows x columns is written.
+    """
+    heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
+    values, found = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
+    ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
+    f = np.empty((min(ROWS, last - first), len(lanes)), T.dtype)
+    for chunk in range(first, last, ROWS):
+        end = min(chunk + ROWS, last)
+        count = indptr[end] - indptr[chunk]
+        entries = np.empty((count, 2))
+        rows, places, weights = np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, T.dtype)
+        _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
+        known = ZERO  # entries of dimensions that have levels
+        for d in range(level_starts.size - 1):
+            o, own = U(level_starts[d]), levels[level_starts[d] : level_starts[d + 1]]
+            number, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
+            if U(number) * FEW >= U(own.size):
+                above = _build(own, ladder, starts)
+            for start in range(heads[d], heads[d] + number, TOGETHER):
+                some = entries[start : min(start + TOGETHER, heads[d + 1])]
+                x = values[: len(some)]
+                x[:] = some[:, 1]
+                _search(x, own, ladder, starts, above, found)
+                for k in range(U(len(some))):
+                    b, i = U(found[k]), SIGNED(some[k, 0])
+                    out[chunk + i, 2] += slack[o + b, 0]
+                    out[chunk + i, 3] += slack[o + b, 1]
+                    weights[known] = _share(x[k], own[b], own[b + ONE])
+                    places[known], rows[known] = o + b, i
+                    known += ONE
+        for block in range(T.shape[0]):
+            table = T[block]
+            f.fill(0)
+            for k in range(known):
+                add_between(f, rows[k], table, places[k], weights[k], lanes)
+            for i in range(end - chunk):
+                for lane in range(len(lanes)):
+                    if block == 0 and lane == 0:
+                        out[chunk + i, 0] += f[i, 0]
+                    else:
+                        out[chunk + i, 1] += np.float64(f[i, lane]) ** 2
+
+
+@compiled()
+def _nearest(d, x, width, per_unit, bins):
+    """The place in T of the node that is nearest to x in dimension d: 0, where T is 0, for dimensions never seen."""
+    if x < 0:
+        d, x = d + width, -x
+    if d >= U(per_unit.size):
+        return 0
+    return SIGNED(d) * bins + SIGNED(min(x * per_unit[d] + 0.5, bins - 0.5))
+
+
+@compiled()
+def look_up_grid(indptr, indices, data, width, per_unit, bins, T, first, last, out, lanes):
+    """out_i += sum_d T_d[nearest grid node to x_id]: constant time per value (H §4, quantisation).
+
+    T_d is 0 at its first node. A value below 0 of dimension d is one above 0 of dimension d + width. Four values at a
+    time: a sum waits until the last one is stored, and that took half of the time.
+    """
+    one, width = T.dtype.type(1), U(width)
+    for i in range(first, last):
+        dims, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        count = U(dims.size)
+        fours = count - count % FOUR
+        for k in range(ZERO, fours, FOUR):
+            a = _nearest(U(dims[k]), values[k], width, per_unit, bins)
+            b = _nearest(U(dims[k + ONE]), values[k + ONE], width, per_unit, bins)
+            c = _nearest(U(dims[k + TWO]), values[k + TWO], width, per_unit, bins)
+            e = _nearest(U(dims[k + THREE]), values[k + THREE], width, per_unit, bins)
+            add_rows(out, i, T, (a, b, c, e), lanes)
+        for k in range(fours, count):
+            fma_row(out, i, out, i, one, T, _nearest(U(dims[k]), values[k], width, per_unit, bins), lanes)
