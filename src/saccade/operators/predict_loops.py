@@ -16,9 +16,10 @@ from saccade.operators.simd import add_between, add_rows, count_below, fma_row
 U, SIGNED = Unsigned, np.int64
 ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
 WIDE = U(NODE)
-ROWS = 8192  # that go by dimension together
+ROWS, ROWS_OF_SQUARES = 8192, 4096  # that go by dimension together; of the latter, 64 numbers each stay in the cache
+ENTRIES = 2_000_000  # at most of them: up to 32 MB the C library keeps memory for the next call
 TOGETHER = 256  # values that search their places in step
-LINE = 8  # numbers of 64 bits in a line of the cache
+LINE = 64  # bytes in a line of the cache
 FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder
 RUNGS = 24  # more than a ladder of 2^63 levels has
 
@@ -126,9 +127,26 @@ def _share(x, low, high):
 def _read(table, ladder):
     """Fetch a table into the cache, from front to back. The sum is kept, or the compiler would not read."""
     numbers, total = table.ravel(), table.dtype.type(0)
-    for k in range(ZERO, U(numbers.size), U(LINE)):
+    for k in range(ZERO, U(numbers.size), U(LINE // numbers.itemsize)):
         total += numbers[k]
     ladder[0] = total
+
+
+@compiled()
+def _on_lines(rows, T):
+    """Room for `rows` rows as wide as T's, from the beginning of a line of the cache on: see tables.on_lines."""
+    width = T.shape[2]
+    room = np.empty(rows * width + LINE, T.dtype)
+    skip = (-room.ctypes.data % LINE) // room.itemsize
+    return room[skip : skip + rows * width].reshape(rows, width)
+
+
+@compiled()
+def _end_of_chunk(indptr, first, last, most):
+    """Rows from `first` on that go by dimension together: as many as `most`, and their entries."""
+    end = min(first + most, last)
+    entries = indptr[end] - indptr[first]
+    return end if entries <= ENTRIES else first + max((end - first) * ENTRIES // entries, 1)
 
 
 @compiled(error_model="numpy")
@@ -136,12 +154,14 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
     """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
 
     T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
+    T_d is 0 at its first level, which is 0.
     """
     heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
     values, places = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
-    for chunk in range(first, last, ROWS):
-        end = min(chunk + ROWS, last)
+    chunk = first
+    while chunk < last:
+        end = _end_of_chunk(indptr, chunk, last, ROWS)
         entries = np.empty((indptr[end] - indptr[chunk], 2))
         _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
         for d in range(level_starts.size - 1):
@@ -157,11 +177,47 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
                 _search(x, own, ladder, starts, above, places)
                 for k in range(U(len(some))):
                     b = U(places[k])
-                    w = _share(x[k], own[b], own[b + ONE])
-                    add_between(out, chunk + SIGNED(some[k, 0]), table, SIGNED(b), T.dtype.type(w), lanes)
+                    w = T.dtype.type(_share(x[k], own[b], own[b + ONE]))
+                    add_between(out, chunk + SIGNED(some[k, 0]), table, SIGNED(b), w, lanes)
+        chunk = end
 
 
 @compiled(error_model="numpy")
+def _find(level_starts, levels, slack, heads, entries, values, found, ladder, starts, out):
+    """Turn (row, value) of every entry into (row and place, weight), and add the slack of the place to columns 2 and 3.
+
+    A row and a place, which counts from the first level of its dimension, share the eight bytes of a number.
+    """
+    pairs = entries.view(np.uint32)
+    for d in range(level_starts.size - 1):
+        own, lost = levels[level_starts[d] : level_starts[d + 1]], slack[level_starts[d] : level_starts[d + 1]]
+        count, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
+        if U(count) * FEW >= U(own.size):
+            above = _build(own, ladder, starts)
+        for start in range(heads[d], heads[d] + count, TOGETHER):
+            some, both = entries[start : min(start + TOGETHER, heads[d + 1])], pairs[start:]
+            x = values[: len(some)]
+            x[:] = some[:, 1]
+            _search(x, own, ladder, starts, above, found)
+            for k in range(U(len(some))):
+                b, i = U(found[k]), U(SIGNED(some[k, 0]))
+                if x[k] > 0:
+                    out[i, 2] += lost[b, 0]
+                    out[i, 3] += lost[b, 1]
+                both[k, 0], both[k, 1] = i, b
+                some[k, 1] = _share(x[k], own[b], own[b + ONE])
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def _squares(numbers):
+    """The sum of their squares, in float64; in any order, so that they are squared some at a time."""
+    total = 0.0
+    for k in range(U(numbers.size)):
+        total += np.float64(numbers[k]) * np.float64(numbers[k])
+    return total
+
+
+@compiled()
 def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
     """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
 
@@ -171,42 +227,26 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
     heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
     values, found = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
-    f = np.empty((min(ROWS, last - first), len(lanes)), T.dtype)
-    for chunk in range(first, last, ROWS):
-        end = min(chunk + ROWS, last)
-        count = indptr[end] - indptr[chunk]
-        entries = np.empty((count, 2))
-        rows, places, weights = np.empty(count, np.uint32), np.empty(count, np.uint32), np.empty(count, T.dtype)
+    f = _on_lines(min(ROWS_OF_SQUARES, last - first), T)
+    chunk = first
+    while chunk < last:
+        end = _end_of_chunk(indptr, chunk, last, ROWS_OF_SQUARES)
+        entries, own = np.empty((indptr[end] - indptr[chunk], 2)), out[chunk:end]
+        pairs = entries.view(np.uint32)
         _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
-        known = ZERO  # entries of dimensions that have levels
-        for d in range(level_starts.size - 1):
-            o, own = U(level_starts[d]), levels[level_starts[d] : level_starts[d + 1]]
-            number, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
-            if U(number) * FEW >= U(own.size):
-                above = _build(own, ladder, starts)
-            for start in range(heads[d], heads[d] + number, TOGETHER):
-                some = entries[start : min(start + TOGETHER, heads[d + 1])]
-                x = values[: len(some)]
-                x[:] = some[:, 1]
-                _search(x, own, ladder, starts, above, found)
-                for k in range(U(len(some))):
-                    b, i = U(found[k]), SIGNED(some[k, 0])
-                    out[chunk + i, 2] += slack[o + b, 0]
-                    out[chunk + i, 3] += slack[o + b, 1]
-                    weights[known] = _share(x[k], own[b], own[b + ONE])
-                    places[known], rows[known] = o + b, i
-                    known += ONE
+        _find(level_starts, levels, slack, heads, entries, values, found, ladder, starts, own)
         for block in range(T.shape[0]):
-            table = T[block]
-            f.fill(0)
-            for k in range(known):
-                add_between(f, rows[k], table, places[k], weights[k], lanes)
-            for i in range(end - chunk):
-                for lane in range(len(lanes)):
-                    if block == 0 and lane == 0:
-                        out[chunk + i, 0] += f[i, 0]
-                    else:
-                        out[chunk + i, 1] += np.float64(f[i, lane]) ** 2
+            f[: end - chunk] = 0
+            for d in range(level_starts.size - 1):
+                table = T[block, level_starts[d] : level_starts[d + 1]]
+                if len(table) > 1 and (heads[d + 1] - heads[d]) * SIGNED(FEW) >= len(table):
+                    _read(table, ladder)
+                for k in range(U(heads[d]), U(heads[d + 1] if len(table) > 1 else heads[d])):
+                    add_between(f, pairs[k, 0], table, pairs[k, 1], T.dtype.type(entries[k, 1]), lanes)
+            for i in range(U(end - chunk)):
+                own[i, 0] += f[i, 0] if block == 0 else 0.0
+                own[i, 1] += _squares(f[i, 1:] if block == 0 else f[i, 0:])
+        chunk = end
 
 
 @compiled()

@@ -99,8 +99,10 @@ def add_between(typingctx, dst, i, T, b, w, lanes):
         rest = builder.fsub(ir.Constant(w_.type, 1.0), w_)
         lower = builder.load(T_at(b_), align=align)
         upper = builder.load(T_at(builder.add(b_, ir.Constant(b_.type, 1))), align=align)
-        total = builder.fadd(builder.load(dst_at(i_), align=align), builder.fmul(_splat(builder, rest, width), lower))
-        total = builder.fadd(total, builder.fmul(_splat(builder, w_, width), upper))
+        total = builder.load(dst_at(i_), align=align)
+        for share, row in ((rest, lower), (w_, upper)):
+            part = builder.fmul(_splat(builder, share, width), row, flags=("contract",))  # with the sum: one step
+            total = builder.fadd(total, part, flags=("contract",))
         builder.store(total, dst_at(i_), align=align)
         return context.get_dummy_value()
 

@@ -35,6 +35,14 @@ def padded(
     return out
 
 
+def on_lines(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Zeros that begin with a line of the cache: loops take a third longer where rows of 64 bytes lie across two."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(size + 64, np.uint8)
+    skip = -room.ctypes.data % 64
+    return np.asarray(room[skip : skip + size].view(dtype).reshape(shape))
+
+
 def lane_blocks(
     V: Array,  # (n, m)
     most: int = 16,
