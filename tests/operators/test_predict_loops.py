@@ -44,14 +44,14 @@ def test_walk_squares(dtype: type, lanes: int, data: st.DataObject, cut: float, 
     """Also in dimensions that the tables do not know, and beyond the last level."""
     c = blocks(data.draw(histograms(dims=3)), "dense blocks")
     S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
-    T = np.stack([columns(c.values.size, lanes, seed=k) for k in range(blocks_)])
+    T = np.stack([columns(c.values.size, lanes, np.float32, seed=k) for k in range(blocks_)])
     slack = columns(c.values.size, 2, seed=9)
     out = columns(S.shape[0], 4, seed=1)
     expected = out.copy()
     tables = (c.level_starts, c.values, T, slack)
     in_two(lambda a, b: loops.walk_squares(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
     reference.walk_squares(*csr(S), *tables, 0, S.shape[0], expected)
-    assert_close(out, expected)
+    assert_close(out, expected, np.float32)
 
 
 def tables_of_all_sizes(rng: np.random.Generator) -> tuple[Array, Array]:
@@ -85,9 +85,37 @@ def test_place_among_many_levels(rows: int) -> None:
     assert_close(out, expected)
 
     slack, squares = columns(levels.size, 2, seed=2), [columns(rows, 4, seed=3) for _ in range(2)]
-    loops.walk_squares(*csr(S), starts, levels, T[None], slack, 0, rows, squares[0], (0, 0))
-    reference.walk_squares(*csr(S), starts, levels, T[None], slack, 0, rows, squares[1])
-    assert_close(*squares)
+    tables = starts, levels, T[None].astype(np.float32), slack
+    loops.walk_squares(*csr(S), *tables, 0, rows, squares[0], (0, 0))
+    reference.walk_squares(*csr(S), *tables, 0, rows, squares[1])
+    assert_close(*squares, np.float32)
+    assert_close(squares[0][:, 2:], squares[1][:, 2:])
+
+
+def test_more_entries_than_are_searched_together() -> None:
+    """Against NumPy, a dimension at a time: rows of one chunk are searched in several parts."""
+    rng, dims, nodes = np.random.default_rng(0), 40, 20
+    X, levels = rng.random((4500, dims)), np.sort(rng.random((dims, nodes)), axis=1)
+    levels[:, 0] = 0.0
+    T, slack = columns(dims * nodes, 2, np.float32), columns(dims * nodes, 2, seed=1)
+    T[::nodes] = 0.0
+    f, lost = np.zeros((4500, 2)), np.zeros((4500, 2))
+    for d, own in enumerate(levels):
+        f += np.column_stack([np.interp(X[:, d], own, column) for column in T[d * nodes : (d + 1) * nodes].T])
+        lost += slack[d * nodes + np.minimum(np.searchsorted(own, X[:, d]) - 1, nodes - 2)]
+    S, out = sp.csr_matrix(X), np.zeros((4500, 4))
+    assert S.nnz > loops.ENTRIES_SEARCHED
+    read = np.arange(0, dims * nodes + 1, nodes), levels.ravel(), T[None], slack
+    loops.walk_squares(*csr(S), *read, 0, 4500, out, (0, 0))
+    assert_close(out[:, :2], np.column_stack([f[:, 0], f[:, 1] ** 2]), np.float32)
+    assert_close(out[:, 2:], lost)
+
+
+def test_stored_zeros_have_no_slack() -> None:
+    starts, levels, T = np.array([0, 3]), np.array([0.0, 0.5, 1.0]), np.zeros((1, 3, 2), np.float32)
+    S, out = sp.csr_matrix((np.array([0.0, 0.7]), ([0, 1], [0, 0])), shape=(2, 1)), np.zeros((2, 4))
+    loops.walk_squares(*csr(S), starts, levels, T, np.ones((3, 2), np.float32), 0, 2, out, (0, 0))
+    assert out.tolist() == [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
 
 
 @pytest.mark.parametrize("loop", ["interpolate", "walk_squares"])
@@ -97,11 +125,22 @@ def test_rows_go_in_chunks(loop: str) -> None:
     starts, levels = np.array([0, 3, 5]), np.array([0.0, 0.5, 1.0, 0.0, 2.0])
     S, T = sp.csr_matrix(np.round(rng.random((9000, 2)), 1)), columns(5, 1)
     T[starts[:-1]] = 0.0
-    tables, width = ((T,), 1) if loop == "interpolate" else ((T[None], columns(5, 2)), 4)
+    tables, width = ((T,), 1) if loop == "interpolate" else ((T[None].astype(np.float32), columns(5, 2)), 4)
     out, expected = np.zeros((2, 9000, width))
     getattr(loops, loop)(*csr(S), starts, levels, *tables, 0, 9000, out, (0,))
     getattr(reference, loop)(*csr(S), starts, levels, *tables, 0, 9000, expected)
-    assert_close(out, expected)
+    assert_close(out, expected, np.float64 if loop == "interpolate" else np.float32)
+
+
+@pytest.mark.parametrize("most", [1, 5, 10_000])
+def test_a_chunk_ends_before_too_many_entries(most: int) -> None:
+    indptr, chunks = np.array([0, 3, 3, 9, 10, 10, 12]), [0]
+    while chunks[-1] < 6:
+        chunks.append(loops._end_of_chunk(indptr, chunks[-1], 6, 4, most))
+    assert np.diff(chunks).min() >= 1
+    assert np.diff(chunks).max() <= 4
+    assert most < 10_000 or chunks == [0, 4, 6]
+    assert most > 1 or max(np.diff(indptr[chunks])) <= 6  # one row, which may have more
 
 
 @by_dtype

@@ -17,11 +17,23 @@ U, SIGNED = Unsigned, np.int64
 ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
 WIDE = U(NODE)
 ROWS, ROWS_OF_SQUARES = 8192, 4096  # that go by dimension together; of the latter, 64 numbers each stay in the cache
-ENTRIES = 2_000_000  # at most of them: up to 32 MB the C library keeps memory for the next call
+ENTRIES = 2_000_000  # about, at most: the C library keeps memory for the next call up to 32 MB
+ENTRIES_SEARCHED = 131_072  # at a time, of the rows of squares: half of the second cache
 TOGETHER = 256  # values that search their places in step
 LINE = 64  # bytes in a line of the cache
 FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder
 RUNGS = 24  # more than a ladder of 2^63 levels has
+
+
+@compiled()
+def _count(indices, heads):
+    """heads[d] = the number of indices below d; those of unknown dimensions are as large as the last one."""
+    known = U(heads.size - 2)
+    heads[:] = 0
+    for k in range(U(indices.size)):
+        heads[min(U(indices[k]), known) + ONE] += 1
+    for d in range(known + ONE):
+        heads[d + ONE] += heads[d]
 
 
 @compiled()
@@ -31,14 +43,8 @@ def _by_dimension(indptr, indices, data, first, last, heads, tails, entries):
     Entries of unknown dimensions come after all. Row and value lie side by side: two arrays took twice the time.
     """
     known = U(heads.size - 2)
-    for d in range(known + TWO):
-        heads[d] = 0
-    every = indices[indptr[first] : indptr[last]]
-    for k in range(U(every.size)):
-        heads[min(U(every[k]), known) + ONE] += 1
-    for d in range(known + ONE):
-        heads[d + ONE] += heads[d]
-        tails[d] = heads[d]
+    _count(indices[indptr[first] : indptr[last]], heads)
+    tails[:] = heads
     for i in range(first, last):
         dims, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         for k in range(U(dims.size)):
@@ -142,11 +148,11 @@ def _on_lines(rows, T):
 
 
 @compiled()
-def _end_of_chunk(indptr, first, last, most):
-    """Rows from `first` on that go by dimension together: as many as `most`, and their entries."""
-    end = min(first + most, last)
-    entries = indptr[end] - indptr[first]
-    return end if entries <= ENTRIES else first + max((end - first) * ENTRIES // entries, 1)
+def _end_of_chunk(indptr, first, last, rows, entries):
+    """Where a chunk that begins with row `first` ends: after so many rows, or about so many entries."""
+    end = min(first + rows, last)
+    count = indptr[end] - indptr[first]
+    return end if count <= entries else first + max((end - first) * entries // count, 1)
 
 
 @compiled(error_model="numpy")
@@ -161,7 +167,7 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
     chunk = first
     while chunk < last:
-        end = _end_of_chunk(indptr, chunk, last, ROWS)
+        end = _end_of_chunk(indptr, chunk, last, ROWS, ENTRIES)
         entries = np.empty((indptr[end] - indptr[chunk], 2))
         _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
         for d in range(level_starts.size - 1):
@@ -183,29 +189,31 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
 
 
 @compiled(error_model="numpy")
-def _find(level_starts, levels, slack, heads, entries, values, found, ladder, starts, out):
-    """Turn (row, value) of every entry into (row and place, weight), and add the slack of the place to columns 2 and 3.
+def _find(level_starts, levels, slack, heads, entries, base, values, found, ladder, starts, fill, records, out):
+    """Append (base + row and place, weight) of every entry to the records of its dimension d, at fill[d]; add slack.
 
-    A row and a place, which counts from the first level of its dimension, share the eight bytes of a number.
+    A row and a place, which counts from the first level of its dimension, share four bytes.
     """
-    pairs = entries.view(np.uint32)
+    pairs = records.view(np.uint16)
     for d in range(level_starts.size - 1):
         own, lost = levels[level_starts[d] : level_starts[d + 1]], slack[level_starts[d] : level_starts[d + 1]]
         count, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
         if U(count) * FEW >= U(own.size):
             above = _build(own, ladder, starts)
         for start in range(heads[d], heads[d] + count, TOGETHER):
-            some, both = entries[start : min(start + TOGETHER, heads[d + 1])], pairs[start:]
+            some = entries[start : min(start + TOGETHER, heads[d + 1])]
             x = values[: len(some)]
             x[:] = some[:, 1]
             _search(x, own, ladder, starts, above, found)
+            at = U(fill[d])
             for k in range(U(len(some))):
                 b, i = U(found[k]), U(SIGNED(some[k, 0]))
                 if x[k] > 0:
                     out[i, 2] += lost[b, 0]
                     out[i, 3] += lost[b, 1]
-                both[k, 0], both[k, 1] = i, b
-                some[k, 1] = _share(x[k], own[b], own[b + ONE])
+                pairs[at + k, 0], pairs[at + k, 1] = base + i, b
+                records[at + k, 1] = _share(x[k], own[b], own[b + ONE])
+            fill[d] += len(some)
 
 
 @compiled(fastmath={"reassoc", "contract"})
@@ -221,32 +229,62 @@ def _squares(numbers):
 def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
     """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
 
-    T is (blocks, levels, lanes). Places are searched once for all columns; then one block of columns at a time goes
-    over some rows, whose f stays in the cache, so that nothing of the size rows x columns is written.
+    T is (blocks, levels, lanes), of 65,536 levels in a dimension at most. Places are searched once for all columns, by
+    few rows at a time; then one block of columns at a time goes over many rows, whose f stays in the cache, so that
+    nothing of the size rows x columns is written.
     """
-    heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
+    size = level_starts.size + 1
+    heads, tails, ends, fill = np.empty((4, size), np.int64)
     values, found = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
     f = _on_lines(min(ROWS_OF_SQUARES, last - first), T)
     chunk = first
     while chunk < last:
-        end = _end_of_chunk(indptr, chunk, last, ROWS_OF_SQUARES)
-        entries, own = np.empty((indptr[end] - indptr[chunk], 2)), out[chunk:end]
-        pairs = entries.view(np.uint32)
-        _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
-        _find(level_starts, levels, slack, heads, entries, values, found, ladder, starts, own)
-        for block in range(T.shape[0]):
-            f[: end - chunk] = 0
-            for d in range(level_starts.size - 1):
-                table = T[block, level_starts[d] : level_starts[d + 1]]
-                if len(table) > 1 and (heads[d + 1] - heads[d]) * SIGNED(FEW) >= len(table):
-                    _read(table, ladder)
-                for k in range(U(heads[d]), U(heads[d + 1] if len(table) > 1 else heads[d])):
-                    add_between(f, pairs[k, 0], table, pairs[k, 1], T.dtype.type(entries[k, 1]), lanes)
-            for i in range(U(end - chunk)):
-                own[i, 0] += f[i, 0] if block == 0 else 0.0
-                own[i, 1] += _squares(f[i, 1:] if block == 0 else f[i, 0:])
+        end = _end_of_chunk(indptr, chunk, last, ROWS_OF_SQUARES, ENTRIES)
+        _count(indices[indptr[chunk] : indptr[end]], ends)
+        fill[:] = ends
+        records = np.empty((ends[size - 1], 2), np.float32)
+        part = chunk
+        while part < end:
+            stop = _end_of_chunk(indptr, part, end, end, ENTRIES_SEARCHED)
+            entries = np.empty((indptr[stop] - indptr[part], 2))
+            _by_dimension(indptr, indices, data, part, stop, heads, tails, entries)
+            _find(
+                level_starts,
+                levels,
+                slack,
+                heads,
+                entries,
+                U(part - chunk),
+                values,
+                found,
+                ladder,
+                starts,
+                fill,
+                records,
+                out[part:stop],
+            )
+            part = stop
+        _add_squares(level_starts, T, ends, records, ladder, f[: end - chunk], out[chunk:end], lanes)
         chunk = end
+
+
+@compiled()
+def _add_squares(level_starts, T, ends, records, ladder, f, out, lanes):
+    """Columns 0 and 1 of some rows, from the records of their entries; f is scratch."""
+    pairs = records.view(np.uint16)
+    for block in range(T.shape[0]):
+        f[:] = 0
+        for d in range(level_starts.size - 1):
+            table = T[block, level_starts[d] : level_starts[d + 1]]
+            count = ends[d + 1] - ends[d] if len(table) > 1 else 0
+            if U(count) * FEW >= U(len(table)):
+                _read(table, ladder)
+            for k in range(U(ends[d]), U(ends[d] + count)):
+                add_between(f, pairs[k, 0], table, pairs[k, 1], T.dtype.type(records[k, 1]), lanes)
+        for i in range(U(len(f))):
+            out[i, 0] += f[i, 0] if block == 0 else 0.0
+            out[i, 1] += _squares(f[i, 1:] if block == 0 else f[i, 0:])
 
 
 @compiled()
