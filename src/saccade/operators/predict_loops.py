@@ -18,7 +18,7 @@ ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
 WIDE = U(NODE)
 ROWS, ROWS_OF_SQUARES = 8192, 4096  # that go by dimension together; of the latter, 64 numbers each stay in the cache
 ENTRIES = 2_000_000  # about, at most: the C library keeps memory for the next call up to 32 MB
-ENTRIES_SEARCHED = 131_072  # at a time, of the rows of squares: half of the second cache
+ENTRIES_SEARCHED = 131_072  # at a time, of the rows of squares: 2 MB, near the second cache
 TOGETHER = 256  # values that search their places in step
 LINE = 64  # bytes in a line of the cache
 FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder
@@ -98,8 +98,11 @@ def _room(level_starts):
 
 
 @compiled()
-def _climb(values, levels, ladder, starts, above, places):
-    """What `_halve` finds, by one comparison with a whole node per ladder: for NODE levels or more."""
+def _search(values, levels, ladder, starts, above, places):
+    """What `_halve` finds. Where there are ladders, which takes NODE levels, by comparing with a whole node of each."""
+    if above == ZERO:
+        _halve(values, levels, places)
+        return
     for k in range(U(values.size)):
         places[k] = 0
     for r in range(above):
@@ -112,15 +115,6 @@ def _climb(values, levels, ladder, starts, above, places):
         node = min(WIDE * U(places[k]), end)
         found = node + count_below(levels, node, values[k])
         places[k] = min(max(found, ONE) - ONE, last)
-
-
-@compiled()
-def _search(values, levels, ladder, starts, above, places):
-    """By the ladders, if there are any."""
-    if above > ZERO:
-        _climb(values, levels, ladder, starts, above, places)
-    else:
-        _halve(values, levels, places)
 
 
 @compiled(error_model="numpy")
@@ -162,7 +156,7 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
     T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
     T_d is 0 at its first level, which is 0.
     """
-    heads, tails = np.empty(level_starts.size + 1, np.int64), np.empty(level_starts.size + 1, np.int64)
+    heads, tails = np.empty((2, level_starts.size + 1), np.int64)
     values, places = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
     chunk = first
@@ -189,12 +183,12 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
 
 
 @compiled(error_model="numpy")
-def _find(level_starts, levels, slack, heads, entries, base, values, found, ladder, starts, fill, records, out):
+def _find(level_starts, levels, slack, heads, entries, base, scratch, fill, records, out):
     """Append (base + row and place, weight) of every entry to the records of its dimension d, at fill[d]; add slack.
 
     A row and a place, which counts from the first level of its dimension, share four bytes.
     """
-    pairs = records.view(np.uint16)
+    pairs, (values, found, ladder, starts) = records.view(np.uint16), scratch
     for d in range(level_starts.size - 1):
         own, lost = levels[level_starts[d] : level_starts[d + 1]], slack[level_starts[d] : level_starts[d + 1]]
         count, above = heads[d + 1] - heads[d] if own.size > 1 else 0, ZERO
@@ -235,8 +229,8 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
     """
     size = level_starts.size + 1
     heads, tails, ends, fill = np.empty((4, size), np.int64)
-    values, found = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32)
-    ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
+    ladder = np.empty(_room(level_starts))
+    scratch = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32), ladder, np.empty(RUNGS, np.uint64)
     f = _on_lines(min(ROWS_OF_SQUARES, last - first), T)
     chunk = first
     while chunk < last:
@@ -249,21 +243,8 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
             stop = _end_of_chunk(indptr, part, end, end, ENTRIES_SEARCHED)
             entries = np.empty((indptr[stop] - indptr[part], 2))
             _by_dimension(indptr, indices, data, part, stop, heads, tails, entries)
-            _find(
-                level_starts,
-                levels,
-                slack,
-                heads,
-                entries,
-                U(part - chunk),
-                values,
-                found,
-                ladder,
-                starts,
-                fill,
-                records,
-                out[part:stop],
-            )
+            base, own = U(part - chunk), out[part:stop]
+            _find(level_starts, levels, slack, heads, entries, base, scratch, fill, records, own)
             part = stop
         _add_squares(level_starts, T, ends, records, ladder, f[: end - chunk], out[chunk:end], lanes)
         chunk = end
