@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.operators.backend import Run, Step
+from saccade.operators.backend import Run, Stride
 from saccade.operators.base import Dense
 
 
@@ -119,7 +119,7 @@ class PlainBackend:
         pairs = (r.values, r.values), (r.values, u.values), (gap, gap), (s.values, gap)
         return np.array([(a * b).sum(axis=0) for a, b in pairs])
 
-    def advance(self, by: Step, z: OnDevice, u: OnDevice, run: Run) -> Array:
+    def advance(self, by: Stride, z: OnDevice, u: OnDevice, run: Run) -> Array:
         x, y, r, s, p, copy = run
         x.values += by.step * p.values
         p.values = z.values - u.values * by.along + by.beta * p.values

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade._core import limits
-from saccade.operators.backend import ON_CPU, Backend, Run, Step
+from saccade.operators.backend import ON_CPU, Backend, Run, Stride
 from tests.operators.histograms import Array
 from tests.operators.plain_backend import PlainBackend
 from tests.tolerances import assert_close
@@ -140,7 +140,7 @@ def test_a_step(backend: Backend, shape: tuple[int, int], dtype: type) -> None:
     copy = backend.for_product(p_, dtype)
     assert copy.dtype == dtype
     assert_close(backend.host(copy), p, dtype)
-    worst = backend.advance(Step(step, share, beta, along, smoothed), z_, u_, Run(x_, y_, r_, s_, p_, copy))
+    worst = backend.advance(Stride(step, share, beta, along, smoothed), z_, u_, Run(x_, y_, r_, s_, p_, copy))
     x, p = x + step * p, z - along * u + beta * p
     y, s = y + smoothed * share * (x - y), s + smoothed * share * (r - s)
     assert_close(worst, np.abs(np.where(smoothed, s, r)).max(axis=0, initial=0.0))

@@ -21,7 +21,7 @@ BackendArray = Any
 all) and with plain numbers, −=, and T, shape, dtype, copy() and astype(dtype, copy=…), as NumPy's arrays do."""
 
 
-class Step(NamedTuple):
+class Stride(NamedTuple):
     """Numbers per column, (m,), of a step of conjugate gradients."""
 
     step: Array  # along p
@@ -89,7 +89,7 @@ class Backend(Protocol):
         The last two are zero for columns that are not smoothed.
         """
 
-    def advance(self, by: Step, z: BackendArray, u: BackendArray, run: Run) -> Array:  # (m,)
+    def advance(self, by: Stride, z: BackendArray, u: BackendArray, run: Run) -> Array:  # (m,)
         """x += step p and then p = z − along u + beta p in place, and p into `copy` in its precision; then max |r|.
 
         For smoothed columns also y += share (x − y) and s += share (r − s), and max |s| instead.
@@ -165,7 +165,7 @@ class CPU:
         self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
-    def advance(self, by: Step, z: Array, u: Array, run: Run) -> Array:
+    def advance(self, by: Stride, z: Array, u: Array, run: Run) -> Array:
         from saccade.operators import vector_loops
 
         parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))

@@ -23,7 +23,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.operators.backend import BackendArray, Run, Step
+from saccade.operators.backend import BackendArray, Run, Stride
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 from saccade.solvers.rank_one import Leading
@@ -169,7 +169,7 @@ class _Cycle:
             z = self.M(run.r)
             fresh = backend.inner(run.r, z)
         beta = _ratio(fresh, self.rz, self.rz > 0)
-        worst = backend.advance(Step(step, _ratio(towards, gaps, gaps > 0), beta, out, smoothed), z, self.u, run)
+        worst = backend.advance(Stride(step, _ratio(towards, gaps, gaps > 0), beta, out, smoothed), z, self.u, run)
         self.steps.append(self._spread(step))
         self.turns.append(self._spread(beta))
         gain, self.rz = step * self.rz, fresh
