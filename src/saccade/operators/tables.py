@@ -46,6 +46,19 @@ def lane_blocks(
         yield slice(first, min(first + most, m)), padded(V, first, lanes), lanes
 
 
+def stacked(
+    V: Array,  # (n, m)
+    lanes: int,
+) -> Array:  # (blocks, n, lanes)
+    """All columns of V, `lanes` of them in a block, with zeros after the last."""
+    n, m = V.shape
+    blocks = np.zeros((-(-m // lanes), n, lanes), V.dtype)
+    for k, block in enumerate(blocks):
+        part = V[:, k * lanes : (k + 1) * lanes]
+        block[:, : part.shape[1]] = part
+    return blocks
+
+
 @dataclass(frozen=True)
 class PiecewiseTables:
     """T_d linear between the levels of dimension d, constant beyond the last; the first level is 0, where T_d is 0."""

@@ -1,0 +1,140 @@
+"""The compiled loops behind tables of few nodes: plain arrays in and out, no checks.
+
+`tests/operators/reference.py` has the slow twin of each.
+
+Exact tables have a row for every training value, far more than stay. So they are never written out: of each dimension
+they pass through the cache, and only the rows at the nodes and the distances from the lines between nodes are kept.
+
+C_p is the sum of V over the entries from p up, and the table rises by step_p C_p at entry p. Between two nodes the line
+rises evenly, by `slope` a unit, so that the table is off it by e_p = e_{p-1} + step_p (C_p - slope). Node j of a
+dimension is its zero (j = 0), or the level of entry places[j] - 1.
+"""
+
+import numpy as np
+
+from saccade._core.compiled import Unsigned, compiled
+from saccade.operators.simd import add_squares_off, add_up, fma_row, sum_steps
+
+U = Unsigned
+ONE = U(1)
+
+
+@compiled()
+def sorted_lines(starts, rows, steps, node_starts, places, first, last, V, T, size, lost, C, off, lanes):
+    """T at the nodes, its squared norm, and the largest squared distance from the line that begins there.
+
+    Dimensions first..last of sorted columns; V is (blocks, n, lanes). C and off are scratch of a column's length.
+    """
+    for d in range(first, last):
+        column, up = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
+        a, b = node_starts[d], node_starts[d + 1]
+        own = off[: column.size]
+        own[:] = 0
+        size[a:b] = 0
+        for block in range(V.shape[0]):
+            add_up(C, V[block], column, lanes)
+            _lines(up, C, places[a:b], T[a:b, block * len(lanes) :], size[a:b], own, lanes)
+        _largest(places[a:b], own, lost[a:b])
+
+
+@compiled()
+def sorted_line_below(starts, rows, steps, node_starts, places, first, last, v, T, above, C):
+    """T at the nodes for one column, and how far each line between two of them is above the table, at most."""
+    for d in range(first, last):
+        column, up = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
+        a, b = node_starts[d], node_starts[d + 1]
+        total, length = 0.0, U(column.size)
+        for p in range(length):
+            total += v[column[length - p - ONE]]
+            C[length - p - ONE] = total
+        _line_below(up, C[: column.size], places[a:b], T[a:b], above[a:b])
+
+
+@compiled()
+def binned_lines(level_starts, steps, node_starts, places, first, last, H, T, size, off, lanes):
+    """The same from histograms, one for each thread, whose sum becomes C in H[0]; off is added to, for every level."""
+    C = _falling(level_starts, first, last, H, lanes)
+    for d in range(first, last):
+        levels, a, b = slice(level_starts[d] + 1, level_starts[d + 1]), node_starts[d], node_starts[d + 1]
+        _lines(steps[levels], C[levels], places[a:b], T[a:b], size[a:b], off[levels], lanes)
+
+
+@compiled()
+def binned_line_below(level_starts, steps, node_starts, places, first, last, H, T, above, lanes):
+    """`sorted_line_below` from histograms of one column."""
+    C = _falling(level_starts, first, last, H, lanes)
+    for d in range(first, last):
+        levels, a, b = slice(level_starts[d] + 1, level_starts[d + 1]), node_starts[d], node_starts[d + 1]
+        _line_below(steps[levels], C[levels, 0], places[a:b], T[a:b], above[a:b])
+
+
+@compiled()
+def binned_largest(level_starts, node_starts, places, first, last, off, lost):
+    """The largest of `off` between two nodes."""
+    for d in range(first, last):
+        a, b = node_starts[d], node_starts[d + 1]
+        _largest(places[a:b], off[level_starts[d] + 1 : level_starts[d + 1]], lost[a:b])
+
+
+@compiled()
+def _falling(level_starts, first, last, H, lanes):
+    """H[0] becomes the sum of all H over the levels from each one up."""
+    C = H[0]
+    one = C.dtype.type(1)
+    for d in range(first, last):
+        for part in range(1, H.shape[0]):
+            for b in range(level_starts[d], level_starts[d + 1]):
+                fma_row(C, b, C, b, one, H[part], b, lanes)
+        for b in range(level_starts[d + 1] - 2, level_starts[d], -1):
+            fma_row(C, b, C, b, one, C, b + 1, lanes)
+    return C
+
+
+@compiled()
+def _lines(up, C, places, T, size, off, lanes):
+    """For one dimension, some columns: T at the nodes, size += its squared norm, off += the squared distances."""
+    width = min(len(lanes), T.shape[1])
+    total, rise = np.zeros((1, len(lanes))), np.empty((1, len(lanes)))
+    T[0, :width] = 0
+    for j in range(places.size - 1):
+        a, b = places[j], places[j + 1]
+        gap = 0.0
+        for p in range(U(a), U(b)):
+            gap += up[p]
+        sum_steps(rise, up[a:b], C[a:b], lanes)
+        fma_row(total, 0, total, 0, 1.0, rise, 0, lanes)
+        for lane in range(width):
+            T[j + 1, lane] = total[0, lane]
+            size[j + 1] += total[0, lane] ** 2
+        fma_row(rise, 0, rise, 0, 1.0 / gap - 1.0 if gap > 0 else -1.0, rise, 0, lanes)
+        add_squares_off(off[a:b], up[a:b], C[a:b], rise, lanes)
+
+
+@compiled()
+def _line_below(up, C, places, T, above):
+    """For one dimension and column: T at the nodes, and how far the line is above the table, at most."""
+    total = 0.0
+    T[0], above[places.size - 1] = 0, 0
+    for j in range(places.size - 1):
+        a, b = U(places[j]), U(places[j + 1])
+        gap = rise = off = most = 0.0
+        for p in range(a, b):
+            gap += up[p]
+            rise += up[p] * C[p]
+        slope = rise / gap if gap > 0 else 0.0
+        for p in range(a, b):
+            off += up[p] * (slope - C[p])
+            most = max(most, off)
+        total += rise
+        T[j + 1], above[j] = total, most
+
+
+@compiled()
+def _largest(places, off, lost):
+    """lost_j = the largest of off between nodes j and j + 1; 0 after the last."""
+    for j in range(places.size - 1):
+        most = 0.0
+        for p in range(U(places[j]), U(places[j + 1])):
+            most = max(most, off[p])
+        lost[j] = most
+    lost[places.size - 1] = 0
