@@ -106,7 +106,8 @@ def _lines(up, C, places, T, size, off, lanes):
         for lane in range(width):
             T[j + 1, lane] = total[0, lane]
             size[j + 1] += total[0, lane] ** 2
-        fma_row(rise, 0, rise, 0, 1.0 / gap - 1.0 if gap > 0 else -1.0, rise, 0, lanes)
+        for lane in range(len(lanes)):
+            rise[0, lane] = rise[0, lane] / gap if gap > 0 else 0.0  # now the slope
         add_squares_off(off[a:b], up[a:b], C[a:b], rise, lanes)
 
 
