@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.operators.backend import Run, Step
 from saccade.operators.base import Dense
 
 
@@ -109,20 +110,22 @@ class PlainBackend:
         q = Kp.values + noise.values * p.values
         return OnDevice(q), (p.values * q).sum(axis=0)
 
-    def descend(self, step: Array, p: OnDevice, q: OnDevice, x: OnDevice, r: OnDevice, s: OnDevice) -> Array:
-        x.values += step * p.values
+    def for_product(self, p: OnDevice, dtype: Any) -> OnDevice:
+        return p.astype(dtype)
+
+    def descend(self, step: Array, q: OnDevice, smoothed: Array, r: OnDevice, s: OnDevice) -> Array:
         r.values -= step * q.values
         gap = s.values - r.values
-        return np.array([(gap * gap).sum(axis=0), (s.values * gap).sum(axis=0)])
+        return np.where(smoothed, np.array([(gap * gap).sum(axis=0), (s.values * gap).sum(axis=0)]), 0.0)
 
-    def smooth(self, share: Array, x: OnDevice, r: OnDevice, y: OnDevice, s: OnDevice) -> Array:
-        y.values += share * (x.values - y.values)
-        s.values += share * (r.values - s.values)
-        return self.worst(s)
-
-    def turn(self, z: OnDevice, beta: Array, p: OnDevice, copy: OnDevice) -> None:
-        p.values = z.values + beta * p.values
+    def advance(self, by: Step, z: OnDevice, run: Run) -> Array:
+        x, y, r, s, p, copy = run
+        x.values += by.step * p.values
+        p.values = z.values + by.beta * p.values
         copy.values = p.values.astype(copy.dtype)
+        y.values += np.where(by.smoothed, by.share * (x.values - y.values), 0.0)
+        s.values += np.where(by.smoothed, by.share * (r.values - s.values), 0.0)
+        return np.where(by.smoothed, self.worst(s), self.worst(r))
 
 
 class DenseOnDevice(Dense):

@@ -74,6 +74,10 @@ class Intersection(Operator):
         """Σ_d ℓ_d[c_id], the self-similarities."""
         return self._diagonal.copy()
 
+    def squared_parts(self) -> Array:
+        """Σ_d ℓ_d[c_id]²."""
+        return self._summed(np.square(self.levels))
+
     def row_sums(self) -> tuple[Array, float]:
         """One product; no entry is negative."""
         return self.matmul(np.ones((self.shape[0], 1)))[:, 0], 0.0
@@ -111,8 +115,15 @@ class Intersection(Operator):
         return gradient
 
     @cached_property
+    def _diagonal(self) -> Array:
+        return self._summed(self.levels)
+
     @abstractmethod
-    def _diagonal(self) -> Array: ...
+    def _summed(
+        self,
+        values: Array,  # (L,): one for each level
+    ) -> Array:  # (n,)
+        """The sum of the values over all entries of each row."""
 
     @abstractmethod
     def level_sums(
@@ -150,13 +161,12 @@ class SortedIntersection(Intersection):
 
     codes: SortedColumns
 
-    @cached_property
-    def _diagonal(self) -> Array:
+    def _summed(self, values: Array) -> Array:
         from saccade.operators import loops
 
         c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0]))
         ran = share_calls(
-            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, self.levels, a, b, parts[t]),
+            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, values, a, b, parts[t]),
             c.shape[1],
             len(parts),
         )
@@ -253,9 +263,8 @@ class BinnedIntersection(Intersection):
 
     codes: CodeBlocks
 
-    @cached_property
-    def _diagonal(self) -> Array:
-        return self._look_up(self.levels[:, None], (0,))[:, 0]
+    def _summed(self, values: Array) -> Array:
+        return self._look_up(values[:, None], (0,))[:, 0]
 
     def matmul(self, V: Array) -> Array:
         out, c = np.empty_like(V), self.codes

@@ -20,7 +20,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.operators.backend import Backend, BackendArray
+from saccade.operators.backend import Backend, BackendArray, Run, Step
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
 
@@ -78,7 +78,7 @@ def solve_cg(
             return CGResult(backend.host(x), iterations, worst, open_.size == 0, backend.host(r), seen)
         cycle = _Cycle(backend, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
         while cycle.columns.size and iterations + cycle.done < max_iter:
-            residual = cycle.step(K.matmul(cycle.copy))
+            residual = cycle.step(K.matmul(cycle.run.copy))
             _tell(iterations + cycle.done, residual, float(worst.max()), float(tol.min()), callback)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
@@ -122,13 +122,13 @@ class _Cycle:
         self.done = 0
         self.M = M or self._by_noise
         self.columns = np.arange(open_.size)  # those still running
-        self.r = backend.take(R, open_)  # residual of the iterate x, and its smoothed twins s and y
-        self.x, self.y, self.answer = (backend.zeros(self.r.shape) for _ in range(3))
-        self.s, self.p = self.r.copy(), self.M(self.r).copy()
-        self.rz = self.start = backend.inner(self.r, self.p)
+        r, s = backend.take(R, open_), backend.take(R, open_)
+        x, y, self.answer = (backend.zeros(r.shape) for _ in range(3))
+        p = backend.take(self.M(r), self.columns)
+        self.run = Run(x, y, r, s, p, backend.for_product(p, dtype))
+        self.rz = self.start = backend.inner(r, p)
         self.steps: list[Array] = []
         self.turns: list[Array] = []
-        self.copy = self.p.astype(dtype)
 
     def _by_noise(self, R: BackendArray) -> BackendArray:
         """Each entry by its own diagonal, where they differ: an example with much noise is solved at once."""
@@ -136,52 +136,50 @@ class _Cycle:
 
     def step(
         self,
-        Kp: BackendArray,  # (n, c): K times `copy`
+        Kp: BackendArray,  # (n, c): K times `run.copy`
     ) -> float:
-        """A step along p; columns that are done leave, the others turn. Returns the largest residual."""
-        q, pq = self.backend.finish_product(Kp, self.noise, self.p)
+        """A step along p and a turn; columns that are done leave. Returns the largest residual.
+
+        CG's own x has the energy: columns that stop by it have no smoothed twin.
+        """
+        run, backend = self.run, self.backend
+        q, pq = backend.finish_product(Kp, self.noise, run.p)
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
-        step = np.divide(self.rz, pq, out=np.zeros_like(pq), where=sound)
-        gaps, along = self.backend.descend(step, self.p, q, self.x, self.r, self.s)
-        weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-        worst = self.backend.smooth(weight, self.x, self.r, self.y, self.s)
+        step, smoothed = _ratio(self.rz, pq, sound), self.energy_tol == 0
+        gaps, along = backend.descend(step, q, smoothed, run.r, run.s)
+        z = self.M(run.r)
+        fresh = backend.inner(run.r, z)
+        beta = _ratio(fresh, self.rz, self.rz > 0)
+        worst = backend.advance(Step(step, _ratio(along, gaps, gaps > 0), beta, smoothed), z, run)
         self.steps.append(self._spread(step))
-        gain = step * self.rz
+        self.turns.append(self._spread(beta))
+        gain, self.rz = step * self.rz, fresh
         self.energy += gain
         self.recent = np.maximum(gain, 0.8 * self.recent)  # one small step among larger ones is not the end
         self.done += 1
         to_come = self.recent * max(4, self.done // 4)
         self._release(sound & (to_come > self.energy_tol * self.energy) & (worst > self.tol))
-        if self.columns.size:
-            self._turn()
         return float(worst.max())
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
         if stay.all():
             return
-        by_energy = self.energy_tol > 0
-        for best, leave in ((self.x, ~stay & by_energy), (self.y, ~stay & ~by_energy)):  # CG's own x has the energy
-            self._keep(best, np.flatnonzero(leave))
+        self._keep(~stay)
+        self.turns[-1][self.columns[~stay]] = 0.0  # nobody goes on in that direction
         self.columns, self.tol, self.rz = self.columns[stay], self.tol[stay], self.rz[stay]
         self.energy, self.energy_tol, self.recent = self.energy[stay], self.energy_tol[stay], self.recent[stay]
-        left = np.flatnonzero(stay)
-        self.noise = self.backend.take(self.noise, left) if self.noise.shape[1] > 1 else self.noise
-        for name in ("x", "r", "s", "y", "p"):
-            setattr(self, name, self.backend.take(getattr(self, name), left))
-        self.copy = self.p.astype(self.dtype)
+        left, take = np.flatnonzero(stay), self.backend.take
+        self.noise = take(self.noise, left) if self.noise.shape[1] > 1 else self.noise
+        x, y, r, s, p = (take(vectors, left) for vectors in self.run[:-1])
+        self.run = Run(x, y, r, s, p, self.backend.for_product(p, self.dtype))
 
-    def _keep(self, best: BackendArray, some: Array) -> None:
-        if some.size:
-            self.backend.put(self.answer, self.columns[some], self.backend.take(best, some))
-
-    def _turn(self) -> None:
-        z = self.M(self.r)
-        fresh = self.backend.inner(self.r, z)
-        beta = fresh / self.rz
-        self.turns.append(self._spread(beta))
-        self.backend.turn(z, beta, self.p, self.copy)
-        self.rz = fresh
+    def _keep(self, leaving: Array) -> None:
+        """The answer of these columns: the smoothed iterate where there is one."""
+        by_energy = self.energy_tol > 0
+        for best, some in ((self.run.x, leaving & by_energy), (self.run.y, leaving & ~by_energy)):
+            if some.any():
+                self.backend.put(self.answer, self.columns[some], self.backend.take(best, np.flatnonzero(some)))
 
     def _spread(self, values: Array) -> Array:
         """Numbers of the columns still running among zeros for the others."""
@@ -191,10 +189,15 @@ class _Cycle:
 
     def ended(self) -> BackendArray:  # (n, c)
         """The solution, with that of the columns still running."""
-        self._keep(self.y, np.arange(self.columns.size))
+        self._keep(np.ones(self.columns.size, bool))
         return self.answer
 
     def seen(self, m: int, places: Array) -> Tridiagonals:
         """The tridiagonals behind this run, for columns `places` of m."""
         turns = np.array(self.turns).reshape(-1, self.start.size)
         return from_steps(np.array(self.steps).reshape(-1, self.start.size), turns, self.start, m, places)
+
+
+def _ratio(above: Array, below: Array, where: Array) -> Array:
+    """above / below, 0 elsewhere."""
+    return np.divide(above, below, out=np.zeros_like(above), where=where)
