@@ -213,6 +213,24 @@ def binned_line_below(
         T[own], above[own] = found[:, 0], _pieces(off[:, 0], places[own])
 
 
+def mark_nodes(
+    levels: Array,  # (L,)
+    starts: Array,  # (D+1,)
+    nodes: int,
+    first: int,
+    last: int,
+    stays: Array,  # (L,) bool
+) -> None:
+    """The first and last level of each dimension, and the last one in each of nodes − 1 equal shares of Σ gap^0.4."""
+    for d in range(first, last):
+        own = levels[starts[d] : starts[d + 1]]
+        total = np.cumsum(np.maximum(np.diff(own, prepend=own[:1]), 0.0) ** 0.4)
+        piece = np.floor(total / max(total.max(initial=0.0), 1e-300) * (nodes - 1) * (1.0 - 1e-12))
+        marks = np.diff(piece, append=-1.0) != 0
+        marks[:1] = True
+        stays[starts[d] : starts[d + 1]] = marks if own.size > nodes else True
+
+
 def binned_largest(
     level_starts: Array,  # (D+1,)
     node_starts: Array,  # (D+1,)

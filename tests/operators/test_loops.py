@@ -30,6 +30,7 @@ SCRATCH = {
     "sorted_product": {"C"},
     "sorted_moments": {"A", "B"},
     "sorted_lines": {"C", "off"},
+    "mark_nodes": {"total"},
     "sorted_line_below": {"C"},
     "intersect": {"panel", "sums"},
 }

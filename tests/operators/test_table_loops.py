@@ -68,3 +68,21 @@ def test_binned_lines(layout: str, data: st.DataObject, cut: float, count: int) 
         outputs.append((T, size, off, lost, first, above))
     for fast, slow in zip(*outputs, strict=True):
         assert_close(fast, slow)
+
+
+@few
+@given(data=st.data(), cut=cuts, nodes=st.integers(2, 9))
+def test_mark_nodes(data: st.DataObject, cut: float, nodes: int) -> None:
+    counts = data.draw(st.lists(st.integers(0, 40), max_size=4))
+    starts = np.append(0, np.cumsum(counts)).astype(np.int64)
+    rng, outputs = np.random.default_rng(sum(counts)), []
+    levels = np.concatenate(
+        [np.zeros(0), *(np.sort(rng.choice([0.0, 1.0, 1.5, 9.0, *rng.random(9)], k)) for k in counts)]
+    )
+    for module, scratch in ((table_loops, (np.full(40, NO_NUMBER),)), (reference, ())):
+        stays = np.zeros(levels.size, bool)
+        in_two(
+            lambda a, b, f=module.mark_nodes, w=(stays, *scratch): f(levels, starts, nodes, a, b, *w), len(counts), cut
+        )
+        outputs.append(stays)
+    np.testing.assert_array_equal(*outputs)

@@ -1,11 +1,12 @@
 """The few levels of each dimension that stay in small tables, and what the lines between them keep and lose."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.operators.codes import level_dims
+from saccade._core.threads import share_calls, thread_count
 
 
 @dataclass(frozen=True)
@@ -53,14 +54,11 @@ def kept_nodes(
     A piece of width h over m training values is off by about h √m, and m of the values meet it. The sum over the
     pieces is least when they are as wide as (values per unit)^−0.6: equal sums of gap^0.4 between neighbouring values.
     """
-    dims = level_dims(starts)
-    gaps = np.diff(levels, prepend=0.0)
-    gaps[starts[:-1]] = 0.0
-    total = np.cumsum(np.maximum(gaps, 0.0) ** 0.4)
-    first, last = total[starts[:-1]], total[starts[1:] - 1]
-    share_of_all = (total - first[dims]) / np.maximum(last - first, np.finfo(np.float64).tiny)[dims]
-    piece = np.floor(share_of_all * (nodes - 1) * (1.0 - 1e-12))
-    stays = np.diff(piece, append=-1.0) != 0  # the last level in a piece
-    stays[starts[:-1]] = stays[starts[1:] - 1] = True
-    stays |= (np.diff(starts) <= nodes)[dims]  # room for all
-    return np.flatnonzero(stays), np.append(0, np.cumsum(np.bincount(dims[stays], minlength=starts.size - 1)))
+    from saccade.operators import table_loops
+
+    stays, threads = np.empty(levels.size, bool), thread_count()
+    total = np.empty((threads, int(np.diff(starts).max(initial=0))))
+    read = levels, starts, nodes
+    share_calls(lambda t, a, b: partial(table_loops.mark_nodes, *read, a, b, stays, total[t]), starts.size - 1, threads)
+    kept = np.flatnonzero(stays)
+    return kept, np.searchsorted(kept, starts)

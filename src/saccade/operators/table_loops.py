@@ -77,6 +77,27 @@ def binned_largest(level_starts, node_starts, places, first, last, off, lost):
 
 
 @compiled()
+def mark_nodes(levels, starts, nodes, first, last, stays, total):
+    """Mark at most `nodes` levels of each dimension first..last: see `kept_nodes`. `total` is scratch."""
+    for d in range(first, last):
+        own, marks = levels[starts[d] : starts[d + 1]], stays[starts[d] : starts[d + 1]]
+        if own.size <= nodes:
+            marks[:] = True
+            continue
+        total[0] = 0.0
+        for k in range(1, own.size):
+            total[k] = total[k - 1] + max(own[k] - own[k - 1], 0.0) ** 0.4
+        whole = max(total[own.size - 1], 1e-300)
+        before = 0.0
+        marks[0] = True
+        for k in range(1, own.size):
+            piece = np.floor(total[k] / whole * (nodes - 1) * (1.0 - 1e-12))
+            marks[k - 1] = piece != before or k == 1
+            before = piece
+        marks[own.size - 1] = True
+
+
+@compiled()
 def _falling(level_starts, first, last, H, lanes):
     """H[0] becomes the sum of all H over the levels from each one up."""
     C = H[0]

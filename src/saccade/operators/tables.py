@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share_calls, thread_count
+from saccade._core.threads import ranged, share, share_calls, thread_count
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
@@ -52,10 +52,15 @@ def stacked(
 ) -> Array:  # (blocks, n, lanes)
     """All columns of V, `lanes` of them in a block, with zeros after the last."""
     n, m = V.shape
-    blocks = np.zeros((-(-m // lanes), n, lanes), V.dtype)
-    for k, block in enumerate(blocks):
-        part = V[:, k * lanes : (k + 1) * lanes]
-        block[:, : part.shape[1]] = part
+    blocks = np.empty((-(-m // lanes), n, lanes), V.dtype)
+
+    def copy(_: int, first: int, last: int) -> None:
+        for k, block in enumerate(blocks):
+            part = V[first:last, k * lanes : (k + 1) * lanes]
+            block[first:last, : part.shape[1]] = part
+            block[first:last, part.shape[1] :] = 0
+
+    share(copy, n, thread_count())
     return blocks
 
 
