@@ -9,10 +9,11 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade.inference.draft import Draft
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
 from saccade.inference.regression import Solution, Solver, solve
-from saccade.inference.sites import Draft, Sites
+from saccade.inference.sites import Sites
 from saccade.operators.base import Dense, Operator
 
 Inference = Literal["regression", "laplace", "ep"]
@@ -61,12 +62,7 @@ def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
     n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
     if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
         return None
-
-    def solve(noise: Array, targets: Array, guess: Array | None, left: float) -> Solution:
-        rough = partial(solving, K, solver="cg", tol=left / unit, leave_one_out=False)
-        return _in_units(unit, rough)(noise, targets, guess)
-
-    return Draft(solve, (0.1 if few else 1.0) * solving.tol * unit)
+    return Draft(K, unit, (0.1 if few else 0.3) * solving.tol, solving.max_iter, solving.seed)
 
 
 def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:

@@ -12,10 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
+from saccade.inference.draft import Draft
 from saccade.inference.newton import Labels, Means, newton_step
 from saccade.inference.probit import log_average
 from saccade.inference.regression import Solution
-from saccade.inference.sites import Draft, Sites, Solve, flattest, log_gaussian
+from saccade.inference.sites import Sites, Solve, flattest, log_gaussian
 
 STEPS = 100
 LEFT = 0.1  # share of the last step that a draft may leave undone; more takes further steps
@@ -38,7 +39,7 @@ def laplace(
     labels = Labels(Y, np.broadcast_to(noise, Y.shape), np.zeros_like(Y), copies, flattest(prior, noise))
     means, changes, moving = Means.start(labels), list[float](), every
     while moving.size and len(changes) < steps:
-        left = LEFT * float(labels.width.min()) * (changes[-1] if changes else FIRST)
+        left = LEFT * float(labels.width.min(initial=np.inf)) * (changes[-1] if changes else FIRST)
         newton_step(labels, means, moving, solve if draft is None else _leaving(draft, left), weight)
         changes.append(float(means.moved[moving].max()))
         report("laplace", len(changes) / steps)
@@ -54,7 +55,7 @@ def laplace(
 
 def _leaving(draft: Draft, left: float) -> Solve:
     """The draft as a solver that may leave a residual of this size."""
-    return lambda noise, targets, guess: draft.solve(noise, targets, guess, max(left, draft.least))
+    return lambda noise, targets, guess: draft.solve(noise, targets, guess, left)
 
 
 def _warn(changes: list[float]) -> None:

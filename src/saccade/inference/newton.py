@@ -13,6 +13,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+from saccade.inference.draft import Drafted
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.probit import hazard
 from saccade.inference.regression import Solution
@@ -133,8 +134,10 @@ def newton_step(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # said below
         targets, noise = part.sites(f, first=bool(np.isinf(means.moved[some]).all()))
         _check_finite(part, targets)
-        posterior = solve(noise, targets, _guess(part, f, alpha, targets, noise))
-        step = targets - noise * posterior.alpha - f, posterior.alpha - alpha
+        far = means.moved[some] > ROUGH
+        posterior = solve(noise, targets, np.where(far, _guess(part, f, alpha, targets, noise), alpha))
+        mean = posterior.mean if isinstance(posterior, Drafted) else targets - noise * posterior.alpha
+        step = mean - f, posterior.alpha - alpha
         _check_finite(part, step[0])
         share = _share(part, f, alpha, step)
     unit = np.minimum(part.width + np.abs(f + step[0]), np.sqrt(noise * part.copies))

@@ -22,14 +22,6 @@ Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), target
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A quicker solver for steps that need not be exact."""
-
-    solve: Callable[[Array, Array, Array | None, float], Solution]  # as Solve, with the residual that may be left
-    least: float  # residual that may be left in any case
-
-
-@dataclass(frozen=True)
 class Sites:
     """Targets and noise of the Gaussians that stand for the likelihood, and how they were found."""
 
