@@ -29,11 +29,11 @@ def sum_by_row(
     levels: Array,  # (entries,)
     first: int,
     last: int,
-    out: Array,  # (n,)
+    out: Array,  # (n, 2)
 ) -> None:
-    """out_i += Σ_d ℓ_id over dimensions first..last."""
+    """out_i += Σ_d (ℓ_id, ℓ_id²) over dimensions first..last."""
     for k in range(starts[first], starts[last]):
-        out[rows[k]] += levels[k]
+        out[rows[k]] += levels[k], levels[k] ** 2
 
 
 def count_placed(

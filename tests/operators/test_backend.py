@@ -113,8 +113,8 @@ def test_finish_product(backend: Backend, shape: tuple[int, int], single: bool, 
     (Kp, p), (_, there) = several(backend, shape, 2)
     Kp = Kp.astype(np.float32 if single else np.float64)
     noise = np.abs(numbers(shape[0], 1 if shared else shape[1], seed=7))
-    q, sums = backend.finish_product(backend.array(Kp), backend.array(noise), there)
-    assert q.dtype == np.float64
+    q = backend.zeros(shape)
+    sums = backend.finish_product(backend.array(Kp), backend.array(noise), there, q)
     assert_close(backend.host(q), Kp + noise * p)
     assert_close(sums, (p * (Kp + noise * p)).sum(axis=0))
 
@@ -126,18 +126,22 @@ def test_a_step(backend: Backend, shape: tuple[int, int], dtype: type) -> None:
     """descend and advance, each in place; every other column is smoothed."""
     (p, q, x, r, s, y, z), there = several(backend, shape, 7)
     p_, q_, x_, r_, s_, y_, z_ = there
-    step, share, beta = (numbers(shape[1], seed=k) for k in (11, 12, 13))
-    smoothed = np.arange(shape[1]) % 2 == 0
+    step, share, beta, along = (numbers(shape[1], seed=k) for k in (11, 12, 13, 14))
+    smoothed, u = np.arange(shape[1]) % 2 == 0, numbers(shape[0], 1, seed=15)
+    u_ = backend.array(u)
 
-    sums = backend.descend(step, q_, smoothed, r_, s_)
+    sums = backend.descend(step, q_, u_, smoothed, r_, s_)
     r = r - step * q
-    assert_close(sums, smoothed * np.array([np.square(s - r).sum(axis=0), (s * (s - r)).sum(axis=0)]))
+    gap = smoothed * (s - r)
+    assert_close(
+        sums, np.array([(r * r).sum(axis=0), (r * u).sum(axis=0), (gap * gap).sum(axis=0), (s * gap).sum(axis=0)])
+    )
 
     copy = backend.for_product(p_, dtype)
     assert copy.dtype == dtype
     assert_close(backend.host(copy), p, dtype)
-    worst = backend.advance(Step(step, share, beta, smoothed), z_, Run(x_, y_, r_, s_, p_, copy))
-    x, p = x + step * p, z + beta * p
+    worst = backend.advance(Step(step, share, beta, along, smoothed), z_, u_, Run(x_, y_, r_, s_, p_, copy))
+    x, p = x + step * p, z - along * u + beta * p
     y, s = y + smoothed * share * (x - y), s + smoothed * share * (r - s)
     assert_close(worst, np.abs(np.where(smoothed, s, r)).max(axis=0, initial=0.0))
     assert_close(backend.host(copy), p, dtype)

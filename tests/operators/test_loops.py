@@ -82,7 +82,7 @@ def test_steps_rows_and_places_of_sorted_columns(data: st.DataObject, cut: float
     c = codes._sorted(codes._columns(X))
     outputs = []
     for module in (loops, reference):
-        steps, total = np.full(c.values.size, NO_NUMBER), columns(n, 1)[:, 0].copy()
+        steps, total = np.full(c.values.size, NO_NUMBER), columns(n, 2).copy()
         in_two(lambda a, b, m=module, s=steps: m.rises(c.values, c.starts, a, b, s), D, cut)
         in_two(lambda a, b, m=module, t=total: m.sum_by_row(c.starts, c.rows, c.values, a, b, t), D, cut)
         outputs.append((steps, total))

@@ -30,13 +30,13 @@ LOOPS: dict[str, Arguments] = {
         (a(ENTRIES, VECTORS).astype(np.float32).T, abs(a()), a()),
         (a(), a(VECTORS)),
     ),
-    "descend": lambda a: ((a(VECTORS), a(), SMOOTHED), (a(), a(), a(2, VECTORS))),
+    "descend": lambda a: ((a(VECTORS), a(), a(1, ENTRIES), SMOOTHED), (a(), a(), a(4, VECTORS))),
     "advance": lambda a: (
-        (a(VECTORS), a(VECTORS), a(VECTORS), a(), a(), SMOOTHED),
+        (a(VECTORS), a(VECTORS), a(VECTORS), a(VECTORS), a(), a(1, ENTRIES), a(), SMOOTHED),
         (a(), a(), a(), a(), a(), bits(a(VECTORS))),
     ),
     "advance, single copy, side by side": lambda a: (
-        (a(VECTORS), a(VECTORS), a(VECTORS), a(), a(), SMOOTHED),
+        (a(VECTORS), a(VECTORS), a(VECTORS), a(VECTORS), a(), a(1, ENTRIES), a(), SMOOTHED),
         (a(), a(), a(), a(), a(ENTRIES, VECTORS).astype(np.float32).T, bits(a(VECTORS))),
     ),
     "inner": lambda a: ((a(), a()), (a(VECTORS),)),
@@ -65,6 +65,6 @@ def test_the_worst_is_nan_where_a_number_is() -> None:
     r = np.array([[1.0, -np.inf, 2.0, 0.0, 1.0], [1.0, 5.0, np.nan, 0.0, 1.0]])
     worst, zero = np.zeros(2), np.zeros(2)
     rest = (x.copy(), x.copy(), x.copy(), x.copy(), x.copy(), worst.view(np.int64))
-    loops.advance(zero, zero, zero, x, r, np.zeros(2, bool), 0, 5, *rest)
+    loops.advance(zero, zero, zero, zero, x, x[:1], r, np.zeros(2, bool), 0, 5, *rest)
     assert worst[0] == np.inf
     assert np.isnan(worst[1])

@@ -20,19 +20,33 @@ def finish_product(
     sums += (p[:, some] * q[:, some]).sum(axis=1)
 
 
-def descend(step: Array, q: Array, smoothed: Array, first: int, last: int, r: Array, s: Array, sums: Array) -> None:
-    """r −= step q; where smoothed, with gap = s − r, sums += (gap·gap, s·gap)."""
+def descend(
+    step: Array,  # (m,)
+    q: Array,  # (m, n)
+    u: Array,  # (1, n)
+    smoothed: Array,  # (m,) bool
+    first: int,
+    last: int,
+    r: Array,  # (m, n), changed
+    s: Array,  # (m, n)
+    sums: Array,  # (4, m), changed
+) -> None:
+    """r −= step q; sums += (r·r, r·u), and where smoothed (gap·gap, s·gap) with gap = s − r."""
     some = slice(first, last)
     r[:, some] -= step[:, None] * q[:, some]
-    gap = s[:, some] - r[:, some]
-    sums += np.where(smoothed, np.array([(gap * gap).sum(axis=1), (s[:, some] * gap).sum(axis=1)]), 0.0)
+    left, twin = r[:, some], s[:, some]
+    gap = np.where(smoothed[:, None], twin - left, 0.0)
+    pairs = (left, left), (left, u[:, some]), (gap, gap), (twin, gap)
+    sums += np.array([(a * b).sum(axis=1) for a, b in pairs])
 
 
 def advance(
     step: Array,  # (m,)
     share: Array,  # (m,)
     beta: Array,  # (m,)
+    along: Array,  # (m,)
     z: Array,  # (m, n)
+    u: Array,  # (1, n)
     r: Array,  # (m, n)
     smoothed: Array,  # (m,) bool
     first: int,
@@ -44,20 +58,19 @@ def advance(
     copy: Array,  # (m, n), float32 or float64
     worst: Array,  # (m,): the bits of floats
 ) -> None:
-    """x += step p, p = z + beta p and a copy, worst = max |r|; where smoothed y += share (x − y), s += share (r − s).
+    """x += step p, p = z − along u + beta p and a copy, worst = max |r|.
 
-    And there the worst is that of s.
+    Where smoothed y += share (x − y), s += share (r − s), and the worst is that of s.
     """
+    some, floats = slice(first, last), worst.view(np.float64)
     for j in range(len(p)):
-        some = slice(first, last)
         x[j, some] += step[j] * p[j, some]
-        p[j, some] = z[j, some] + beta[j] * p[j, some]
+        p[j, some] = z[j, some] - along[j] * u[0, some] + beta[j] * p[j, some]
         copy[j, some] = p[j, some]
         if smoothed[j]:
             y[j, some] += share[j] * (x[j, some] - y[j, some])
             s[j, some] += share[j] * (r[j, some] - s[j, some])
         judged = s if smoothed[j] else r
-        floats = worst.view(np.float64)
         floats[j] = max(floats[j], np.abs(judged[j, some]).max(initial=0.0))
 
 

@@ -7,6 +7,7 @@ only sums per column come back. Every backend passes tests/operators/test_backen
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,6 +27,7 @@ class Step(NamedTuple):
     step: Array  # along p
     share: Array  # of the new iterate in the smoothed one
     beta: Array  # of the old direction in the new one
+    along: Array  # what is taken out of it along u
     smoothed: Array  # bool: whether y and s are kept
 
 
@@ -76,18 +78,19 @@ class Backend(Protocol):
     def for_product(self, p: BackendArray, dtype: Any) -> BackendArray:
         """A copy of vectors in this precision, in the order that products of the operator like."""
 
-    def finish_product(
-        self, Kp: BackendArray, noise: BackendArray, p: BackendArray
-    ) -> tuple[BackendArray, Array]:  # (n, m), (m,)
-        """q = Kp + noise * p, and p·q. Noise may have one column for all; Kp may be float32."""
+    def finish_product(self, Kp: BackendArray, noise: BackendArray, p: BackendArray, q: BackendArray) -> Array:  # (m,)
+        """q = Kp + noise * p in place, then p·q. Noise may have one column for all; Kp may be float32."""
 
     def descend(
-        self, step: Array, q: BackendArray, smoothed: Array, r: BackendArray, s: BackendArray
-    ) -> Array:  # (2, m)
-        """r −= step q in place; then gap·gap and s·gap for gap = s − r, or zeros for columns that are not smoothed."""
+        self, step: Array, q: BackendArray, u: BackendArray, smoothed: Array, r: BackendArray, s: BackendArray
+    ) -> Array:  # (4, m)
+        """r −= step q in place; then r·r and r·u for the one column of u, and gap·gap and s·gap for gap = s − r.
 
-    def advance(self, by: Step, z: BackendArray, run: Run) -> Array:  # (m,)
-        """x += step p and then p = z + beta p in place, and p into `copy`, which may be float32; then max |r|.
+        The last two are zero for columns that are not smoothed.
+        """
+
+    def advance(self, by: Step, z: BackendArray, u: BackendArray, run: Run) -> Array:  # (m,)
+        """x += step p and then p = z − along u + beta p in place, and p into `copy` in its precision; then max |r|.
 
         For smoothed columns also y += share (x − y) and s += share (r − s), and max |s| instead.
         """
@@ -117,7 +120,7 @@ class CPU:
     def inner(self, r: Array, z: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts, (r, z) = _apart(z.shape[1]), _rows(r, z)
+        parts, (r, z) = _apart(z, z.shape[1]), _rows(r, z)
         self._run(vector_loops.inner, (r, z), (), parts, z)
         return np.asarray(parts.sum(axis=0))
 
@@ -148,26 +151,26 @@ class CPU:
     def for_product(self, p: Array, dtype: Any) -> Array:
         return p.astype(dtype, order="C")
 
-    def finish_product(self, Kp: Array, noise: Array, p: Array) -> tuple[Array, Array]:
+    def finish_product(self, Kp: Array, noise: Array, p: Array, q: Array) -> Array:
         from saccade.operators import vector_loops
 
-        q, parts = np.empty(p.shape[::-1]), _apart(p.shape[1])
-        self._run(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q,), parts, q)
-        return q.T, np.asarray(parts.sum(axis=0))
-
-    def descend(self, step: Array, q: Array, smoothed: Array, r: Array, s: Array) -> Array:
-        from saccade.operators import vector_loops
-
-        parts = _apart(2, q.shape[1])
-        self._run(vector_loops.descend, (step, q.T, smoothed), (r.T, s.T), parts, q.T)
+        parts = _apart(p, p.shape[1])
+        self._run(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q.T,), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
-    def advance(self, by: Step, z: Array, run: Run) -> Array:
+    def descend(self, step: Array, q: Array, u: Array, smoothed: Array, r: Array, s: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts, v = _apart(z.shape[1]), Run(*(vectors.T for vectors in run))
-        read, write = (by.step, by.share, by.beta, *_rows(z), v.r, by.smoothed), (v.x, v.y, v.s, v.p, v.copy)
-        self._run(vector_loops.advance, read, write, parts.view(np.int64), v.p)
+        parts = _apart(q, 4, q.shape[1])
+        self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
+        return np.asarray(parts.sum(axis=0))
+
+    def advance(self, by: Step, z: Array, u: Array, run: Run) -> Array:
+        from saccade.operators import vector_loops
+
+        parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))
+        read = by.step, by.share, by.beta, by.along, *_rows(z, u), v.r, by.smoothed
+        self._run(vector_loops.advance, read, (v.x, v.y, v.s, v.p, v.copy), parts.view(np.int64), v.p)
         return np.asarray(parts.max(axis=0))
 
     @staticmethod
@@ -175,8 +178,7 @@ class CPU:
         loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array, like: Array
     ) -> None:
         """Share a loop out over the entries of all vectors; each thread adds to its own part."""
-        threads = min(len(parts), _threads(like))
-        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], threads)
+        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], len(parts))
 
 
 def _rows(*vectors: Array) -> list[Array]:
@@ -189,9 +191,9 @@ def _threads(V: Array) -> int:
     return thread_count() if V.size > limits.ONE_THREAD_UP_TO else 1
 
 
-def _apart(*shape: int) -> Array:  # (threads, *shape)
-    """Zeros for each thread, far enough apart that no two threads write to one cache line."""
-    size, threads = int(np.prod(shape)), thread_count()
+def _apart(like: Array, *shape: int) -> Array:  # (threads, *shape)
+    """Zeros for each thread of a pass over `like`, so far apart that no two threads write to one cache line."""
+    size, threads = prod(shape), _threads(like)
     return np.zeros((threads, size + 16))[:, :size].reshape(threads, *shape)
 
 

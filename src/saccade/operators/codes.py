@@ -171,17 +171,23 @@ def _distinct_levels(
     """Zero and every distinct value of each dimension, or None when some dimension has more than `most`."""
     from saccade.operators import encode_loops
 
-    tables: list[Array] = []
-    for d in range(X.shape[1]):
-        if isinstance(X, SortedColumns):
-            entries = X.values[X.starts[d] : X.starts[d + 1]]
-        else:
-            entries = np.ascontiguousarray(X[:, d], np.float64)
-        found = encode_loops.distinct(entries.view(np.int64), most)
-        if found.size == 0 and entries.size and entries.max() > 0:
-            return None
-        tables.append(np.append(0.0, np.sort(found.view(np.float64))))
-    return tables
+    tables: list[Array | None] = [np.zeros(1)] * X.shape[1]
+
+    def look(_: int, first: int, last: int) -> None:
+        for d in range(first, last):
+            if isinstance(X, SortedColumns):
+                entries = X.values[X.starts[d] : X.starts[d + 1]]
+            else:
+                entries = np.ascontiguousarray(X[:, d], np.float64)
+            found = encode_loops.distinct(entries.view(np.int64), most)
+            if found.size == 0 and entries.size and entries.max() > 0:
+                tables[d] = None
+                return
+            tables[d] = np.append(0.0, np.sort(found.view(np.float64)))
+
+    share(look, X.shape[1], thread_count())
+    known = [table for table in tables if table is not None]
+    return known if len(known) == len(tables) else None
 
 
 def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, sample_rows: int) -> list[Array]:

@@ -36,10 +36,11 @@ def rises(levels, starts, first, last, steps):
 
 @compiled()
 def sum_by_row(starts, rows, levels, first, last, out):
-    """out_i += the levels of row i in dimensions first..last of sorted columns."""
+    """out_i += the levels of row i and their squares, in dimensions first..last of sorted columns."""
     owners, own = rows[starts[first] : starts[last]], levels[starts[first] : starts[last]]
     for k in range(U(owners.size)):
-        out[owners[k]] += own[k]
+        out[owners[k], 0] += own[k]
+        out[owners[k], 1] += own[k] * own[k]
 
 
 @compiled()

@@ -34,28 +34,37 @@ def finish_product(Kp, noise, p, first, last, q, sums):
 
 
 @sums_may_regroup
-def descend(step, q, smoothed, first, last, r, s, sums):
-    """r −= step q; where smoothed, with the gap s − r to the smoothed residual, sums += (gap·gap, s·gap)."""
-    for j in range(len(q)):
-        a, b, c = q[j, first:last], r[j, first:last], s[j, first:last]
-        if not smoothed[j]:
+def descend(step, q, u, smoothed, first, last, r, s, sums):
+    """r −= step q; then sums += (r·r, r·u), and where smoothed also (gap·gap, s·gap) for gap = s − r.
+
+    u is one vector for all; gap is what parts the residual from its smoothed twin.
+    """
+    for start in range(first, last, ENTRIES):
+        end = min(start + ENTRIES, last)
+        one = u[0, start:end]
+        for j in range(len(q)):
+            a, b, c = q[j, start:end], r[j, start:end], s[j, start:end]
             for i in range(U(a.size)):
                 b[i] -= step[j] * a[i]
-            continue
-        length = along = 0.0
-        for i in range(U(a.size)):
-            left = b[i] - step[j] * a[i]
-            b[i] = left
-            gap = c[i] - left
-            length += gap * gap
-            along += c[i] * gap
-        sums[0, j] += length
-        sums[1, j] += along
+            length = along = 0.0
+            for i in range(U(a.size)):
+                length += b[i] * b[i]
+                along += b[i] * one[i]
+            sums[0, j] += length
+            sums[1, j] += along
+            if smoothed[j]:
+                length = along = 0.0
+                for i in range(U(a.size)):
+                    gap = c[i] - b[i]
+                    length += gap * gap
+                    along += c[i] * gap
+                sums[2, j] += length
+                sums[3, j] += along
 
 
 @sums_may_regroup
-def advance(step, share, beta, z, r, smoothed, first, last, x, y, s, p, copy, worst):
-    """x += step p, then p = z + beta p, and a copy of p for the product; worst_j = max |r| of vector j.
+def advance(step, share, beta, along, z, u, r, smoothed, first, last, x, y, s, p, copy, worst):
+    """x += step p, then p = z − along u + beta p, and a copy of p for the product; worst_j = max |r| of vector j.
 
     Where smoothed, y += share (x − y) and s += share (r − s), and the worst is that of s. `worst` holds the bits of
     floats that are not negative: they have the order of the numbers, NaN above all, and compare in parallel lanes.
@@ -63,12 +72,13 @@ def advance(step, share, beta, z, r, smoothed, first, last, x, y, s, p, copy, wo
     """
     for start in range(first, last, ENTRIES):
         end = min(start + ENTRIES, last)
+        one = u[0, start:end]
         for j in range(len(p)):
             X, P, Z, R, out = x[j, start:end], p[j, start:end], z[j, start:end], r[j, start:end], copy[j, start:end]
             for i in range(U(P.size)):
                 X[i] += step[j] * P[i]
             for i in range(U(P.size)):
-                P[i] = Z[i] + beta[j] * P[i]
+                P[i] = Z[i] - along[j] * one[i] + beta[j] * P[i]
             for i in range(U(P.size)):
                 out[i] = P[i]
             if smoothed[j]:

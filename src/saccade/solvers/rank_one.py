@@ -28,7 +28,8 @@ class Leading:
     backend: Backend = ON_CPU
 
     @cached_property
-    def _u(self) -> BackendArray:
+    def direction(self) -> BackendArray:
+        """u where the vectors are."""
         return self.backend.array(self.u)
 
     def __call__(
@@ -36,7 +37,7 @@ class Leading:
         R: BackendArray,  # (n, m)
     ) -> BackendArray:
         """M⁻¹ R."""
-        return self.backend.take_out(R, self._u, self.share * self.backend.inner(self._u, R))
+        return self.backend.take_out(R, self.direction, self.share * self.backend.inner(self.direction, R))
 
     def log_determinant(self) -> float:
         """log |M|."""
