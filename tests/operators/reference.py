@@ -121,6 +121,12 @@ def _lines(x: Array, T: Array, places: Array) -> tuple[Array, Array]:
     return T[places], np.column_stack([np.interp(x, nodes[first], column[places][first]) for column in T.T]) - T
 
 
+def _put(found: Array, start: int, T: Array) -> None:
+    """Write columns into blocks of columns."""
+    for k, column in enumerate(found.T, start):
+        T[k // T.shape[2], :, k % T.shape[2]] = column
+
+
 def _pieces(values: Array, places: Array) -> Array:
     """The largest value after each node up to the next; 0 after the last."""
     return np.array([*(values[a + 1 : b + 1].max(initial=0.0) for a, b in pairwise(places)), 0.0])
@@ -135,17 +141,19 @@ def sorted_lines(
     first: int,
     last: int,
     V: Array,  # (blocks, n, lanes)
-    T: Array,  # (N, m)
+    columns: int,
+    T: Array,  # (blocks, N, lanes)
     size: Array,  # (N,)
     lost: Array,  # (N,)
 ) -> None:
     """Exact tables at the nodes, their squared norms, and the largest squared distance from a line."""
-    every = np.concatenate(list(V), axis=1)[:, : T.shape[1]]
+    every = np.concatenate(list(V), axis=1)[:, : columns - 1]
     for d in range(first, last):
         own, entries = slice(node_starts[d], node_starts[d + 1]), slice(starts[d], starts[d + 1])
         x = np.append(0.0, np.cumsum(steps[entries]))
         exact = np.minimum.outer(x, x[1:]) @ every[rows[entries]]
-        T[own], off = _lines(x, exact, places[own])
+        found, off = _lines(x, exact, places[own])
+        _put(found, 1, T[:, own])
         size[own], lost[own] = (
             np.square(exact[places[own]]).sum(axis=1),
             _pieces(np.square(off).sum(axis=1), places[own]),
@@ -179,8 +187,10 @@ def binned_lines(
     places: Array,  # (N,)
     first: int,
     last: int,
-    H: Array,  # (parts, L, m)
-    T: Array,  # (N, m)
+    H: Array,  # (parts, L, lanes)
+    start: int,
+    end: int,
+    T: Array,  # (blocks, N, lanes)
     size: Array,  # (N,)
     off: Array,  # (L,)
 ) -> None:
@@ -188,8 +198,9 @@ def binned_lines(
     for d in range(first, last):
         own, levels = slice(node_starts[d], node_starts[d + 1]), slice(level_starts[d], level_starts[d + 1])
         x = np.cumsum(steps[levels])
-        exact = (np.minimum.outer(x, x) @ H[:, levels].sum(axis=0))[:, : T.shape[1]]
-        T[own], away = _lines(x, exact, places[own])
+        exact = (np.minimum.outer(x, x) @ H[:, levels].sum(axis=0))[:, : end - start]
+        found, away = _lines(x, exact, places[own])
+        _put(found, start, T[:, own])
         size[own] += np.square(exact[places[own]]).sum(axis=1)
         off[levels] += np.square(away).sum(axis=1)
 

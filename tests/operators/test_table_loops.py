@@ -32,8 +32,8 @@ def test_sorted_lines(data: st.DataObject, cut: float, count: int, m: int) -> No
     V = stacked(W, 4)
     C, off, outputs = np.full((n, 4), NO_NUMBER), np.full(n, NO_NUMBER), []
     for module, scratch in ((table_loops, (C, off, LANES)), (reference, ())):
-        T, size, lost, first, above = (np.full((N, m), NO_NUMBER), *np.full((4, N), NO_NUMBER))
-        wide, narrow = (V, T, size, lost, *scratch), (W[:, 0].copy(), first, above, *scratch[1:2])
+        T, size, lost, first, above = (np.zeros((3, N, 3)), *np.full((4, N), NO_NUMBER))
+        wide, narrow = (V, m + 1, T, size, lost, *scratch), (W[:, 0].copy(), first, above, *scratch[1:2])
         in_two(lambda a, b, f=module.sorted_lines, w=wide: f(*read, a, b, *w), D, cut)
         in_two(lambda a, b, f=module.sorted_line_below, w=narrow: f(*read, a, b, *w), D, cut)
         outputs.append((T, size, lost, first, above))
@@ -54,9 +54,9 @@ def test_binned_lines(layout: str, data: st.DataObject, cut: float, count: int) 
     H = columns(2 * L, 4).reshape(2, L, 4)
     H[:, :, 3] = 0.0  # a lane without a column
     for module, scratch in ((table_loops, (LANES,)), (reference, ())):
-        T, size, off = np.full((N, 3), NO_NUMBER), np.arange(1.0 * N), np.arange(1.0 * L)
+        T, size, off = np.zeros((2, N, 3)), np.arange(1.0 * N), np.arange(1.0 * L)
         lost, first, above = np.full((3, N), NO_NUMBER)
-        wide = H.copy(), T, size, off, *scratch
+        wide = H.copy(), 2, 5, T, size, off, *scratch
         narrow = H[:, :, :1].copy(), first, above, *(lanes[:1] for lanes in scratch)
         in_two(lambda a, b, f=module.binned_lines, w=wide: f(*read, a, b, *w), D, cut)
         in_two(lambda a, b, f=module.binned_line_below, w=narrow: f(*read, a, b, *w), D, cut)

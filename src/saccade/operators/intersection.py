@@ -249,7 +249,7 @@ class SortedIntersection(Intersection):
         C, off = np.empty((threads, longest, len(lanes))), np.empty((threads, longest))
         for W in Ws:
             to, v, V = Lines.empty(nodes, W.shape[1]), np.ascontiguousarray(W[:, 0]), stacked(W[:, 1:], len(lanes))
-            first, others = (v, to.T[:, 0], to.above), (V, to.T[:, 1:], to.size, to.lost)
+            first, others = (v, to.blocks[0, :, 0], to.above), (V, to.rank, to.blocks, to.size, to.lost)
             share_calls(_with_scratch(table_loops.sorted_line_below, read, first, (off,)), D, threads)
             share_calls(_with_scratch(table_loops.sorted_lines, read, others, (C, off), lanes), D, threads)
             yield to
@@ -302,10 +302,11 @@ class BinnedIntersection(Intersection):
         read = starts, self.steps(np.float64), nodes.starts, nodes.places
         for W in Ws:
             to, off = Lines.empty(nodes, W.shape[1]), np.zeros(self.levels.size)
-            first = self._histograms(np.ascontiguousarray(W[:, :1]), (0,)), to.T[:, 0], to.above, (0,)
+            first = self._histograms(np.ascontiguousarray(W[:, :1]), (0,)), to.blocks[0, :, 0], to.above, (0,)
             share_calls(ranged(table_loops.binned_line_below, read, first), D, threads)
             for some, block, lanes in lane_blocks(W[:, 1:], LINE_LANES):
-                others = self._histograms(block, lanes), to.T[:, 1:][:, some], to.size, off, lanes
+                columns = 1 + some.start, 1 + some.stop
+                others = self._histograms(block, lanes), *columns, to.blocks, to.size, off, lanes
                 share_calls(ranged(table_loops.binned_lines, read, others), D, threads)
             share_calls(ranged(table_loops.binned_largest, (starts, *read[2:]), (off, to.lost)), D, threads)
             yield to

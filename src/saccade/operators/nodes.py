@@ -8,6 +8,8 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.threads import share_calls, thread_count
 
+WIDEST = 64  # columns that go through the walk together
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -22,7 +24,8 @@ class Nodes:
 class Lines:
     """Tables at the nodes, and how far they are from the lines between two nodes; the first column is held apart."""
 
-    T: Array  # (N, r) float32
+    blocks: Array  # (blocks, N, lanes) float32: columns 0, 1, … of the tables, so many in a block
+    rank: int  # columns
     above: Array  # (N,): by how much a line of the first column is above its table, on the piece that begins at a node
     size: Array  # (N,): ‖T‖² of the other columns
     lost: Array  # (N,): the largest squared distance of the other columns from their lines on that piece
@@ -30,8 +33,14 @@ class Lines:
     @classmethod
     def empty(cls, nodes: Nodes, columns: int) -> "Lines":
         """To be filled in."""
-        N = nodes.levels.size
-        return cls(np.empty((N, columns), np.float32), np.empty(N), np.zeros(N), np.zeros(N))
+        N, lanes = nodes.levels.size, table_lanes(columns)
+        blocks = np.zeros((-(-columns // lanes), N, lanes), np.float32)
+        return cls(blocks, columns, np.empty(N), np.zeros(N), np.zeros(N))
+
+
+def table_lanes(columns: int) -> int:
+    """The columns of a table that go through the walk together."""
+    return min(WIDEST, -(-columns // 16) * 16)
 
 
 def choose_nodes(

@@ -10,7 +10,6 @@ is never negative) its table is too small already, and needs no slack: more than
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,10 +20,9 @@ from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.intersection import Intersection
-from saccade.operators.nodes import Lines, Nodes, choose_nodes
+from saccade.operators.nodes import Lines, Nodes, choose_nodes, table_lanes
 from saccade.operators.tables import stacked
 
-WIDEST = 64  # columns that go through the walk together
 ROUNDING = 1e-6  # share of a table's norm that float32 sums may lose
 
 
@@ -34,12 +32,26 @@ class NormTables:
 
     level_starts: Array  # (D+1,) int64
     levels: Array  # (L,) float64, ascending in each dimension
-    T: Array  # (L, r) float32
+    blocks: Array  # (blocks, L, lanes) float32: T as the walk needs it, with zeros after the last column
+    rank: int  # columns of T
     slack: Array  # (L, 2) float32: of the first column and of the others, on the piece that begins at a node
 
-    @cached_property
-    def _T_blocks(self) -> Array:  # (blocks, L, lanes)
-        return stacked(self.T, min(WIDEST, -(-self.T.shape[1] // 16) * 16))
+    @classmethod
+    def of(
+        cls,
+        level_starts: Array,  # (D+1,)
+        levels: Array,  # (L,)
+        T: Array,  # (L, r) float32
+        slack: Array,  # (L, 2)
+    ) -> "NormTables":
+        """The tables of T in one piece."""
+        return cls(level_starts, levels, stacked(T, table_lanes(T.shape[1])), T.shape[1], slack)
+
+    @property
+    def T(self) -> Array:  # (L, r)
+        """T in one piece; a copy where there are several blocks."""
+        whole = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(list(self.blocks), axis=1)
+        return np.asarray(whole[:, : self.rank])
 
     def squared_norms(
         self,
@@ -48,8 +60,8 @@ class NormTables:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import loops
 
-        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self._T_blocks.shape[2]
-        tables = self.level_starts, self.levels, self._T_blocks, self.slack
+        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self.blocks.shape[2]
+        tables = self.level_starts, self.levels, self.blocks, self.slack
         calls = ranged(loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
         share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
@@ -90,10 +102,10 @@ def all_norm_tables(
 def _with_slack(nodes: Nodes, lines: Lines) -> NormTables:
     """The distance is piecewise linear, so its norm is convex between two training values: the largest lies at one."""
     slack = np.column_stack([lines.above, np.sqrt(lines.lost)])
-    size = np.column_stack([np.abs(lines.T[:, 0]), np.sqrt(lines.size)])
+    size = np.column_stack([np.abs(lines.blocks[0, :, 0]), np.sqrt(lines.size)])
     slack += ROUNDING * np.maximum(size, np.roll(size, -1, axis=0)) + np.finfo(np.float32).tiny
     slack[nodes.starts[1:] - 1] = 0.0  # no piece begins at the last node
-    return NormTables(nodes.starts, nodes.levels, lines.T, slack.astype(np.float32))
+    return NormTables(nodes.starts, nodes.levels, lines.blocks, lines.rank, slack.astype(np.float32))
 
 
 def _check_single(K: Intersection, W: Array) -> None:

@@ -20,10 +20,11 @@ ONE = U(1)
 
 
 @compiled()
-def sorted_lines(starts, rows, steps, node_starts, places, first, last, V, T, size, lost, C, off, lanes):
+def sorted_lines(starts, rows, steps, node_starts, places, first, last, V, columns, T, size, lost, C, off, lanes):
     """T at the nodes, its squared norm, and the largest squared distance from the line that begins there.
 
-    Dimensions first..last of sorted columns; V is (blocks, n, lanes). C and off are scratch of a column's length.
+    Dimensions first..last of sorted columns; V is (blocks, n, lanes), its first column is number 1 of `columns` in T,
+    which is (blocks, nodes, lanes) with lanes of its own. C and off are scratch of a column's length.
     """
     for d in range(first, last):
         column, up = rows[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
@@ -33,7 +34,8 @@ def sorted_lines(starts, rows, steps, node_starts, places, first, last, V, T, si
         size[a:b] = 0
         for block in range(V.shape[0]):
             add_up(C, V[block], column, lanes)
-            _lines(up, C, places[a:b], T[a:b, block * len(lanes) :], size[a:b], own, lanes)
+            start = 1 + block * len(lanes)
+            _lines(up, C, places[a:b], start, columns, T[:, a:b], size[a:b], own, lanes)
         _largest(places[a:b], own, lost[a:b])
 
 
@@ -51,12 +53,15 @@ def sorted_line_below(starts, rows, steps, node_starts, places, first, last, v, 
 
 
 @compiled()
-def binned_lines(level_starts, steps, node_starts, places, first, last, H, T, size, off, lanes):
-    """The same from histograms, one for each thread, whose sum becomes C in H[0]; off is added to, for every level."""
+def binned_lines(level_starts, steps, node_starts, places, first, last, H, start, end, T, size, off, lanes):
+    """The same from histograms of columns start..end, one for each thread; off is added to, for every level.
+
+    Their sum becomes C in H[0].
+    """
     C = _falling(level_starts, first, last, H, lanes)
     for d in range(first, last):
         levels, a, b = slice(level_starts[d] + 1, level_starts[d + 1]), node_starts[d], node_starts[d + 1]
-        _lines(steps[levels], C[levels], places[a:b], T[a:b], size[a:b], off[levels], lanes)
+        _lines(steps[levels], C[levels], places[a:b], start, end, T[:, a:b], size[a:b], off[levels], lanes)
 
 
 @compiled()
@@ -112,11 +117,13 @@ def _falling(level_starts, first, last, H, lanes):
 
 
 @compiled()
-def _lines(up, C, places, T, size, off, lanes):
-    """For one dimension, some columns: T at the nodes, size += its squared norm, off += the squared distances."""
-    width = min(len(lanes), T.shape[1])
+def _lines(up, C, places, start, end, T, size, off, lanes):
+    """For one dimension and the columns from start: T at the nodes, size += squared norms, off += squared distances.
+
+    The first node has T = 0, which T holds already; lanes from column `end` on are none.
+    """
+    width, wide = min(len(lanes), end - start), U(T.shape[2])
     total, rise = np.zeros((1, len(lanes))), np.empty((1, len(lanes)))
-    T[0, :width] = 0
     for j in range(places.size - 1):
         a, b = places[j], places[j + 1]
         gap = 0.0
@@ -125,7 +132,8 @@ def _lines(up, C, places, T, size, off, lanes):
         sum_steps(rise, up[a:b], C[a:b], lanes)
         fma_row(total, 0, total, 0, 1.0, rise, 0, lanes)
         for lane in range(width):
-            T[j + 1, lane] = total[0, lane]
+            at = U(start + lane)
+            T[at // wide, j + 1, at % wide] = total[0, lane]
             size[j + 1] += total[0, lane] ** 2
         for lane in range(len(lanes)):
             rise[0, lane] = rise[0, lane] / gap if gap > 0 else 0.0  # now the slope
