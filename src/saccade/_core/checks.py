@@ -121,7 +121,9 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
         for values, name in ((X, "X"), (y, "y")):
             complain_of_gaps(values, name)
         raise
-    return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
+    rows, *others = checked if isinstance(checked, tuple) else (checked,)
+    rows = rows if rows is X else canonical(rows)
+    return (rows, *others) if others else rows
 
 
 def _is_short(X: Any) -> bool:

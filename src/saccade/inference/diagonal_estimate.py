@@ -30,7 +30,7 @@ from saccade.solvers.nystrom import Nystrom
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
 CHECKED_EACH = 10  # the same where probes are zero elsewhere, and have little noise
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
-SHORT = 1e-2  # error by that stop, which probes do not see: at 1e-2 examples of high leverage came out 3 % further off
+SHORT = 1.2e-2  # error by their early end, which probes do not see
 ROUNDS = 20  # of the regression
 LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
 FARTHEST = 3.0  # standard deviations from the mean to which what is known of an example is clipped

@@ -351,13 +351,13 @@ def _decode_sorted(
 ) -> sp.csr_matrix:
     from saccade.operators import encode_loops
 
-    c, D, counts = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64)
-    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, place, a, b, counts), D, thread_count())
+    c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
+    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, wanted, a, b, counts), D, thread_count())
     heads = np.append(0, np.cumsum(counts))
     row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
 
     def pick(_: int, a: int, b: int) -> None:
-        encode_loops.pick_placed(c.starts, c.rows, c.values, place, heads, a, b, row, value)
+        encode_loops.pick_placed(c.starts, c.rows, c.values, wanted, place, heads, a, b, row, value)
 
     share(pick, D, thread_count())
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)

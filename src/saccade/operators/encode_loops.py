@@ -123,22 +123,22 @@ def dense_to_columns(X, starts, first, last, rows, values):
 
 
 @compiled()
-def count_placed(starts, rows, place, first, last, counts):
-    """counts[d] = the entries of dimension d, first..last of sorted columns, whose row has a place (none: −1)."""
+def count_placed(starts, rows, wanted, first, last, counts):
+    """counts[d] = the entries of dimension d, first..last of sorted columns, whose row is wanted."""
     for d in range(first, last):
         owners, found = rows[starts[d] : starts[d + 1]], 0
         for k in range(U(owners.size)):
-            found += place[owners[k]] >= 0
+            found += wanted[owners[k]]
         counts[d] = found
 
 
 @compiled()
-def pick_placed(starts, rows, values, place, heads, first, last, row, value):
+def pick_placed(starts, rows, values, wanted, place, heads, first, last, row, value):
     """Those entries, by their new rows: of dimension d from heads[d] to heads[d+1]."""
     for d in range(first, last):
         owners, own, at = rows[starts[d] : starts[d + 1]], values[starts[d] : starts[d + 1]], heads[d]
         for k in range(U(owners.size)):
-            if place[owners[k]] >= 0:
+            if wanted[owners[k]]:
                 row[at], value[at] = place[owners[k]], own[k]
                 at += 1
 

@@ -156,6 +156,11 @@ class SortedIntersection(Intersection):
     codes: SortedColumns
 
     @cached_property
+    def _longest(self) -> int:
+        """Entries of the fullest dimension."""
+        return int(np.diff(self.codes.starts).max(initial=0))
+
+    @cached_property
     def _sums(self) -> Array:
         from saccade.operators import loops
 
@@ -183,8 +188,7 @@ class SortedIntersection(Intersection):
         """What adds K V up in one part for each thread."""
         from saccade.operators import loops
 
-        c, steps, (threads, *_) = self.codes, self.steps(V.dtype), parts.shape
-        longest = int(np.diff(c.starts).max(initial=0))
+        c, steps, (threads, *_), longest = self.codes, self.steps(V.dtype), parts.shape, self._longest
         if len(lanes) > 1:
             C = np.empty((threads, longest, len(lanes)), V.dtype)
             return lambda t, a, b: partial(

@@ -171,7 +171,7 @@ class _Cycle:
         self.turns.append(self._spread(beta))
         gain, self.rz = step * self.rz, fresh
         self.energy += gain
-        self.recent = np.maximum(gain, 0.8 * self.recent)  # one small step among larger ones is not the end
+        self.recent = np.maximum(gain, 0.6 * self.recent)  # one small step among larger ones is not the end
         self.done += 1
         to_come = self.recent * max(4, self.done // 4)
         self._release(sound & (to_come > self.energy_tol * self.energy) & (worst > self.tol))

@@ -54,14 +54,16 @@ def leading(
     K: Operator,
     noise: Array,  # (n,)
 ) -> Leading | None:
-    """The preconditioner, for two products; None where no eigenvalue stands out."""
+    """The preconditioner, for one product; None where no eigenvalue stands out.
+
+    u is one step of power iteration from the vector of ones, and λ the quotient of Rayleigh halfway there, at K^½1.
+    """
     n = K.shape[0]
-    u = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)  # one step of power iteration
-    length = float(np.linalg.norm(u))
-    if n < 3 or not 0.0 < length < np.inf:
+    u = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)
+    length, total = float(np.linalg.norm(u)), float(u.sum())
+    if n < 3 or not (0.0 < length < np.inf and total > 0.0):
         return None
-    u /= length
-    found = float(np.einsum("ij,ij->", u, K.matmul(u.astype(np.float32))))
+    u, found = u / length, length * (length / total)
     others = (float(K.diag().sum()) - found) / (n - 1) + float(noise.mean())
     if not found > FAR * others > 0.0:
         return None
