@@ -32,7 +32,7 @@ def problem(scale: float = 1.0) -> tuple[Intersection, Array, Array]:
 def test_the_residual_is_as_asked_and_the_mean_is_that_of_alpha(left: float) -> None:
     operator, K, Y = problem(4.0)
     noise = 10.0 ** np.random.default_rng(0).uniform(-1.0, 8.0, Y.shape)
-    found = Draft(operator, 2.0, 1e-6, 1000, 0).solve(noise, Y, 0.1 * Y / noise, left)
+    found = Draft(operator, 2.0, 1e-6, 1000).solve(noise, Y, 0.1 * Y / noise, left)
     assert_close(found.mean, K @ found.alpha, np.float32)  # noise of 1e8 takes eight digits
     residual = np.abs(Y - found.mean - noise * found.alpha).max(axis=0)
     np.testing.assert_allclose(found.residual, residual, rtol=1e-3, atol=1e-9)
@@ -49,9 +49,7 @@ def test_the_mode_is_that_of_factors(scale: float, noise: float) -> None:
         rng = np.random.default_rng(0)
         return solve(operator, width, targets, solver="cg", tol=1e-6, start=start, leave_one_out=False, rng=rng)
 
-    sites, fast = laplace(
-        operator.diag(), Y, np.full((N, 1), noise), solved, draft=Draft(operator, unit, 1e-6, 5000, 0)
-    )
+    sites, fast = laplace(operator.diag(), Y, np.full((N, 1), noise), solved, draft=Draft(operator, unit, 1e-6, 5000))
     _, slow = infer(laplace, K, Y, noise)
     np.testing.assert_allclose(K @ fast.alpha, K @ slow.alpha, atol=1e-4 * unit)
     assert sites.converged
@@ -62,7 +60,7 @@ def test_the_mode_is_that_of_factors(scale: float, noise: float) -> None:
 def test_the_first_guess_knows_the_new_noise_of_far_examples() -> None:
     """α as it was misses targets whose noise grew; near the end it is the best guess, and stays as it is."""
     operator, _, Y = problem()
-    draft = Draft(operator, 1.0, 1e-3, 1000, 0)
+    draft = Draft(operator, 1.0, 1e-3, 1000)
     labels = Labels(Y, np.full_like(Y, 0.1), np.zeros_like(Y), np.ones((N, 1)), 1.1e8)
     means, seen = Means.start(labels), list[float]()
 

@@ -1,4 +1,8 @@
-"""Rough solutions by conjugate gradients for steps of Newton's method that the next step corrects."""
+"""Rough solutions by conjugate gradients for steps of Newton's method that the next step corrects.
+
+Without a low rank as preconditioner: it would serve the first step alone, before the sites differ, and save 7 of 97
+iterations of a fit.
+"""
 
 from dataclasses import dataclass
 
@@ -6,9 +10,9 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
-from saccade.inference.regression import Solution, precondition
+from saccade.inference.regression import Solution
 from saccade.operators.base import Operator
-from saccade.solvers.cg import UNEVEN, solve_cg
+from saccade.solvers.cg import solve_cg
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,6 @@ class Draft:
     unit: float  # size of the targets, for which `tol` is meant
     tol: float
     max_iter: int
-    seed: int
 
     @property
     def least(self) -> float:
@@ -44,10 +47,7 @@ class Draft:
         unit, tol = self.unit, max(left, self.least) / self.unit
         x0 = None if guess is None else guess / unit
         with one_blas_thread():
-            even = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
-            shared, rng = 1.0 / (1.0 / noise).mean(axis=1), np.random.default_rng(self.seed)
-            M = precondition(self.K, shared, targets.shape[1], rng) if even else None
-            found = solve_cg(self.K, noise, targets / unit, tol=tol, max_iter=self.max_iter, precondition=M, x0=x0)
+            found = solve_cg(self.K, noise, targets / unit, tol=tol, max_iter=self.max_iter, x0=x0)
         alpha, unknown, done = unit * found.x, np.full_like(noise, np.nan), found.converged
         mean = targets - noise * alpha - unit * found.left
         return Drafted(alpha, unknown, (), found.iterations, unit * found.residual, done, 0, np.nan, mean=mean)

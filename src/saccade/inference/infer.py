@@ -62,7 +62,7 @@ def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
     n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
     if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
         return None
-    return Draft(K, unit, (0.1 if few else 0.3) * solving.tol, solving.max_iter, solving.seed)
+    return Draft(K, unit, (0.1 if few else 0.3) * solving.tol, solving.max_iter)
 
 
 def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
