@@ -80,3 +80,14 @@ def test_the_first_guess_knows_the_new_noise_of_far_examples() -> None:
     while means.moved.max() > 0.01:
         newton_step(labels, means, np.arange(3), solved, None)
     assert max(seen) > 10.0  # what α as it was would have begun with, where targets are near 1
+
+
+def test_laplace_s_sites_tell_the_alpha_that_labels_ask_for() -> None:
+    """(targets − f) / noise is the slope of log p(y | f), also where the noise is cut off and for several copies."""
+    rng = np.random.default_rng(0)
+    Y, f = rng.choice([-1.0, 1.0], (50, 2)), 3.0 * rng.standard_normal((50, 2))
+    copies = rng.integers(1, 4, (50, 1)).astype(np.float64)
+    labels = Labels(Y, np.full_like(Y, 0.3), np.zeros_like(Y), copies, 1e3)
+    targets, noise = labels.sites(f)
+    assert noise.max() == 1e3
+    assert_close((targets - f) / noise, labels.pull(f))

@@ -139,7 +139,8 @@ def newton_step(
         mean = posterior.mean if isinstance(posterior, Drafted) else targets - noise * posterior.alpha
         step = mean - f, posterior.alpha - alpha
         _check_finite(part, step[0])
-        share = _share(part, f, alpha, step)
+        pull = part.pull(f) if part.variance.any() else (targets - f) / noise  # the same for Laplace, at no cost
+        share = _share(part, f, alpha, pull, step)
     unit = np.minimum(part.width + np.abs(f + step[0]), np.sqrt(noise * part.copies))
     means.f[:, some], means.alpha[:, some] = f + share * step[0], alpha + share * step[1]
     means.targets[:, some], means.noise[:, some] = targets, noise
@@ -173,10 +174,10 @@ def _check_finite(labels: Labels, values: Array) -> None:
         )
 
 
-def _share(labels: Labels, f: Array, alpha: Array, step: tuple[Array, Array]) -> Array:  # (m,)
+def _share(labels: Labels, f: Array, alpha: Array, pull: Array, step: tuple[Array, Array]) -> Array:  # (m,)
     """The share of the step at whose end what is minimised does not rise steeply; all of it near the minimum."""
     share = np.ones(f.shape[1])
-    first = np.einsum("ij,ij->j", step[0], alpha - labels.pull(f))
+    first = np.einsum("ij,ij->j", step[0], alpha - pull)
     for _ in range(HALVINGS):
         end = alpha + share * step[1]
         pull = labels.pull(f + share * step[0])
