@@ -145,14 +145,16 @@ def known_of(
     K: Operator,
     noise: Array,  # (n, c)
     low_rank: Nystrom | None,
+    row_sums: Array | None = None,  # (n,): of K, where they are known
 ) -> Array:  # (n, c, q)
     """Numbers that go with the leverage of an example, from one product or from the low rank of the preconditioner."""
     prior, squares = K.diag(), K.squared_parts()
     tiny = 1e-300 + 1e-3 * float(prior.mean())
     own = [prior + tiny] if squares is None else [prior + tiny, np.sqrt(squares) + tiny]
     if low_rank is None:
-        alike = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64) / len(prior)
-        own.append(np.maximum(alike, 0.0) + tiny)
+        if row_sums is None:
+            row_sums = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64)
+        own.append(np.maximum(row_sums / len(prior), 0.0) + tiny)
         return np.asarray(np.log(np.stack([np.stack(own, axis=1) / N[:, None] for N in noise.T], axis=1)))
     left = low_rank.left
     own.append(left + 1e-2 * float(left.mean()) + 1e-300)

@@ -19,7 +19,7 @@ from saccade._core.threads import Calls, ranged, share, share_calls, thread_coun
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 from saccade.operators.nodes import Lines, Nodes
-from saccade.operators.tables import PiecewiseTables, lane_blocks, lane_tuple, padded, stacked
+from saccade.operators.tables import PiecewiseTables, lane_blocks, lane_tuple, on_lines, padded, stacked
 
 LINE_LANES = 8  # columns that `lines` takes together: V of 10,000 rows then stays in a core's second cache
 Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
@@ -250,7 +250,7 @@ class SortedIntersection(Intersection):
         c, D, threads, lanes = self.codes, self.codes.shape[1], thread_count(), (0,) * LINE_LANES
         read = c.starts, c.rows, self._made_steps(np.float64), nodes.starts, nodes.places
         longest = int(np.diff(c.starts).max(initial=0))
-        C, off = np.empty((threads, longest, len(lanes))), np.empty((threads, longest))
+        C, off = on_lines((threads, longest, len(lanes)), np.float64), np.empty((threads, longest))
         for W in Ws:
             to, v, V = Lines.empty(nodes, W.shape[1]), np.ascontiguousarray(W[:, 0]), stacked(W[:, 1:], len(lanes))
             first, others = (v, to.blocks[0, :, 0], to.above), (V, to.rank, to.blocks, to.size, to.lost)

@@ -7,6 +7,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.threads import share_calls, thread_count
+from saccade.operators.tables import on_lines
 
 WIDEST = 64  # columns that go through the walk together
 
@@ -34,7 +35,7 @@ class Lines:
     def empty(cls, nodes: Nodes, columns: int) -> "Lines":
         """To be filled in."""
         N, lanes = nodes.levels.size, table_lanes(columns)
-        blocks = np.zeros((-(-columns // lanes), N, lanes), np.float32)
+        blocks = on_lines((-(-columns // lanes), N, lanes), np.float32)
         return cls(blocks, columns, np.empty(N), np.zeros(N), np.zeros(N))
 
 

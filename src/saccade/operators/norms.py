@@ -58,11 +58,11 @@ class NormTables:
         X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
     ) -> Array:  # (n,)
         """A lower bound of ‖Wᵀk*‖² for every row."""
-        from saccade.operators import loops
+        from saccade.operators import predict_loops
 
         out, lanes = np.zeros((X.shape[0], 4)), (0,) * self.blocks.shape[2]
         tables = self.level_starts, self.levels, self.blocks, self.slack
-        calls = ranged(loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
+        calls = ranged(predict_loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
         share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))

@@ -26,6 +26,7 @@ class Leading:
     u: Array  # (n, 1), of unit length
     share: float  # 1 − ρ/λ
     backend: Backend = ON_CPU
+    row_sums: Array | None = None  # (n,): of K, which u was made of
 
     @cached_property
     def direction(self) -> BackendArray:
@@ -59,12 +60,12 @@ def leading(
     u is one step of power iteration from the vector of ones, and λ the quotient of Rayleigh halfway there, at K^½1.
     """
     n = K.shape[0]
-    u = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)
-    length, total = float(np.linalg.norm(u)), float(u.sum())
+    sums = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)
+    length, total = float(np.linalg.norm(sums)), float(sums.sum())
     if n < 3 or not (0.0 < length < np.inf and total > 0.0):
         return None
-    u, found = u / length, length * (length / total)
+    found = length * (length / total)
     others = (float(K.diag().sum()) - found) / (n - 1) + float(noise.mean())
     if not found > FAR * others > 0.0:
         return None
-    return Leading(u, 1.0 - others / (found + float(noise.mean())), K.backend)
+    return Leading(sums / length, 1.0 - others / (found + float(noise.mean())), K.backend, sums[:, 0])
