@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from saccade.inference.base import Explains
 from saccade.operators.base import Dense, Operator
 from saccade.operators.intersection import Intersection, intersection
-from saccade.operators.norms import kept_nodes
+from saccade.operators.nodes import kept_nodes
 from saccade.operators.tables import PiecewiseTables
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -12,7 +12,7 @@ from saccade.inference.approximation import VARIANCES, Approximating, choose
 from saccade.inference.base import Explains, Trained
 from saccade.inference.eigenvalue_bounds import Fine
 from saccade.inference.exact import Exact
-from saccade.inference.low_rank import LowRank, low_rank
+from saccade.inference.low_rank import LowRank, low_rank, low_ranks
 from saccade.kernels import HIK, RBF, Exponential, Linear, Power, Weights
 from saccade.operators.base import Dense
 from saccade.operators.intersection import intersection
@@ -185,3 +185,20 @@ def test_auto_picks_by_size_and_kernel() -> None:
     assert choose("auto", True, 5000, 1) == "lowrank"
     assert choose("auto", False, 20_000, 0) == "exact"
     assert [choose(method, True, 9, 1) for method in ("fine", "sod")] == ["fine", "sod"]
+
+
+def test_low_ranks_of_several_noises_share_only_work() -> None:
+    """Each is that of its noise alone, W is 0 where it must be, and the noise tells which examples count."""
+    K, k_star, operator, _ = problem()
+    rng, held_out = np.random.default_rng(1), np.array([3, 77])
+    noise = np.hstack([10.0 ** rng.uniform(-5.0, 3.0, (len(K), 2)), np.full((len(K), 1), 0.05)])
+    found = low_ranks(operator, noise, 30, np.random.default_rng(0), held_out)
+    for j, part in enumerate(found):
+        alone = low_rank(operator, noise[:, [j]], 30, np.random.default_rng(0), held_out)
+        np.testing.assert_array_equal(part.W, alone.W)
+        assert not part.W[held_out].any()
+        inner = part.W.T @ (K + np.diag(noise[:, j])) @ part.W
+        np.testing.assert_allclose(inner, np.eye(30), atol=1e-9)
+        wanted = exact(K, noise[:, [j]], k_star)
+        assert_below(part.explained(k_star), wanted, K)
+        assert part.explained(k_star).mean() > 0.9 * wanted.mean()

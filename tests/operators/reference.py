@@ -4,6 +4,8 @@ Same names and arguments, but without scratch arrays and `lanes`, which only spe
 sums, its twin sums the intersections min(ℓ, ℓ') of all pairs, so that both can be wrong only in different ways.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from saccade._core.arrays import Array
@@ -67,21 +69,6 @@ def pick_placed(
         value[heads[d] : heads[d + 1]] = values[own][kept]
 
 
-def squares_off_lines(
-    T: Array,  # (L, m)
-    below: Array,  # (L,)
-    above: Array,  # (L,)
-    w: Array,  # (L,)
-    first: int,
-    last: int,
-    lost: Array,  # (L,)
-) -> None:
-    """lost_k += ‖T_k − (1 − w_k) T_below(k) − w_k T_above(k)‖²."""
-    some = slice(first, last)
-    line = (1.0 - w[some, None]) * T[below[some]] + w[some, None] * T[above[some]]
-    lost[some] += np.square(T[some] - line).sum(axis=1)
-
-
 def sorted_product_one(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)
@@ -126,6 +113,149 @@ def sorted_tables(
         x = np.cumsum(steps[entries])
         T[starts[d] + d] = 0
         T[starts[d] + d + 1 : starts[d + 1] + d + 1] = np.minimum.outer(x, x) @ V[rows[entries]]
+
+
+def _lines(x: Array, T: Array, places: Array) -> tuple[Array, Array]:
+    """T at the nodes, and the lines between them less T, at every level of one dimension; T is 0 at the first, 0."""
+    nodes = x[places]
+    first = np.unique(nodes, return_index=True)[1]  # of equal nodes
+    return T[places], np.column_stack([np.interp(x, nodes[first], column[places][first]) for column in T.T]) - T
+
+
+def _put(found: Array, start: int, T: Array) -> None:
+    """Write columns into blocks of columns."""
+    for k, column in enumerate(found.T, start):
+        T[k // T.shape[2], :, k % T.shape[2]] = column
+
+
+def _pieces(values: Array, places: Array) -> Array:
+    """The largest value after each node up to the next; 0 after the last."""
+    return np.array([*(values[a + 1 : b + 1].max(initial=0.0) for a, b in pairwise(places)), 0.0])
+
+
+def sorted_lines(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    steps: Array,  # (entries,)
+    node_starts: Array,  # (D+1,)
+    places: Array,  # (N,)
+    first: int,
+    last: int,
+    V: Array,  # (blocks, n, lanes)
+    columns: int,
+    T: Array,  # (blocks, N, lanes)
+    size: Array,  # (N,)
+    lost: Array,  # (N,)
+) -> None:
+    """Exact tables at the nodes, their squared norms, and the largest squared distance from a line."""
+    every = np.concatenate(list(V), axis=1)[:, : columns - 1]
+    for d in range(first, last):
+        own, entries = slice(node_starts[d], node_starts[d + 1]), slice(starts[d], starts[d + 1])
+        x = np.append(0.0, np.cumsum(steps[entries]))
+        exact = np.minimum.outer(x, x[1:]) @ every[rows[entries]]
+        found, off = _lines(x, exact, places[own])
+        _put(found, 1, T[:, own])
+        size[own], lost[own] = (
+            np.square(exact[places[own]]).sum(axis=1),
+            _pieces(np.square(off).sum(axis=1), places[own]),
+        )
+
+
+def sorted_line_below(
+    starts: Array,  # (D+1,)
+    rows: Array,  # (entries,)
+    steps: Array,  # (entries,)
+    node_starts: Array,  # (D+1,)
+    places: Array,  # (N,)
+    first: int,
+    last: int,
+    v: Array,  # (n,)
+    T: Array,  # (N,)
+    above: Array,  # (N,)
+) -> None:
+    """The same for one column, and how far its lines are above it."""
+    for d in range(first, last):
+        own, entries = slice(node_starts[d], node_starts[d + 1]), slice(starts[d], starts[d + 1])
+        x = np.append(0.0, np.cumsum(steps[entries]))
+        found, off = _lines(x, np.minimum.outer(x, x[1:]) @ v[rows[entries], None], places[own])
+        T[own], above[own] = found[:, 0], _pieces(off[:, 0], places[own])
+
+
+def binned_lines(
+    level_starts: Array,  # (D+1,)
+    steps: Array,  # (L,)
+    node_starts: Array,  # (D+1,)
+    places: Array,  # (N,)
+    first: int,
+    last: int,
+    H: Array,  # (parts, L, lanes)
+    start: int,
+    end: int,
+    T: Array,  # (blocks, N, lanes)
+    size: Array,  # (N,)
+    off: Array,  # (L,)
+) -> None:
+    """Exact tables of histograms at the nodes, size += their squared norms, off += squared distances from the lines."""
+    for d in range(first, last):
+        own, levels = slice(node_starts[d], node_starts[d + 1]), slice(level_starts[d], level_starts[d + 1])
+        x = np.cumsum(steps[levels])
+        exact = (np.minimum.outer(x, x) @ H[:, levels].sum(axis=0))[:, : end - start]
+        found, away = _lines(x, exact, places[own])
+        _put(found, start, T[:, own])
+        size[own] += np.square(exact[places[own]]).sum(axis=1)
+        off[levels] += np.square(away).sum(axis=1)
+
+
+def binned_line_below(
+    level_starts: Array,  # (D+1,)
+    steps: Array,  # (L,)
+    node_starts: Array,  # (D+1,)
+    places: Array,  # (N,)
+    first: int,
+    last: int,
+    H: Array,  # (parts, L, 1)
+    T: Array,  # (N,)
+    above: Array,  # (N,)
+) -> None:
+    """The same for one column, and how far its lines are above it."""
+    for d in range(first, last):
+        own, levels = slice(node_starts[d], node_starts[d + 1]), slice(level_starts[d], level_starts[d + 1])
+        x = np.cumsum(steps[levels])
+        found, off = _lines(x, np.minimum.outer(x, x) @ H[:, levels].sum(axis=0), places[own])
+        T[own], above[own] = found[:, 0], _pieces(off[:, 0], places[own])
+
+
+def mark_nodes(
+    levels: Array,  # (L,)
+    starts: Array,  # (D+1,)
+    nodes: int,
+    first: int,
+    last: int,
+    stays: Array,  # (L,) bool
+) -> None:
+    """The first and last level of each dimension, and the last one in each of nodes − 1 equal shares of Σ gap^0.4."""
+    for d in range(first, last):
+        own = levels[starts[d] : starts[d + 1]]
+        total = np.cumsum(np.maximum(np.diff(own, prepend=own[:1]), 0.0) ** 0.4)
+        piece = np.floor(total / max(total.max(initial=0.0), 1e-300) * (nodes - 1) * (1.0 - 1e-12))
+        marks = np.diff(piece, append=-1.0) != 0
+        marks[:1] = True
+        stays[starts[d] : starts[d + 1]] = marks if own.size > nodes else True
+
+
+def binned_largest(
+    level_starts: Array,  # (D+1,)
+    node_starts: Array,  # (D+1,)
+    places: Array,  # (N,)
+    first: int,
+    last: int,
+    off: Array,  # (L,)
+    lost: Array,  # (N,)
+) -> None:
+    """The largest of `off` after each node up to the next."""
+    for d in range(first, last):
+        own = slice(node_starts[d], node_starts[d + 1])
+        lost[own] = _pieces(off[level_starts[d] : level_starts[d + 1]], places[own])
 
 
 def _entries(starts: Array, rows: Array | None, bases: Array, dims: int, block: int, d: int) -> tuple[slice, Array]:

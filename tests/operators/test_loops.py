@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import block, codes, encode_loops, gradient_loops, loops, predict_loops
+from saccade.operators import block, codes, encode_loops, gradient_loops, loops, predict_loops, table_loops
 from tests.operators import predict_reference, reference
 from tests.operators.histograms import Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
@@ -29,6 +29,9 @@ SCRATCH = {
     "sorted_product_one": {"A", "B"},
     "sorted_product": {"C"},
     "sorted_moments": {"A", "B"},
+    "sorted_lines": {"C", "off"},
+    "mark_nodes": {"total"},
+    "sorted_line_below": {"C"},
     "intersect": {"panel", "sums"},
 }
 NO_NUMBER = np.nan  # what scratch holds before: it must not matter
@@ -58,7 +61,7 @@ def blocks(X: Array, layout: str) -> codes.CodeBlocks:
 
 
 def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
-    everything = vars(loops) | vars(encode_loops) | vars(gradient_loops) | vars(predict_loops)
+    everything = vars(loops) | vars(encode_loops) | vars(gradient_loops) | vars(predict_loops) | vars(table_loops)
     slow = vars(reference) | vars(predict_reference)
     compiled = {name: f for name, f in everything.items() if isinstance(f, Dispatcher) and name[0] != "_"}
     twins = {name: f for name, f in slow.items() if inspect.isfunction(f) and name[0] != "_"}
@@ -102,18 +105,6 @@ def test_steps_rows_and_places_of_sorted_columns(data: st.DataObject, cut: float
         picked.append((counts, row, value))
     for fast, slow in zip(*picked, strict=True):
         np.testing.assert_array_equal(fast, slow)
-
-
-@pytest.mark.parametrize("cut", [0.0, 0.4, 1.0])
-def test_squares_off_lines(cut: float) -> None:
-    rng = np.random.default_rng(0)
-    T, w, outputs = rng.standard_normal((9, 3)), rng.random(9), []
-    below, above = rng.integers(0, 9, (2, 9))
-    for module in (loops, reference):
-        lost = np.arange(9.0)
-        in_two(lambda a, b, m=module, out=lost: m.squares_off_lines(T, below, above, w, a, b, out), 9, cut)
-        outputs.append(lost)
-    assert_close(*outputs)
 
 
 def test_rounding_of_steps_does_not_add_up() -> None:

@@ -1,5 +1,7 @@
 """Norms from tables of few nodes: never above those from all training values, and the same when none is left out."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 from saccade.kernels import HIK
 from saccade.operators.intersection import intersection
-from saccade.operators.norms import kept_nodes, norm_tables
+from saccade.operators.nodes import kept_nodes
+from saccade.operators.norms import ROUNDING, all_norm_tables, norm_tables
 from tests.operators.histograms import LAYOUTS, columns, encoded, histograms, intersections, sparse_rows
 
 plain = HIK(scale=1.0)
@@ -66,3 +69,26 @@ def test_nobody_and_nothing() -> None:
     assert not tables.squared_norms(plain.features(np.zeros((2, 4)))).any()
     wider = np.hstack([X, 5.0 * X])  # dimensions never seen
     np.testing.assert_array_equal(tables.squared_norms(plain.features(wider)), tables.squared_norms(plain.features(X)))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_tables_and_slack_are_those_of_exact_tables_written_out(layout: str) -> None:
+    """Two W side by side, each against `tables` at every level and the lines between the nodes."""
+    X, Ws = sparse_rows(90, 5), [columns(90, 20), -columns(90, 3, seed=2)]
+    K = intersection(encoded(X, layout), plain.levels)
+    for W, found in zip(Ws, all_norm_tables(K, Ws, 6), strict=True):
+        W = W if W[:, 0].sum() >= 0 else -W
+        exact = K.tables(W)
+        kept, starts = kept_nodes(exact.levels, exact.level_starts, 6)
+        assert found.level_starts.tolist() == starts.tolist()
+        np.testing.assert_array_equal(found.levels, exact.levels[kept])
+        np.testing.assert_allclose(found.T, exact.T[kept], rtol=1e-6, atol=1e-6)
+        for a, b in pairwise(kept):
+            x, width = exact.levels[a : b + 1, None], exact.levels[b] - exact.levels[a]
+            if width <= 0:  # the next dimension, or equal levels
+                continue
+            off = exact.T[a : b + 1] - exact.T[a] - (x - x[0]) / width * (exact.T[b] - exact.T[a])
+            slack = (-off[:, 0]).max(), np.sqrt(np.square(off[:, 1:]).sum(axis=1).max())
+            size = np.abs(exact.T[[a, b], 0]).max(), np.sqrt(np.square(exact.T[[a, b], 1:]).sum(axis=1).max())
+            wanted = np.array(slack) + ROUNDING * np.array(size)
+            np.testing.assert_allclose(found.slack[np.searchsorted(kept, a)], wanted, rtol=1e-5, atol=1e-12)

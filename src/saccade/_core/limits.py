@@ -124,10 +124,6 @@ ROUNDED_STEPS = 500_000
 SINGLE_FROM = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
-# Numbers in the exact tables of a variance made at a time: 128 MB ...
-EXACT_TABLE_NUMBERS = 16_000_000
-# ... and columns of them made at a time.
-EXACT_TABLE_COLUMNS = 16
 # Normal random numbers held at a time when functions are drawn from the posterior: 40 MB.
 NORMALS_AT_ONCE = 5_000_000
 # Numbers that further probes of an inverse diagonal may read, in all their products: about half a second.

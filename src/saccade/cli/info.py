@@ -71,7 +71,7 @@ def _variance_rank(model: Any) -> int | None:
 
     gp = getattr(model, "gp_", None)
     norms = gp.norms if isinstance(gp, Compressed) else None
-    return None if norms is None else sum(int(tables.T.shape[1]) for tables in norms)
+    return None if norms is None else sum(tables.rank for tables in norms)
 
 
 def _chain(path: Path) -> list[str]:

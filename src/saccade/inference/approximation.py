@@ -28,7 +28,7 @@ from saccade.inference.diagonal import diagonal, parzen
 from saccade.inference.eigenvalue_bounds import fine
 from saccade.inference.exact import Exact
 from saccade.inference.inducing import inducing_points
-from saccade.inference.low_rank import low_rank
+from saccade.inference.low_rank import low_rank, low_ranks
 from saccade.inference.optimized import optimized
 
 Method = Literal[
@@ -81,7 +81,7 @@ class Approximating:
             return optimized(trained, signed=method == "optimized-signed")
         if method == "lowrank" and apart and noise.shape[1] > 1:
             rank = max(LEAST_RANK, 2 * self.rank // noise.shape[1])
-            return Apart(tuple(low_rank(K, column[:, None], rank, rng, held_out) for column in noise.T))
+            return Apart(low_ranks(K, noise, rank, rng, held_out))
         if method == "lowrank":
             return low_rank(K, noise, self.rank, rng, held_out)
         if method == "fine":

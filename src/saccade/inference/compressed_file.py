@@ -27,7 +27,7 @@ def write_tables(gp: Compressed, compact: bool = False) -> tuple[dict[str, Any],
     if not isinstance(gp.tables, GridTables):
         tables["tops"] = gp.tops
     if gp.norms is not None:
-        header["variance"] = {"method": "lowrank", "ranks": [int(norms.T.shape[1]) for norms in gp.norms]}
+        header["variance"] = {"method": "lowrank", "ranks": [norms.rank for norms in gp.norms]}
         first = gp.norms[0]  # all have the same nodes
         tables |= {"variance_level_starts": first.level_starts, "variance_levels": first.levels}
         tables["variance_T"] = np.hstack([norms.T for norms in gp.norms])
@@ -133,7 +133,7 @@ def _read_variance(
     if not sound or not bool(slack.min() >= 0):
         raise ValueError("tables of the variance do not fit together")
     parts = zip(np.split(T, np.cumsum(ranks)[:-1], axis=1), np.hsplit(slack, len(ranks)), strict=True)
-    return tuple(NormTables(starts, levels, *map(np.ascontiguousarray, part)) for part in parts)
+    return tuple(NormTables.of(starts, levels, T, np.ascontiguousarray(slack)) for T, slack in parts)
 
 
 def _grid_is_sound(tables: GridTables) -> bool:

@@ -33,7 +33,7 @@ from saccade.inference.sampling import sample_intersection, sample_outputs
 from saccade.inference.sites import Sites
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
-from saccade.operators.norms import NormTables, norm_tables
+from saccade.operators.norms import NormTables, all_norm_tables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
 
@@ -193,7 +193,7 @@ class GP(LeftOut):
         assert isinstance(self.gram, TabledGram)
         known = self._variance if self.variance_method == "lowrank" else self._ready("lowrank")
         parts = known.parts if isinstance(known, Apart) else (known,)
-        return tuple(norm_tables(self.gram.operator, part.W) for part in parts if isinstance(part, LowRank))
+        return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
 
     def _held_out(self) -> Array | None:
         """The examples that stay new to a low rank, for new ones to be compared with."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade.inference.draft import Draft
 from saccade.inference.ep import ep
 from saccade.inference.laplace import laplace
 from saccade.inference.regression import Solution, Solver, solve
@@ -53,17 +54,15 @@ def infer(
     unit = float(np.sqrt(labels[0].mean())) or 1.0
     if inference == "ep":
         return ep(*labels, _in_units(unit, partial(solving, _for_cavities(K, Y.shape[1], solving.solver))), weight)
-    draft = _draft(K, solving)
-    draft = None if draft is None else _in_units(unit, draft)
-    return laplace(*labels, _in_units(unit, partial(solving, K)), weight, draft=draft)
+    return laplace(*labels, _in_units(unit, partial(solving, K)), weight, draft=_draft(K, solving, unit))
 
 
-def _draft(K: Operator, solving: Solving) -> Callable[..., Solution] | None:
+def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
     """The solver of all Laplace's steps but the last, where conjugate gradients are quicker; None: as the last step."""
     n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
     if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
         return None
-    return partial(solving, K, solver="cg", tol=(0.1 if few else 1.0) * solving.tol, leave_one_out=False)
+    return Draft(K, unit, (0.1 if few else 0.3) * solving.tol, solving.max_iter)
 
 
 def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:

@@ -7,7 +7,7 @@ One pass in and one pass out, whatever the number of columns of V:
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -18,8 +18,10 @@ from saccade._core.arrays import Array
 from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
-from saccade.operators.tables import PiecewiseTables, lane_blocks, lane_tuple, padded
+from saccade.operators.nodes import Lines, Nodes
+from saccade.operators.tables import PiecewiseTables, lane_blocks, lane_tuple, on_lines, padded, stacked
 
+LINE_LANES = 8  # columns that `lines` takes together: V of 10,000 rows then stays in a core's second cache
 Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
 
 
@@ -135,6 +137,18 @@ class Intersection(Operator):
     ) -> PiecewiseTables:
         """The function x ↦ Σ_i V_i k(x_i, x) as tables."""
 
+    @abstractmethod
+    def levels_from_zero(self) -> tuple[Array, Array]:  # (D+1,), (L,)
+        """Where the levels of each dimension begin, and the levels, of which the first of each dimension is 0."""
+
+    @abstractmethod
+    def lines(
+        self,
+        Ws: Sequence[Array],  # (n, r) each
+        nodes: Nodes,  # of the levels from zero
+    ) -> Iterator[Lines]:
+        """`tables` of each W at the nodes, and their distances from the lines between nodes."""
+
 
 class SortedIntersection(Intersection):
     """Exact, for any number of distinct values; threads share the dimensions."""
@@ -215,8 +229,7 @@ class SortedIntersection(Intersection):
         from saccade.operators import loops
 
         c, D, steps = self.codes, self.codes.shape[1], self._made_steps(np.float64)
-        level_starts = c.starts + np.arange(D + 1)  # each dimension's levels begin with 0; equal levels do no harm
-        levels = np.insert(self.levels, c.starts[:-1], 0.0)
+        level_starts, levels = self.levels_from_zero()
         T = np.empty((levels.size, V.shape[1]))
         for some, block, lanes in lane_blocks(V, 4):
             part = T if len(lanes) == V.shape[1] else np.empty((levels.size, len(lanes)))
@@ -226,6 +239,24 @@ class SortedIntersection(Intersection):
             if part is not T:
                 T[:, some] = part[:, : V.shape[1] - some.start]
         return PiecewiseTables(level_starts, levels, T)
+
+    def levels_from_zero(self) -> tuple[Array, Array]:
+        starts = self.codes.starts
+        return starts + np.arange(starts.size), np.insert(self.levels, starts[:-1], 0.0)  # equal levels do no harm
+
+    def lines(self, Ws: Sequence[Array], nodes: Nodes) -> Iterator[Lines]:
+        from saccade.operators import table_loops
+
+        c, D, threads, lanes = self.codes, self.codes.shape[1], thread_count(), (0,) * LINE_LANES
+        read = c.starts, c.rows, self._made_steps(np.float64), nodes.starts, nodes.places
+        longest = int(np.diff(c.starts).max(initial=0))
+        C, off = on_lines((threads, longest, len(lanes)), np.float64), np.empty((threads, longest))
+        for W in Ws:
+            to, v, V = Lines.empty(nodes, W.shape[1]), np.ascontiguousarray(W[:, 0]), stacked(W[:, 1:], len(lanes))
+            first, others = (v, to.blocks[0, :, 0], to.above), (V, to.rank, to.blocks, to.size, to.lost)
+            share_calls(_with_scratch(table_loops.sorted_line_below, read, first, (off,)), D, threads)
+            share_calls(_with_scratch(table_loops.sorted_lines, read, others, (C, off), lanes), D, threads)
+            yield to
 
 
 class BinnedIntersection(Intersection):
@@ -264,6 +295,25 @@ class BinnedIntersection(Intersection):
         for some, block, lanes in lane_blocks(V):
             T[:, some] = self._table(self._histograms(block, lanes), lanes)[:, : V.shape[1] - some.start]
         return PiecewiseTables(self.codes.level_starts, self.levels, T)
+
+    def levels_from_zero(self) -> tuple[Array, Array]:
+        return self.codes.level_starts, self.levels
+
+    def lines(self, Ws: Sequence[Array], nodes: Nodes) -> Iterator[Lines]:
+        from saccade.operators import table_loops
+
+        starts, D, threads = self.codes.level_starts, self.codes.shape[1], thread_count()
+        read = starts, self.steps(np.float64), nodes.starts, nodes.places
+        for W in Ws:
+            to, off = Lines.empty(nodes, W.shape[1]), np.zeros(self.levels.size)
+            first = self._histograms(np.ascontiguousarray(W[:, :1]), (0,)), to.blocks[0, :, 0], to.above, (0,)
+            share_calls(ranged(table_loops.binned_line_below, read, first), D, threads)
+            for some, block, lanes in lane_blocks(W[:, 1:], LINE_LANES):
+                columns = 1 + some.start, 1 + some.stop
+                others = self._histograms(block, lanes), *columns, to.blocks, to.size, off, lanes
+                share_calls(ranged(table_loops.binned_lines, read, others), D, threads)
+            share_calls(ranged(table_loops.binned_largest, (starts, *read[2:]), (off, to.lost)), D, threads)
+            yield to
 
     def level_sums(self, v: Array) -> Array:
         H = self._histograms(np.ascontiguousarray(v[:, None], np.float64), (0,)).sum(axis=0)[:, 0]
@@ -333,6 +383,13 @@ class BinnedIntersection(Intersection):
         """The codes as the loops take them."""
         c = self.codes
         return c.starts, c.rows, c.codes, c.bases, c.level_starts
+
+
+def _with_scratch(
+    loop: Callable[..., None], read: tuple[Any, ...], write: tuple[Any, ...], scratch: tuple[Array, ...], *lanes: Any
+) -> Calls:
+    """Calls of loop(*read, first, last, *write, *scratch, *lanes), scratch[t] for thread t."""
+    return lambda t, a, b: partial(loop, *read, a, b, *write, *(part[t] for part in scratch), *lanes)
 
 
 def intersection(codes: Codes, transform: Levels) -> Intersection:

@@ -263,18 +263,6 @@ def look_up_at(starts, codes, bases, level_starts, cuts, chosen, first, last, T,
 
 
 @compiled()
-def squares_off_lines(T, below, above, w, first, last, lost):
-    """lost_k += the squared distance of row k of T from (1 - w_k) T[below_k] + w_k T[above_k], rows first..last."""
-    for k in range(first, last):
-        a, b, c = T[k], T[below[k]], T[above[k]]
-        total = 0.0
-        for j in range(U(a.size)):
-            off = a[j] - (1.0 - w[k]) * b[j] - w[k] * c[j]
-            total += off * off
-        lost[k] += total
-
-
-@compiled()
 def weighted_squares(K, weight, first, last, out):
     """out_j += sum_i weight_i K_ij^2, columns first..last: A (12) at the speed of reading K.
 

@@ -8,8 +8,8 @@ The first column is held apart. Lines lie below min(x_i, x), so where w_1 ≥ 0 
 is never negative) its table is too small already, and needs no slack: more than half of what there is to explain.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,11 +19,10 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
-from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
-from saccade.operators.tables import on_lines
+from saccade.operators.nodes import Lines, Nodes, choose_nodes, table_lanes
+from saccade.operators.tables import stacked
 
-WIDEST = 64  # columns that go through the walk together
 ROUNDING = 1e-6  # share of a table's norm that float32 sums may lose
 
 
@@ -33,18 +32,26 @@ class NormTables:
 
     level_starts: Array  # (D+1,) int64
     levels: Array  # (L,) float64, ascending in each dimension
-    T: Array  # (L, r) float32
+    blocks: Array  # (blocks, L, lanes) float32: T as the walk needs it, with zeros after the last column
+    rank: int  # columns of T
     slack: Array  # (L, 2) float32: of the first column and of the others, on the piece that begins at a node
 
-    @cached_property
-    def _T_blocks(self) -> Array:  # (blocks, L, lanes)
-        L, r = self.T.shape
-        lanes = min(WIDEST, -(-r // 16) * 16)
-        blocks = on_lines((-(-r // lanes), L, lanes), np.float32)
-        for k, block in enumerate(blocks):
-            part = self.T[:, k * lanes : (k + 1) * lanes]
-            block[:, : part.shape[1]] = part
-        return blocks
+    @classmethod
+    def of(
+        cls,
+        level_starts: Array,  # (D+1,)
+        levels: Array,  # (L,)
+        T: Array,  # (L, r) float32
+        slack: Array,  # (L, 2)
+    ) -> "NormTables":
+        """The tables of T in one piece."""
+        return cls(level_starts, levels, stacked(T, table_lanes(T.shape[1])), T.shape[1], slack)
+
+    @property
+    def T(self) -> Array:  # (L, r)
+        """T in one piece; a copy where there are several blocks."""
+        whole = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(list(self.blocks), axis=1)
+        return np.asarray(whole[:, : self.rank])
 
     def squared_norms(
         self,
@@ -53,8 +60,8 @@ class NormTables:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import predict_loops
 
-        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self._T_blocks.shape[2]
-        tables = self.level_starts, self.levels, self._T_blocks, self.slack
+        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self.blocks.shape[2]
+        tables = self.level_starts, self.levels, self.blocks, self.slack
         calls = ranged(predict_loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
         share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
@@ -66,101 +73,46 @@ def norm_tables(
     W: Array,  # (n, r), the leading direction first
     nodes: int | None = None,
 ) -> NormTables:
-    """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension; exact tables are made a few columns at a time.
+    """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension.
 
     None: limits.TABLE_NODES, or more where there are few dimensions. Every dimension then has its error, and with three
     of them and 128 nodes the slack was as large as the variance of new examples.
     """
-    r = W.shape[1]
-    _check_single(K, W)
-    exact = K.tables(W[:, :1] if W[:, 0].sum() >= 0 else -W[:, :1])
+    return all_norm_tables(K, (W,), nodes)[0]
+
+
+def all_norm_tables(
+    K: Intersection,
+    Ws: Sequence[Array],  # (n, r) each
+    nodes: int | None = None,
+) -> tuple[NormTables, ...]:
+    """`norm_tables` of several W, which share the nodes."""
+    for W in Ws:
+        _check_single(K, W)
+    starts, levels = K.levels_from_zero()
     if nodes is None:
-        nodes = max(limits.TABLE_NODES, limits.TABLE_NODES_TOGETHER // (exact.level_starts.size - 1))
-    kept, starts = kept_nodes(exact.levels, exact.level_starts, nodes)
-    between = _Between(exact.levels, kept)
-    T = np.empty((kept.size, r), np.float32)
-    T[:, 0] = exact.T[kept, 0]
-    above = np.maximum(between.lines(exact.T) - exact.T, 0.0)[:, 0]
-    size, lost = np.zeros(kept.size), np.zeros(exact.levels.size)
-    together = min(limits.EXACT_TABLE_COLUMNS, max(1, limits.EXACT_TABLE_NUMBERS // exact.levels.size))
-    for first in range(1, r, together):
-        exact = K.tables(W[:, first : first + together])
-        T[:, first : first + together] = exact.T[kept]
-        size += np.square(exact.T[kept]).sum(axis=1)
-        between.add_squares(exact.T, lost)
-        report("variance", 0.5 + 0.5 * first / r)
-    # the distance is piecewise linear, so its norm is convex between two training values: the largest lies at one
-    slack = np.maximum.reduceat(np.column_stack([above, np.sqrt(lost)]), kept)
-    size = np.column_stack([np.abs(T[:, 0]), np.sqrt(size)])
+        nodes = max(limits.TABLE_NODES, limits.TABLE_NODES_TOGETHER // (starts.size - 1))
+    chosen, found = choose_nodes(levels, starts, nodes), list[NormTables]()
+    for lines in K.lines([W if W[:, 0].sum() >= 0 else -W for W in Ws], chosen):
+        found.append(_with_slack(chosen, lines))
+        report("variance", 0.5 + 0.5 * len(found) / len(Ws))
+    return tuple(found)
+
+
+def _with_slack(nodes: Nodes, lines: Lines) -> NormTables:
+    """The distance is piecewise linear, so its norm is convex between two training values: the largest lies at one."""
+    slack = np.column_stack([lines.above, np.sqrt(lines.lost)])
+    size = np.column_stack([np.abs(lines.blocks[0, :, 0]), np.sqrt(lines.size)])
     slack += ROUNDING * np.maximum(size, np.roll(size, -1, axis=0)) + np.finfo(np.float32).tiny
-    slack[starts[1:] - 1] = 0.0  # no piece begins at the last node
-    return NormTables(starts, exact.levels[kept], T, slack.astype(np.float32))
+    slack[nodes.starts[1:] - 1] = 0.0  # no piece begins at the last node
+    return NormTables(nodes.starts, nodes.levels, lines.blocks, lines.rank, slack.astype(np.float32))
 
 
 def _check_single(K: Intersection, W: Array) -> None:
     """|T_d| ≤ Σ_i |w_i| k_d(x_i, x_i): complain where that is beyond float32, before it becomes infinity."""
-    largest = float((np.abs(W) * K.diag()[:, None]).sum(axis=0).max(initial=0.0))
+    largest = float((K.diag() @ np.abs(W)).max(initial=0.0))
     if not largest < float(np.finfo(np.float32).max):
         raise InvalidInput(
             f"Kernel values up to {K.diag().max():.3g} do not fit into the float32 tables of a low-rank variance. "
             'Use HIK(scale="auto"), or scale the features to about [0, 1] first.'
         )
-
-
-def kept_nodes(
-    levels: Array,  # (L,)
-    starts: Array,  # (D+1,)
-    nodes: int,
-) -> tuple[Array, Array]:  # (L',), (D+1,)
-    """Which levels stay, at most `nodes` per dimension with its first and last, and where each dimension begins then.
-
-    A piece of width h over m training values is off by about h √m, and m of the values meet it. The sum over the
-    pieces is least when they are as wide as (values per unit)^−0.6: equal sums of gap^0.4 between neighbouring values.
-    """
-    dims = level_dims(starts)
-    gaps = np.diff(levels, prepend=0.0)
-    gaps[starts[:-1]] = 0.0
-    total = np.cumsum(np.maximum(gaps, 0.0) ** 0.4)
-    first, last = total[starts[:-1]], total[starts[1:] - 1]
-    share_of_all = (total - first[dims]) / np.maximum(last - first, np.finfo(np.float64).tiny)[dims]
-    piece = np.floor(share_of_all * (nodes - 1) * (1.0 - 1e-12))
-    stays = np.diff(piece, append=-1.0) != 0  # the last level in a piece
-    stays[starts[:-1]] = stays[starts[1:] - 1] = True
-    stays |= (np.diff(starts) <= nodes)[dims]  # room for all
-    return np.flatnonzero(stays), np.append(0, np.cumsum(np.bincount(dims[stays], minlength=starts.size - 1)))
-
-
-class _Between:
-    """The lines between kept nodes, at every level."""
-
-    def __init__(
-        self,
-        levels: Array,  # (L,)
-        kept: Array,  # (L',)
-    ) -> None:
-        piece = np.repeat(np.arange(kept.size), np.diff(np.append(kept, levels.size)))
-        self.below = kept[piece]
-        self.above = np.where(self.below == np.arange(levels.size), self.below, np.append(kept, 0)[piece + 1])
-        gap = levels[self.above] - levels[self.below]
-        rise = levels - levels[self.below]
-        self.w = np.divide(rise, gap, out=np.zeros_like(rise), where=gap > 0)[:, None]
-
-    def lines(
-        self,
-        T: Array,  # (L, m)
-    ) -> Array:  # (L, m)
-        """Between the values of T at kept nodes."""
-        lower: Array = T[self.below]
-        lower += self.w * (T[self.above] - lower)
-        return lower
-
-    def add_squares(
-        self,
-        T: Array,  # (L, m)
-        lost: Array,  # (L,)
-    ) -> None:
-        """Add ‖T − lines‖² to `lost`."""
-        from saccade.operators import loops
-
-        read = T, self.below, self.above, self.w[:, 0]
-        share_calls(ranged(loops.squares_off_lines, read, (lost,)), len(T), thread_count())

@@ -39,6 +39,16 @@ def count_below(values: Array, first: int, x: float) -> int:
     return int((values[first : first + NODE] < x).sum())
 
 
+def sum_steps(dst: Array, steps: Array, C: Array, lanes: Lanes) -> None:
+    """dst[0, :] = the sum over p of steps[p] * C[p, :]."""
+    dst[0] = steps @ C
+
+
+def add_squares_off(out: Array, steps: Array, C: Array, slope: Array, lanes: Lanes) -> None:
+    """out[p] += the sum over lanes of the square of e_p = e_{p-1} + steps[p] * (C[p, :] - slope[0, :]), from e = 0."""
+    out += np.square(np.cumsum(steps[:, None] * (C - slope), axis=0)).sum(axis=1)
+
+
 def sum_minima(dst: Array, panel: Array, base: int, dims: Array, values: Array, lanes: Lanes) -> None:
     """dst[0, :] = the sum over k of min(values[k], panel[dims[k] - base, :])."""
     dst[0] = np.minimum(values[:, None], panel[dims.astype(np.int64) - base]).sum(axis=0)

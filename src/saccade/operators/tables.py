@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share_calls, thread_count
+from saccade._core.threads import ranged, share, share_calls, thread_count
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
@@ -52,6 +52,23 @@ def lane_blocks(
     for first in range(0, m, most):
         lanes = lane_tuple(min(m - first, most))
         yield slice(first, min(first + most, m)), padded(V, first, lanes), lanes
+
+
+def stacked(
+    V: Array,  # (n, m)
+    lanes: int,
+) -> Array:  # (blocks, n, lanes)
+    """All columns of V, `lanes` of them in a block, with zeros after the last."""
+    n, m = V.shape
+    blocks = on_lines((-(-m // lanes), n, lanes), V.dtype)
+
+    def copy(_: int, first: int, last: int) -> None:
+        for k, block in enumerate(blocks):
+            part = V[first:last, k * lanes : (k + 1) * lanes]
+            block[first:last, : part.shape[1]] = part
+
+    share(copy, n, thread_count())
+    return blocks
 
 
 @dataclass(frozen=True)
