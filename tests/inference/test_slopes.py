@@ -110,7 +110,7 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
     """The derivative is that of the estimate, to the last digit that the solver finds: no noise between the two."""
     space, theta, Y, noise = setting(HIK(Power(0.7)), 500, per_class)
     estimate = StochasticLOO(16, seed=3)  # enough that none is below its lower bound, which the kernel moves
-    precise = {"start": None, "max_iter": 3000, "tol": 1e-9}
+    precise = {"max_iter": 3000, "tol": 1e-9}
 
     def judge(K, noise):
         return estimate(K, noise, Y, loss_of(500), **precise)
@@ -138,7 +138,7 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
     )
     N = N.astype(float)
     exact = exact_loo(K, N, Y, loss_of(600))
-    options = {"start": None, "max_iter": 3000, "tol": 1e-4}
+    options = {"max_iter": 3000, "tol": 1e-4}
     found = [StochasticLOO(24, seed)(K, N, Y, loss_of(600), **options) for seed in range(8)]
     off, error = np.array([f.value - exact.value for f in found]), np.array([f.error for f in found])
     assert abs(off.mean()) < 2.0 * error.mean() / np.sqrt(8) + 0.02 * exact.value

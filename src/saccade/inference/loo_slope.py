@@ -30,10 +30,14 @@ from saccade.inference.inverse_diagonal import judged_apart
 from saccade.inference.regression import precondition
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
-from saccade.solvers.cg import solve_cg
+from saccade.operators.single import Single
+from saccade.solvers.cg import LARGEST_SINGLE, SINGLE_FROM, solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
+from saccade.solvers.rank_one import Leading
 
+FULL = 8  # columns that a product takes at its best speed
+LEAST = 6  # probes
 EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
 STEP = 0.002  # of differences for second derivatives of the loss
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
@@ -65,12 +69,18 @@ def exact_loo(
 
 
 class StochasticLOO:
-    """The same from products alone, for one set of examples. All kernels are compared on the same probes."""
+    """The same from products alone, for one set of examples. All kernels are compared on the same probes.
 
-    def __init__(self, probes: int, seed: int) -> None:
-        self._probes, self._rng = probes, np.random.default_rng(seed)
-        self._Z = np.empty((0, 0))
+    There are `probes` of them, fewer where those that fill the lanes of a product are enough for an error of `wanted`.
+    """
+
+    def __init__(self, probes: int, seed: int, wanted: float = 0.0) -> None:
+        self._probes, self._rng, self._wanted = probes, np.random.default_rng(seed), wanted
+        self._Z = np.empty((0, 0, 0))  # (n, c, p)
         self._smooth: list[_Smoother] = []
+        self._size = 1.0  # spread of the leave-one-out means, to which errors of the solutions are compared
+        self._forth: Array | None = None  # (n, m + cp): solutions for the last kernel, to start from
+        self._back: Array | None = None
 
     def __call__(
         self,
@@ -79,34 +89,70 @@ class StochasticLOO:
         Y: Array,  # (n, m)
         loss: Loss,
         *,
-        start: Array | None,  # (n, m): a first guess of α
         tol: float,
         max_iter: int,
     ) -> Judged:
         (n, m), c = Y.shape, noise.shape[1]
-        p = max(4, 2 * -(-self._probes // (2 * c)))  # for each column of the noise
-        M = precondition(K, noise.mean(axis=1), (m + c * p) // LANES, self._rng)
-        wide = noise if c == 1 else np.hstack([noise, np.repeat(noise, p, axis=1)])
-
-        def solved(B: Array, x0: Array | None = None) -> Array:
-            size = np.abs(B).max(axis=0, initial=0.0) + 1e-300
-            guess = None if x0 is None else x0 / size
-            found = solve_cg(K, wide, B / size, tol=tol, max_iter=max_iter, precondition=M, x0=guess)
-            return np.asarray(found.x * size)
-
+        M = precondition(K, noise.mean(axis=1), (m + c * self._most(c)) // LANES, self._rng)
+        system = _System(K, noise, M, max_iter)
         if not self._Z.size:
-            self._Z = self._rng.choice([-1.0, 1.0], (n, c * p))
-        Z = self._Z
-        X = solved(np.hstack([Y, Z]), None if start is None else np.hstack([start, np.zeros_like(Z)]))
-        alpha, X = X[:, :m], X[:, m:]
-        probed = (Z * X).reshape(n, c, p)
-        self._smooth = self._smooth or _smoothers(K, noise, M if isinstance(M, Nystrom) else None, probed)
-        value, error, by_alpha, by_probed = self._corrected(loss, Y, alpha, probed, noise, K.diag())
-        left = -solved(np.hstack([by_alpha, by_probed.reshape(n, -1) * Z]))
-        own, told = left[:, :m] * alpha, (left[:, m:] * X).reshape(n, c, p).sum(axis=2)
+            self._begin(system, Y, loss, tol)
+        Z, p = self._Z.reshape(n, -1), self._Z.shape[2]
+        X, left, found = self._forward(system, Y, loss, tol)
+        value, error, by_alpha, by_probed = found
+        B = np.hstack([by_alpha, by_probed.reshape(n, -1) * Z])
+        back, _ = system.solved(B, tol * self._size * np.abs(B).max(axis=0), m, self._back)
+        self._forth, self._back = X, back
+        # the loss at the true solution X + K̃⁻¹ left: off by the product of both errors only
+        value += float(np.einsum("ij,ij->", back, left))
+        own, told = -back[:, :m] * X[:, :m], -(back * X)[:, m:].reshape(n, c, p).sum(axis=2)
         by_noise = told + (own if c > 1 else own.sum(axis=1, keepdims=True))
-        by_kernel = VectorSlope(left, np.hstack([alpha, X]), np.zeros((n, 0)))
-        return Judged(value, error, by_kernel, by_noise, alpha)
+        return Judged(value, error, VectorSlope(-back, X, np.zeros((n, 0))), by_noise, X[:, :m])
+
+    def _most(self, c: int) -> int:
+        """Probes for each of c columns of the noise."""
+        return max(4, 2 * -(-self._probes // (2 * c)))
+
+    def _begin(self, system: _System, Y: Array, loss: Loss, tol: float) -> None:
+        """Draw as many probes as the error at the first kernel asks for."""
+        (n, m), c = Y.shape, system.noise.shape[1]
+        most = self._most(c)
+        few = min(most, _filling(m, LEAST)) if c == 1 and self._wanted > 0 else most
+        self._Z = self._rng.choice([-1.0, 1.0], (n, c, few))
+        if few == most:
+            return
+        X, _, (_, error, _, _) = self._forward(system, Y, loss, tol)
+        count = min(most, _filling(m, int(np.ceil(few * min((error / self._wanted) ** 2, 1e3)))))
+        if count > few:
+            Z = self._rng.choice([-1.0, 1.0], (n, c, count - few))
+            self._Z, self._smooth = np.concatenate([self._Z, Z], axis=2), []
+            X = np.hstack([X, np.zeros((n, count - few))])
+        self._forth = X
+
+    def _forward(
+        self, system: _System, Y: Array, loss: Loss, tol: float
+    ) -> tuple[Array, Array, tuple[float, float, Array, Array]]:
+        """Solutions for targets and probes (n, m + cp), what they leave, and the loss with its derivatives.
+
+        Means are small where the noise is large, and their errors must be smaller still: a second solve, if need be.
+        """
+        (n, m), noise = Y.shape, system.noise
+        B = np.hstack([Y, self._Z.reshape(n, -1)])
+        X, left = np.zeros_like(B), B
+        least, size, guess = 1.0 / (1.0 + float(noise.mean())), self._size, self._forth
+        while True:
+            more, left = system.solved(left, np.full(B.shape[1], tol * size), m, guess)
+            X, guess = X + more, None
+            alpha, probed = X[:, :m], self._Z * X[:, m:].reshape(self._Z.shape)
+            self._smooth = self._smooth or _smoothers(system, probed)
+            found = self._corrected(loss, Y, alpha, probed, noise, system.K.diag())
+            self._size = max(float(np.sqrt((Y - alpha / self._first(probed, noise)).var(axis=0).mean())), least)
+            if size <= 2.0 * self._size:
+                return X, left, found
+            size = self._size
+
+    def _first(self, probed: Array, noise: Array) -> Array:  # (n, c)
+        return self._smoothed(probed.mean(axis=2), _Smoother.forth)
 
     def _corrected(
         self,
@@ -129,8 +175,9 @@ class StochasticLOO:
             values.append(value + float(np.einsum("ij,ij->", by_d, off)))
             by_alphas.append(by_alpha + mixed)
             slopes.append(by_d)
-            by_probed[..., first] += self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)[..., None] / p
-            by_probed[..., second] += by_d[..., None] / p
+            curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
+            for some, slope in ((first, curved), (second, by_d)):
+                by_probed[..., some] += slope[..., None] / (2 * len(range(p)[some]))
         told = np.einsum("ij,ijk->k", 0.5 * (slopes[0] + slopes[1]), probed)
         error = float(told.std(ddof=1) / np.sqrt(p))
         return float(np.mean(values)), error, np.asarray(np.mean(by_alphas, axis=0)), by_probed
@@ -160,12 +207,46 @@ class _Smoother(NamedTuple):
         return np.asarray((self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))) / self.fitted)
 
 
+class _System(NamedTuple):
+    """K + N, and how it is solved."""
+
+    K: Operator
+    noise: Array  # (n, 1) or (n, m)
+    M: Nystrom | Leading | None
+    max_iter: int
+
+    def solved(
+        self,
+        B: Array,  # (n, k): m targets, then as many probes for each column of the noise
+        tol: Array,  # (k,)
+        m: int,
+        guess: Array | None = None,  # (n, k) or less: each column is begun at a multiple of it
+    ) -> tuple[Array, Array]:  # (n, k), (n, k)
+        """X, and what it leaves: B − (K + N)X."""
+        c, k = self.noise.shape[1], B.shape[1]
+        noise = self.noise if c == 1 else np.hstack([self.noise, np.repeat(self.noise, (k - m) // c, axis=1)])
+        single = tol.min() >= SINGLE_FROM and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
+        K = Single(self.K) if single else self.K
+        X, left = np.zeros_like(B), B
+        if guess is not None:
+            A = K.matmul(guess) + noise * guess
+            best = np.einsum("ij,ij->j", A, B) / (np.einsum("ij,ij->j", A, A) + 1e-300)
+            X, left = best * guess, B - best * A
+        size = np.abs(left).max(axis=0, initial=0.0) + 1e-300
+        found = solve_cg(K, noise, left / size, tol=tol / size, max_iter=self.max_iter, precondition=self.M)
+        return X + found.x * size, found.left * size
+
+
+def _filling(m: int, least: int) -> int:
+    """The number of probes, from `least` on, that fills the lanes of a product beside m targets."""
+    return least + -(m + least) % FULL
+
+
 def _smoothers(
-    K: Operator,
-    noise: Array,  # (n, c)
-    low_rank: Nystrom | None,
+    system: _System,
     probed: Array,  # (n, c, p)
 ) -> list[_Smoother]:
+    K, noise, low_rank = system.K, system.noise, system.M if isinstance(system.M, Nystrom) else None
     known, prior = known_of(K, noise, low_rank), np.broadcast_to(K.diag()[:, None], noise.shape)
     made = []
     for some in judged_apart(noise):
