@@ -122,6 +122,8 @@ PRECONDITIONER_NUMBERS = 50_000_000
 ROUNDED_STEPS = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
+# Numbers of a vector that NumPy works on at a time: 256 KiB, so that what is made of them stays in a core's cache.
+NUMBERS_IN_CACHE = 32_768
 # Numbers in the exact tables of a variance made at a time: 128 MB ...
 EXACT_TABLE_NUMBERS = 16_000_000
 # ... and columns of them made at a time.

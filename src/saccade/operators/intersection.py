@@ -101,12 +101,12 @@ class Intersection(Operator):
         return self.level_gradient(A, np.eye(len(A)))
 
     def _of_levels(self, G: Array) -> Array:
-        """Derivatives with respect to the levels from those with respect to the steps."""
-        gradient = G.copy()
-        gradient[:-1] -= G[1:]
-        last = self.starts[1:][np.diff(self.starts) > 0] - 1
-        gradient[last] = G[last]
-        return gradient
+        """Derivatives with respect to the levels from those with respect to the steps, in place."""
+        from saccade.operators import gradient_loops
+
+        calls = ranged(gradient_loops.falls, (self.starts,), (G,))
+        share_calls(calls, self.starts.size - 1, thread_count() if G.size > limits.ONE_THREAD_UP_TO else 1)
+        return G
 
     @cached_property
     @abstractmethod
