@@ -99,15 +99,14 @@ class StochasticLOO:
             self._begin(system, Y, loss, tol)
         Z, p = self._Z.reshape(n, -1), self._Z.shape[2]
         X, left, found = self._forward(system, Y, loss, tol)
-        value, error, by_alpha, by_probed = found
-        B = np.hstack([by_alpha, by_probed.reshape(n, -1) * Z])
+        B = np.hstack([found.by_alpha, found.by_probed.reshape(n, -1) * Z])
         back, _ = system.solved(B, tol * self._size * np.abs(B).max(axis=0), m, self._back)
         self._forth, self._back = X, back
         # the loss at the true solution X + K̃⁻¹ left: off by the product of both errors only
-        value += float(np.einsum("ij,ij->", back, left))
+        value = found.value + float(np.einsum("ij,ij->", back, left))
         own, told = -back[:, :m] * X[:, :m], -(back * X)[:, m:].reshape(n, c, p).sum(axis=2)
         by_noise = told + (own if c > 1 else own.sum(axis=1, keepdims=True))
-        return Judged(value, error, VectorSlope(-back, X, np.zeros((n, 0))), by_noise, X[:, :m])
+        return Judged(value, found.error, VectorSlope(-back, X, np.zeros((n, 0))), by_noise, X[:, :m])
 
     def _most(self, c: int) -> int:
         """Probes for each of c columns of the noise."""
@@ -121,17 +120,15 @@ class StochasticLOO:
         self._Z = self._rng.choice([-1.0, 1.0], (n, c, few))
         if few == most:
             return
-        X, _, (_, error, _, _) = self._forward(system, Y, loss, tol)
-        count = min(most, _filling(m, int(np.ceil(few * min((error / self._wanted) ** 2, 1e3)))))
+        X, _, found = self._forward(system, Y, loss, tol)
+        count = min(most, _filling(m, int(np.ceil(few * min((found.surely / self._wanted) ** 2, 1e3)))))
         if count > few:
             Z = self._rng.choice([-1.0, 1.0], (n, c, count - few))
             self._Z, self._smooth = np.concatenate([self._Z, Z], axis=2), []
             X = np.hstack([X, np.zeros((n, count - few))])
         self._forth = X
 
-    def _forward(
-        self, system: _System, Y: Array, loss: Loss, tol: float
-    ) -> tuple[Array, Array, tuple[float, float, Array, Array]]:
+    def _forward(self, system: _System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
         """Solutions for targets and probes (n, m + cp), what they leave, and the loss with its derivatives.
 
         Means are small where the noise is large, and their errors must be smaller still: a second solve, if need be.
@@ -162,8 +159,7 @@ class StochasticLOO:
         probed: Array,  # (n, c, p)
         noise: Array,  # (n, c)
         prior: Array,  # (n,)
-    ) -> tuple[float, float, Array, Array]:
-        """The loss, its standard error, and its derivatives with respect to α (n, m) and to each probe (n, c, p)."""
+    ) -> _Corrected:
         p = probed.shape[2]
         values, by_alphas, slopes, by_probed = [], [], [], np.zeros_like(probed)
         for first, second in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
@@ -178,15 +174,27 @@ class StochasticLOO:
             curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
             for some, slope in ((first, curved), (second, by_d)):
                 by_probed[..., some] += slope[..., None] / (2 * len(range(p)[some]))
-        told = np.einsum("ij,ijk->k", 0.5 * (slopes[0] + slopes[1]), probed)
-        error = float(told.std(ddof=1) / np.sqrt(p))
-        return float(np.mean(values)), error, np.asarray(np.mean(by_alphas, axis=0)), by_probed
+        by_d = 0.5 * (slopes[0] + slopes[1])
+        error = np.einsum("ij,ijk->k", by_d, probed).std(ddof=1) / np.sqrt(p)
+        surely = np.sqrt(2.0 * float(np.einsum("ij,ij->", by_d**2, probed.var(axis=2, ddof=1))) / p)
+        by_alpha = np.asarray(np.mean(by_alphas, axis=0))
+        return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed)
 
     def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
         out = np.empty_like(values)
         for smooth in self._smooth:
             out[smooth.some] = way(smooth, values[smooth.some])
         return out
+
+
+class _Corrected(NamedTuple):
+    """The loss, its errors, and its derivatives."""
+
+    value: float
+    error: float  # from the spread over probes
+    surely: float  # an upper bound of the error: few probes know their spread badly, and that at n examples well
+    by_alpha: Array  # (n, m)
+    by_probed: Array  # (n, c, p)
 
 
 class _Smoother(NamedTuple):
