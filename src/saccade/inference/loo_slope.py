@@ -95,10 +95,8 @@ class StochasticLOO:
         (n, m), c = Y.shape, noise.shape[1]
         M = precondition(K, noise.mean(axis=1), (m + c * self._most(c)) // LANES, self._rng)
         system = _System(K, noise, M, max_iter)
-        if not self._Z.size:
-            self._begin(system, Y, loss, tol)
+        X, left, found = self._forward(system, Y, loss, tol) if self._Z.size else self._begin(system, Y, loss, tol)
         Z, p = self._Z.reshape(n, -1), self._Z.shape[2]
-        X, left, found = self._forward(system, Y, loss, tol)
         B = np.hstack([found.by_alpha, found.by_probed.reshape(n, -1) * Z])
         back, _ = system.solved(B, tol * self._size * np.abs(B).max(axis=0), m, self._back)
         self._forth, self._back = X, back
@@ -112,21 +110,22 @@ class StochasticLOO:
         """Probes for each of c columns of the noise."""
         return max(4, 2 * -(-self._probes // (2 * c)))
 
-    def _begin(self, system: _System, Y: Array, loss: Loss, tol: float) -> None:
-        """Draw as many probes as the error at the first kernel asks for."""
+    def _begin(self, system: _System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
+        """As `_forward`, and draw as many probes as the error at the first kernel asks for."""
         (n, m), c = Y.shape, system.noise.shape[1]
         most = self._most(c)
         few = min(most, _filling(m, LEAST)) if c == 1 and self._wanted > 0 else most
         self._Z = self._rng.choice([-1.0, 1.0], (n, c, few))
+        X, left, found = self._forward(system, Y, loss, tol)
         if few == most:
-            return
-        X, _, found = self._forward(system, Y, loss, tol)
+            return X, left, found
         count = min(most, _filling(m, int(np.ceil(few * min((found.surely / self._wanted) ** 2, 1e3)))))
-        if count > few:
-            Z = self._rng.choice([-1.0, 1.0], (n, c, count - few))
-            self._Z, self._smooth = np.concatenate([self._Z, Z], axis=2), []
-            X = np.hstack([X, np.zeros((n, count - few))])
-        self._forth = X
+        if count <= few:
+            return X, left, found
+        Z = self._rng.choice([-1.0, 1.0], (n, c, count - few))
+        self._Z, self._smooth = np.concatenate([self._Z, Z], axis=2), []
+        self._forth = np.hstack([X, np.zeros((n, count - few))])
+        return self._forward(system, Y, loss, tol)
 
     def _forward(self, system: _System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
         """Solutions for targets and probes (n, m + cp), what they leave, and the loss with its derivatives.

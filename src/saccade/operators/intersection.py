@@ -15,6 +15,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import in_chunks
 from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
@@ -175,7 +176,13 @@ class SortedIntersection(Intersection):
         )
 
     def level_sums(self, v: Array) -> Array:
-        return np.asarray(v[self.codes.rows], np.float64)
+        rows, out = self.codes.rows, np.empty(self.codes.rows.size)
+
+        def pick(some: slice) -> None:
+            out[some] = v[rows[some]]
+
+        in_chunks(pick, rows.size)
+        return out
 
     def matrix_gradient(self, A: Array) -> Array:
         from saccade.operators import gradient_loops
