@@ -13,7 +13,10 @@ inverse_diagonal.py, give a first estimate d̂, and the other half, with mean ū
 
 in which ū is independent of d̂ and enters linearly: what is left is of second order in the error of d̂. The mean over
 both ways of taking the halves is the estimate; its error is that of a mean over probes. Probes and smoother stay while
-the kernel moves, and the derivative is exactly that of the estimate. It all takes two solves.
+the kernel moves, and the derivative is exactly that of the estimate.
+
+It all takes two solves: X = K̃⁻¹[Y, Z], and B = K̃⁻¹ ∂loss/∂X. Neither has to be exact. With R = [Y, Z] − K̃X, which is
+known, the loss at the true X is loss(X) + B·R but for the product of both errors.
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ class StochasticLOO:
         self._probes, self._rng, self._wanted = probes, np.random.default_rng(seed), wanted
         self._Z = np.empty((0, 0, 0))  # (n, c, p)
         self._smooth: list[_Smoother] = []
-        self._size = 1.0  # spread of the leave-one-out means, to which errors of the solutions are compared
+        self._size = 1.0  # spread of the leave-one-out means over the largest target: solutions must be better than it
         self._forth: Array | None = None  # (n, m + cp): solutions for the last kernel, to start from
         self._back: Array | None = None
 
@@ -98,11 +101,15 @@ class StochasticLOO:
         X, left, found = self._forward(system, Y, loss, tol) if self._Z.size else self._begin(system, Y, loss, tol)
         Z, p = self._Z.reshape(n, -1), self._Z.shape[2]
         B = np.hstack([found.by_alpha, found.by_probed.reshape(n, -1) * Z])
-        back, _ = system.solved(B, tol * self._size * np.abs(B).max(axis=0), m, self._back)
-        self._forth, self._back = X, back
+        back, rest = system.solved(B, tol * self._size * np.abs(B).max(axis=0), m, self._back)
         # the loss at the true solution X + K̃⁻¹ left: off by the product of both errors only
         value = found.value + float(np.einsum("ij,ij->", back, left))
-        own, told = -back[:, :m] * X[:, :m], -(back * X)[:, m:].reshape(n, c, p).sum(axis=2)
+        if np.isfinite(value):  # else nothing to start from
+            self._forth, self._back = X, back
+        # a step of Jacobi's method: their errors were 3 to 6 times as large without, all to one side
+        N = system.wide(m, m + c * p)
+        told = -(back + rest / N) * (X + left / N)
+        own, told = told[:, :m], told[:, m:].reshape(n, c, p).sum(axis=2)
         by_noise = told + (own if c > 1 else own.sum(axis=1, keepdims=True))
         return Judged(value, found.error, VectorSlope(-back, X, np.zeros((n, 0))), by_noise, X[:, :m])
 
@@ -133,22 +140,21 @@ class StochasticLOO:
         Means are small where the noise is large, and their errors must be smaller still: a second solve, if need be.
         """
         (n, m), noise = Y.shape, system.noise
-        B = np.hstack([Y, self._Z.reshape(n, -1)])
+        B, unit = np.hstack([Y, self._Z.reshape(n, -1)]), np.abs(Y).max(axis=0) + 1e-300
         X, left = np.zeros_like(B), B
         least, size, guess = 1.0 / (1.0 + float(noise.mean())), self._size, self._forth
         while True:
-            more, left = system.solved(left, np.full(B.shape[1], tol * size), m, guess)
+            more, left = system.solved(left, tol * size * np.append(unit, np.ones(B.shape[1] - m)), m, guess)
             X, guess = X + more, None
             alpha, probed = X[:, :m], self._Z * X[:, m:].reshape(self._Z.shape)
             self._smooth = self._smooth or _smoothers(system, probed)
             found = self._corrected(loss, Y, alpha, probed, noise, system.K.diag())
-            self._size = max(float(np.sqrt((Y - alpha / self._first(probed, noise)).var(axis=0).mean())), least)
+            d = self._smoothed(probed.mean(axis=2), _Smoother.forth)
+            spread = float(np.sqrt(((Y - alpha / d) / unit).var(axis=0).mean()))
+            self._size = spread if spread > least else least
             if size <= 2.0 * self._size:
                 return X, left, found
             size = self._size
-
-    def _first(self, probed: Array, noise: Array) -> Array:  # (n, c)
-        return self._smoothed(probed.mean(axis=2), _Smoother.forth)
 
     def _corrected(
         self,
@@ -175,6 +181,7 @@ class StochasticLOO:
                 by_probed[..., some] += slope[..., None] / (2 * len(range(p)[some]))
         by_d = 0.5 * (slopes[0] + slopes[1])
         error = np.einsum("ij,ijk->k", by_d, probed).std(ddof=1) / np.sqrt(p)
+        # cov(u_i, u_j) = [K̃⁻¹]_ij², so var Σ_i w_i u_i = Σ_{i≠j} (w_i² + w_i w_j) [K̃⁻¹]_ij² ≤ 2 Σ_i w_i² var u_i
         surely = np.sqrt(2.0 * float(np.einsum("ij,ij->", by_d**2, probed.var(axis=2, ddof=1))) / p)
         by_alpha = np.asarray(np.mean(by_alphas, axis=0))
         return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed)
@@ -191,7 +198,7 @@ class _Corrected(NamedTuple):
 
     value: float
     error: float  # from the spread over probes
-    surely: float  # an upper bound of the error: few probes know their spread badly, and that at n examples well
+    surely: float  # a bound of the error from Σ_i w_i² var u_i: few probes know their spread badly, n examples well
     by_alpha: Array  # (n, m)
     by_probed: Array  # (n, c, p)
 
@@ -222,6 +229,11 @@ class _System(NamedTuple):
     M: Nystrom | Leading | None
     max_iter: int
 
+    def wide(self, m: int, k: int) -> Array:  # (n, 1) or (n, k)
+        """The noise of m targets and k − m probes."""
+        c = self.noise.shape[1]
+        return self.noise if c == 1 else np.hstack([self.noise, np.repeat(self.noise, (k - m) // c, axis=1)])
+
     def solved(
         self,
         B: Array,  # (n, k): m targets, then as many probes for each column of the noise
@@ -230,9 +242,9 @@ class _System(NamedTuple):
         guess: Array | None = None,  # (n, k) or less: each column is begun at a multiple of it
     ) -> tuple[Array, Array]:  # (n, k), (n, k)
         """X, and what it leaves: B − (K + N)X."""
-        c, k = self.noise.shape[1], B.shape[1]
-        noise = self.noise if c == 1 else np.hstack([self.noise, np.repeat(self.noise, (k - m) // c, axis=1)])
-        single = tol.min() >= SINGLE_FROM and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
+        noise = self.wide(m, B.shape[1])
+        relative = (tol + 1e-300) / (np.abs(B).max(axis=0, initial=0.0) + 1e-300)
+        single = relative.min() >= SINGLE_FROM and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
         K = Single(self.K) if single else self.K
         X, left = np.zeros_like(B), B
         if guess is not None:

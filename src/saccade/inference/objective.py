@@ -20,7 +20,7 @@ from saccade.kernels.gram import Gram
 NOISE = (1e-4, 1e2)  # bounds of the noise; at least a hundred times each way from where it starts
 FEW = 10  # coordinates for which few probes are enough
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: as in the paper, and what leave-one-out means need
-TOL_CORRECTED = 2e-3  # the same relative to the spread of these means, where their loss is corrected for residuals
+TOL_CORRECTED = 1e-3  # the same relative to the spread of these means, where their loss is corrected for residuals
 ERROR = 5e-4  # of the leave-one-out loss, in nats per example: what few probes must reach
 PROBES = {"evidence": (7, 15), "loo": (24, 32)}  # for few coordinates and for many
 ObjectiveKind = Literal["evidence", "loo"]
