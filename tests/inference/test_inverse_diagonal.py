@@ -112,7 +112,7 @@ def test_the_low_rank_tells_examples_apart() -> None:
         found = estimate(Z * (inverse @ Z), noise, dense.diagonal(), known)
         assert np.sqrt(np.square(inverse.diagonal() / found.value - 1.0).mean()) < 1.1 * found.error
         missed.append(found.missed)
-    assert missed[0] < 0.7 * missed[1] < 0.7 * missed[2]
+    assert missed[0] < 0.9 * missed[1] < 0.9 * 0.7 * missed[2]
 
 
 def test_few_examples_and_empty_ones() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.operators.backend import Run, Step
 from saccade.operators.base import Dense
 
 
@@ -105,24 +106,27 @@ class PlainBackend:
     def out_of_low_rank(self, R: OnDevice, B: OnDevice, small: Array) -> None:
         R.values -= B.values @ small
 
-    def finish_product(self, Kp: OnDevice, noise: OnDevice, p: OnDevice) -> tuple[OnDevice, Array]:
-        q = Kp.values + noise.values * p.values
-        return OnDevice(q), (p.values * q).sum(axis=0)
+    def finish_product(self, Kp: OnDevice, noise: OnDevice, p: OnDevice, q: OnDevice) -> Array:
+        q.values = Kp.values + noise.values * p.values
+        return np.asarray((p.values * q.values).sum(axis=0))
 
-    def descend(self, step: Array, p: OnDevice, q: OnDevice, x: OnDevice, r: OnDevice, s: OnDevice) -> Array:
-        x.values += step * p.values
+    def for_product(self, p: OnDevice, dtype: Any) -> OnDevice:
+        return p.astype(dtype)
+
+    def descend(self, step: Array, q: OnDevice, u: OnDevice, smoothed: Array, r: OnDevice, s: OnDevice) -> Array:
         r.values -= step * q.values
-        gap = s.values - r.values
-        return np.array([(gap * gap).sum(axis=0), (s.values * gap).sum(axis=0)])
+        gap = np.where(smoothed, s.values - r.values, 0.0)
+        pairs = (r.values, r.values), (r.values, u.values), (gap, gap), (s.values, gap)
+        return np.array([(a * b).sum(axis=0) for a, b in pairs])
 
-    def smooth(self, share: Array, x: OnDevice, r: OnDevice, y: OnDevice, s: OnDevice) -> Array:
-        y.values += share * (x.values - y.values)
-        s.values += share * (r.values - s.values)
-        return self.worst(s)
-
-    def turn(self, z: OnDevice, beta: Array, p: OnDevice, copy: OnDevice) -> None:
-        p.values = z.values + beta * p.values
+    def advance(self, by: Step, z: OnDevice, u: OnDevice, run: Run) -> Array:
+        x, y, r, s, p, copy = run
+        x.values += by.step * p.values
+        p.values = z.values - u.values * by.along + by.beta * p.values
         copy.values = p.values.astype(copy.dtype)
+        y.values += np.where(by.smoothed, by.share * (x.values - y.values), 0.0)
+        s.values += np.where(by.smoothed, by.share * (r.values - s.values), 0.0)
+        return np.where(by.smoothed, self.worst(s), self.worst(r))
 
 
 class DenseOnDevice(Dense):

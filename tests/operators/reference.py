@@ -27,30 +27,31 @@ def sum_by_row(
     levels: Array,  # (entries,)
     first: int,
     last: int,
-    out: Array,  # (n,)
+    out: Array,  # (n, 2)
 ) -> None:
-    """out_i += Σ_d ℓ_id over dimensions first..last."""
+    """out_i += Σ_d (ℓ_id, ℓ_id²) over dimensions first..last."""
     for k in range(starts[first], starts[last]):
-        out[rows[k]] += levels[k]
+        out[rows[k]] += levels[k], levels[k] ** 2
 
 
 def count_placed(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)
-    place: Array,  # (n,)
+    wanted: Array,  # (n,) bool
     first: int,
     last: int,
     counts: Array,  # (D,)
 ) -> None:
-    """Entries of each dimension, first..last, whose row has a place."""
+    """Entries of each dimension, first..last, whose row is wanted."""
     for d in range(first, last):
-        counts[d] = (place[rows[starts[d] : starts[d + 1]]] >= 0).sum()
+        counts[d] = wanted[rows[starts[d] : starts[d + 1]]].sum()
 
 
 def pick_placed(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)
     values: Array,  # (entries,)
+    wanted: Array,  # (n,) bool
     place: Array,  # (n,)
     heads: Array,  # (D+1,)
     first: int,
@@ -61,7 +62,7 @@ def pick_placed(
     """The new rows and the values of these entries."""
     for d in range(first, last):
         own = slice(starts[d], starts[d + 1])
-        kept = place[rows[own]] >= 0
+        kept = wanted[rows[own]]
         row[heads[d] : heads[d + 1]] = place[rows[own]][kept]
         value[heads[d] : heads[d + 1]] = values[own][kept]
 

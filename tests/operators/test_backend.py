@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade._core import limits
-from saccade.operators.backend import ON_CPU, Backend
+from saccade.operators.backend import ON_CPU, Backend, Run, Step
 from tests.operators.histograms import Array
 from tests.operators.plain_backend import PlainBackend
 from tests.tolerances import assert_close
@@ -27,7 +27,7 @@ def numbers(*shape: int, seed: int = 0) -> Array:
 def several(backend: Backend, shape: tuple[int, int], count: int) -> tuple[list[Array], list[Any]]:
     """Arrays of the host, and copies of them on the backend that may be written to."""
     host = [numbers(*shape, seed=k) for k in range(count)]
-    return host, [backend.array(array).copy() for array in host]
+    return host, [backend.take(backend.array(array), np.arange(shape[1])) for array in host]
 
 
 @by_backend
@@ -113,33 +113,37 @@ def test_finish_product(backend: Backend, shape: tuple[int, int], single: bool, 
     (Kp, p), (_, there) = several(backend, shape, 2)
     Kp = Kp.astype(np.float32 if single else np.float64)
     noise = np.abs(numbers(shape[0], 1 if shared else shape[1], seed=7))
-    q, sums = backend.finish_product(backend.array(Kp), backend.array(noise), there)
-    assert q.dtype == np.float64
+    q = backend.zeros(shape)
+    sums = backend.finish_product(backend.array(Kp), backend.array(noise), there, q)
     assert_close(backend.host(q), Kp + noise * p)
     assert_close(sums, (p * (Kp + noise * p)).sum(axis=0))
 
 
 @by_backend
 @by_shape
-def test_a_step(backend: Backend, shape: tuple[int, int]) -> None:
-    """descend, smooth and turn, each in place."""
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_step(backend: Backend, shape: tuple[int, int], dtype: type) -> None:
+    """descend and advance, each in place; every other column is smoothed."""
     (p, q, x, r, s, y, z), there = several(backend, shape, 7)
     p_, q_, x_, r_, s_, y_, z_ = there
-    step, share, beta = (numbers(shape[1], seed=k) for k in (11, 12, 13))
+    step, share, beta, along = (numbers(shape[1], seed=k) for k in (11, 12, 13, 14))
+    smoothed, u = np.arange(shape[1]) % 2 == 0, numbers(shape[0], 1, seed=15)
+    u_ = backend.array(u)
 
-    sums = backend.descend(step, p_, q_, x_, r_, s_)
-    x, r = x + step * p, r - step * q
-    assert_close(sums, np.array([np.square(s - r).sum(axis=0), (s * (s - r)).sum(axis=0)]))
+    sums = backend.descend(step, q_, u_, smoothed, r_, s_)
+    r = r - step * q
+    gap = smoothed * (s - r)
+    assert_close(
+        sums, np.array([(r * r).sum(axis=0), (r * u).sum(axis=0), (gap * gap).sum(axis=0), (s * gap).sum(axis=0)])
+    )
 
-    worst = backend.smooth(share, x_, r_, y_, s_)
-    y, s = y + share * (x - y), s + share * (r - s)
-    assert_close(worst, np.abs(s).max(axis=0, initial=0.0))
-
-    for dtype in (np.float32, np.float64):
-        copy = p_.astype(dtype)
-        backend.turn(z_, beta, p_, copy)
-        p = z + beta * p
-        assert copy.dtype == dtype
-        assert_close(backend.host(copy), p, dtype)
+    copy = backend.for_product(p_, dtype)
+    assert copy.dtype == dtype
+    assert_close(backend.host(copy), p, dtype)
+    worst = backend.advance(Step(step, share, beta, along, smoothed), z_, u_, Run(x_, y_, r_, s_, p_, copy))
+    x, p = x + step * p, z - along * u + beta * p
+    y, s = y + smoothed * share * (x - y), s + smoothed * share * (r - s)
+    assert_close(worst, np.abs(np.where(smoothed, s, r)).max(axis=0, initial=0.0))
+    assert_close(backend.host(copy), p, dtype)
     for found, expected in zip((p_, q_, x_, r_, s_, y_, z_), (p, q, x, r, s, y, z), strict=True):
         assert_close(backend.host(found), expected)

@@ -58,6 +58,7 @@ def test_product_and_diagonal_of_awkward_histograms(layout: str, dtype: type, da
     assert operator.shape == (len(X), len(X))
     assert_close(operator.matmul(columns(len(X), m, dtype)), intersections(X) @ columns(len(X), m, dtype), dtype)
     assert_close(operator.diag(), X.astype(np.float64).sum(axis=1))
+    assert_close(operator.squared_parts(), np.square(X.astype(np.float64)).sum(axis=1))
 
 
 @by_layout

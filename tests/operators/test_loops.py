@@ -79,21 +79,21 @@ def test_steps_rows_and_places_of_sorted_columns(data: st.DataObject, cut: float
     c = codes._sorted(codes._columns(X))
     outputs = []
     for module in (loops, reference):
-        steps, total = np.full(c.values.size, NO_NUMBER), columns(n, 1)[:, 0].copy()
+        steps, total = np.full(c.values.size, NO_NUMBER), columns(n, 2).copy()
         in_two(lambda a, b, m=module, s=steps: m.rises(c.values, c.starts, a, b, s), D, cut)
         in_two(lambda a, b, m=module, t=total: m.sum_by_row(c.starts, c.rows, c.values, a, b, t), D, cut)
         outputs.append((steps, total))
     for fast, slow in zip(*outputs, strict=True):
         assert_close(fast, slow)
-    place, picked = np.where(np.arange(n) % 2 == 0, np.arange(n) // 2, -1), []
+    place, wanted, picked = np.arange(n) // 2, np.arange(n) % 2 == 0, []
     for module in (encode_loops, reference):
         counts = np.full(D, -1)
-        in_two(lambda a, b, m=module, k=counts: m.count_placed(c.starts, c.rows, place, a, b, k), D, cut)
+        in_two(lambda a, b, m=module, k=counts: m.count_placed(c.starts, c.rows, wanted, a, b, k), D, cut)
         heads = np.append(0, np.cumsum(counts))
         row, value = np.full(heads[-1], -1), np.full(heads[-1], NO_NUMBER)
         in_two(
             lambda a, b, m=module, h=heads, r=row, v=value: m.pick_placed(
-                c.starts, c.rows, c.values, place, h, a, b, r, v
+                c.starts, c.rows, c.values, wanted, place, h, a, b, r, v
             ),
             D,
             cut,

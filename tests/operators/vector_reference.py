@@ -6,48 +6,79 @@ from saccade._core.arrays import Array
 
 
 def finish_product(
-    Kp: Array,  # (n, m)
-    noise: Array,  # (n, 1) or (n, m)
-    p: Array,  # (n, m)
+    Kp: Array,  # (m, n)
+    noise: Array,  # (1, n) or (m, n)
+    p: Array,  # (m, n)
     first: int,
     last: int,
-    q: Array,  # (n, m), changed
+    q: Array,  # (m, n), changed
     sums: Array,  # (m,), changed
 ) -> None:
     """q = K p + N p, given K p; sums += p·q."""
-    rows = slice(first, last)
-    q[rows] = Kp[rows] + noise[rows] * p[rows]
-    sums += (p[rows] * q[rows]).sum(axis=0)
+    some = slice(first, last)
+    q[:, some] = Kp[:, some] + noise[:, some] * p[:, some]
+    sums += (p[:, some] * q[:, some]).sum(axis=1)
 
 
-def descend(step: Array, p: Array, q: Array, first: int, last: int, x: Array, r: Array, s: Array, sums: Array) -> None:
-    """x += step p, r −= step q; with gap = s − r, sums += (gap·gap, s·gap)."""
-    rows = slice(first, last)
-    x[rows] += step * p[rows]
-    r[rows] -= step * q[rows]
-    gap = s[rows] - r[rows]
-    sums += np.array([(gap * gap).sum(axis=0), (s[rows] * gap).sum(axis=0)])
+def descend(
+    step: Array,  # (m,)
+    q: Array,  # (m, n)
+    u: Array,  # (1, n)
+    smoothed: Array,  # (m,) bool
+    first: int,
+    last: int,
+    r: Array,  # (m, n), changed
+    s: Array,  # (m, n)
+    sums: Array,  # (4, m), changed
+) -> None:
+    """r −= step q; sums += (r·r, r·u), and where smoothed (gap·gap, s·gap) with gap = s − r."""
+    some = slice(first, last)
+    r[:, some] -= step[:, None] * q[:, some]
+    left, twin = r[:, some], s[:, some]
+    gap = np.where(smoothed[:, None], twin - left, 0.0)
+    pairs = (left, left), (left, u[:, some]), (gap, gap), (twin, gap)
+    sums += np.array([(a * b).sum(axis=1) for a, b in pairs])
 
 
-def smooth(share: Array, x: Array, r: Array, first: int, last: int, y: Array, s: Array, worst: Array) -> None:
-    """y += share (x − y), s += share (r − s); worst = max |s|."""
-    rows = slice(first, last)
-    y[rows] += share * (x[rows] - y[rows])
-    s[rows] += share * (r[rows] - s[rows])
-    np.maximum(worst, np.abs(s[rows]).max(axis=0, initial=0.0), out=worst)
+def advance(
+    step: Array,  # (m,)
+    share: Array,  # (m,)
+    beta: Array,  # (m,)
+    along: Array,  # (m,)
+    z: Array,  # (m, n)
+    u: Array,  # (1, n)
+    r: Array,  # (m, n)
+    smoothed: Array,  # (m,) bool
+    first: int,
+    last: int,
+    x: Array,  # (m, n), changed, and all that follow
+    y: Array,
+    s: Array,
+    p: Array,
+    copy: Array,  # (m, n), float32 or float64
+    worst: Array,  # (m,): the bits of floats
+) -> None:
+    """x += step p, p = z − along u + beta p and a copy, worst = max |r|.
+
+    Where smoothed y += share (x − y), s += share (r − s), and the worst is that of s.
+    """
+    some, floats = slice(first, last), worst.view(np.float64)
+    for j in range(len(p)):
+        x[j, some] += step[j] * p[j, some]
+        p[j, some] = z[j, some] - along[j] * u[0, some] + beta[j] * p[j, some]
+        copy[j, some] = p[j, some]
+        if smoothed[j]:
+            y[j, some] += share[j] * (x[j, some] - y[j, some])
+            s[j, some] += share[j] * (r[j, some] - s[j, some])
+        judged = s if smoothed[j] else r
+        floats[j] = max(floats[j], np.abs(judged[j, some]).max(initial=0.0))
 
 
 def inner(r: Array, z: Array, first: int, last: int, sums: Array) -> None:
     """sums += r·z."""
-    sums += (r[first:last] * z[first:last]).sum(axis=0)
+    sums += (r[:, first:last] * z[:, first:last]).sum(axis=1)
 
 
 def take_out(R: Array, u: Array, along: Array, first: int, last: int, z: Array) -> None:
     """z = R − u along."""
-    z[first:last] = R[first:last] - u[first:last] * along
-
-
-def turn(z: Array, beta: Array, first: int, last: int, p: Array, copy: Array) -> None:
-    """p = z + beta p, and a copy in another precision."""
-    p[first:last] = z[first:last] + beta * p[first:last]
-    copy[first:last] = p[first:last]
+    z[:, first:last] = R[:, first:last] - u[:, first:last] * along[:, None]

@@ -81,6 +81,40 @@ def test_single_precision_is_not_taken_at_its_word() -> None:
     check(problem, noise, B, 1e-3, solve_cg(problem.operator, noise, B, tol=1e-3, max_iter=3000))
 
 
+class Watched(Dense):
+    """Says how many products it made in float32 and in float64; those in float32 may be off by a share."""
+
+    def __init__(self, K: Array, off: float = 0.0) -> None:
+        super().__init__(K)
+        self.off, self.made = off, {np.dtype(np.float32): 0, np.dtype(np.float64): 0}
+
+    def matmul(self, V: Array) -> Array:
+        self.made[V.dtype] += 1
+        wrong = 1.0 + self.off * np.cos(np.arange(len(V), dtype=V.dtype))[:, None] if V.dtype == np.float32 else 1.0
+        return np.asarray(super().matmul(V) * wrong, V.dtype)
+
+
+@pytest.mark.parametrize("tol", [1e-6, 1e-9])
+def test_many_numbers_are_read_in_single_precision_whatever_the_tolerance(tol: float) -> None:
+    """The residual is made anew each time it has fallen a thousandfold, that of x and that of y."""
+    K = correlated(750).K
+    assert K.size >= limits.SINGLE_FROM
+    noise, B = np.full((750, 1), 0.01), np.sign(np.random.default_rng(0).standard_normal((750, 2)))
+    expected = np.linalg.solve(K + 0.01 * np.eye(750), B)
+    for off in (0.0, 1e-2):
+        operator = Watched(K, off)
+        result = solve_cg(operator, noise, B, tol=tol)
+        assert result.converged
+        assert np.abs(B - (K @ result.x + noise * result.x)).max() <= tol
+        np.testing.assert_allclose(result.x, expected, atol=1e3 * tol)
+        single, double = operator.made.values()
+        if not off:
+            assert double <= 1 + 2 * np.log10(1.0 / tol) / 3
+            assert single > 5 * double
+        else:  # products that lead astray are found out, and float64 ends it
+            assert double > 10
+
+
 def test_warm_start_saves_iterations() -> None:
     problem = correlated()
     n = len(problem.K)

@@ -111,7 +111,8 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
     """X (and y) as finite floats, dense or canonical CSR; the caller's arrays stay as they are."""
     X = canonical(X)  # first: scikit-learn converts sparse matrices without a check
     check_whole(y, "y")
-    kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "reset": reset, "accept_large_sparse": True}
+    dtypes = (np.float32, np.float64) if _is_short(X) else (np.float64, np.float32)
+    kind = {"accept_sparse": "csr", "dtype": dtypes, "reset": reset, "accept_large_sparse": True}
     try:
         checked = validate_data(estimator, X, y, **kind, **options)
     except OverflowError:  # a Python integer of any size
@@ -120,7 +121,15 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
         for values, name in ((X, "X"), (y, "y")):
             complain_of_gaps(values, name)
         raise
-    return (canonical(checked[0]), checked[1]) if isinstance(checked, tuple) else canonical(checked)
+    rows, *others = checked if isinstance(checked, tuple) else (checked,)
+    rows = rows if rows is X else canonical(rows)
+    return (rows, *others) if others else rows
+
+
+def _is_short(X: Any) -> bool:
+    """Whether X has numbers of at most two bytes, such as pixels: float32 holds them as they are, in half the room."""
+    dtype = getattr(X, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 2
 
 
 def complain_of_gaps(values: Any, name: str) -> None:

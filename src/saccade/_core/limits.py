@@ -120,6 +120,8 @@ INDUCING_NUMBERS = 500_000_000
 PRECONDITIONER_NUMBERS = 50_000_000
 # Steps between levels from which on they are kept in float32: half the reading of an exact product.
 ROUNDED_STEPS = 500_000
+# Numbers that a product reads from which on it is worth having in float32, whatever the tolerance.
+SINGLE_FROM = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
 # Numbers of a vector that NumPy works on at a time: 256 KiB, so that what is made of them stays in a core's cache.

@@ -35,8 +35,8 @@ def cases(full: bool, scale: int = 1) -> list[Case]:
 
     exact = {"noise": 0.01, "solver": "cg"}
     found = [
-        Case("exact, to 1e-6", 10_000, 200, 2, exact | {"tol": 1e-6}),
-        Case("exact, to 1e-2", 10_000, 200, 2, exact | {"tol": 1e-2}),
+        Case("exact, to 1e-6", 10_000, 200, 2, exact | {"tol": 1e-6}, 15),
+        Case("exact, to 1e-2", 10_000, 200, 2, exact | {"tol": 1e-2}, 15),
         Case("exact, noise 0.1, to 1e-2", 50_050, 200, 2, {"noise": 0.1, "tol": 1e-2, "solver": "cg"}),
         Case("Laplace, ten classes", 12_000, 200, CLASSES, {"inference": "laplace"}, 3),
     ]

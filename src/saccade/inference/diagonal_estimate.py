@@ -3,9 +3,10 @@
 A probe z of random signs gives u = z ⊙ (K + N)⁻¹z: right on average for every example, and off by 40 to 90 % for a
 single one. Two things make it good:
 
-- a regression of u on what is cheap to know of each example (its self-similarity, what a low rank leaves of it, the
-  diagonals of two low-rank inverses). The noise of u averages out over n examples; what stays is what the regression
-  cannot tell, 2 to 17 % on digits and Fashion-MNIST. One number alone, binned, left 4 to 43 %;
+- a regression of u on what is cheap to know of each example (its self-similarity, and how much of that is in few
+  dimensions; what a low rank leaves of it, the diagonals of two low-rank inverses). The noise of u averages out over
+  n examples; what stays is what the regression cannot tell, 2 to 17 % on digits and Fashion-MNIST. One number alone,
+  binned, left 4 to 43 %;
 - the mean of the probes at each example, which has no such bias, in the share that makes the sum best.
 
 The error is known because probes are independent. With r_k = u_k / fitted − 1, the product r_k r_l of two probes is on
@@ -27,8 +28,9 @@ from saccade.operators.base import Operator
 from saccade.solvers.nystrom import Nystrom
 
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
+CHECKED_EACH = 10  # the same where probes are zero elsewhere, and have little noise
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
-SHORT = 1e-2  # error by that stop, which probes do not see: at 1e-2 examples of high leverage came out 3 % further off
+SHORT = 1.2e-2  # error by their early end, which probes do not see
 ROUNDS = 20  # of the regression
 LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
 FARTHEST = 3.0  # standard deviations from the mean to which what is known of an example is clipped
@@ -59,17 +61,19 @@ def checked(
 ) -> tuple[Array, float, float]:  # (n,)
     """The diagonal by a regression on the examples of the check, and its error, one standard error on the safe side.
 
-    And the mean square by which a single full probe would be off.
+    And the mean square by which a single full probe would be off. Of three regressions that with the least error.
     """
     lowest, few = noise / (noise + prior), noise[check.places, None] * check.probed
-    s, some = len(few), check.places
-    fitted, coefficients = _regressed(few.mean(axis=1), known[some], lowest[some], known, lowest)
-    ratio = few / fitted[some, None] - 1.0
-    missed = _pairs(ratio)
-    square = max(float(missed.mean()), 0.0) + float(missed.std()) / np.sqrt(s)
-    square += 2.0 * coefficients / s * float(np.square(ratio.mean(axis=1)).mean()) + SHORT**2
-    chance = float(ratio.var(axis=1, ddof=1).mean()) * len(noise) / s
-    return fitted / noise, float(np.sqrt(square)), chance
+    s, some, q = len(few), check.places, known.shape[1]
+    found: list[tuple[float, float, _Regression]] = []
+    for terms in (1 + q, 1 + 2 * q, _terms(q)):  # lines, parabolas, and all
+        regression = _regressed(few.mean(axis=1), known[some], lowest[some], min(terms, max(1, s // CHECKED_EACH)))
+        ratio = few / regression(known[some], lowest[some])[:, None] - 1.0
+        missed, chance = _share(ratio)
+        noisy = 2.0 * regression.coefficients.size / s * float(np.square(ratio.mean(axis=1)).mean())
+        found.append((missed + noisy + SHORT**2, chance * len(noise) / s, regression))
+    square, chance, regression = min(found, key=lambda one: one[0])
+    return regression(known, lowest) / noise, float(np.sqrt(square)), chance
 
 
 def _pairs(
@@ -90,7 +94,8 @@ def estimate(
     n, p = probed.shape
     lowest = noise / (noise + prior)
     kept = noise[:, None] * probed  # one minus the leverage
-    fitted, coefficients = _regressed(kept.mean(axis=1), known, lowest, known, lowest)
+    regression = _regressed(kept.mean(axis=1), known, lowest)
+    fitted = regression(known, lowest)
     ratio = kept / fitted[:, None] - 1.0
     mean = ratio.mean(axis=1)
     groups = np.array_split(np.argsort(fitted, kind="stable"), max(1, min(GROUPS, n // EXAMPLES_EACH)))
@@ -103,7 +108,9 @@ def estimate(
     bounded = np.where(mean > -0.5, 1.0 + mean, 0.25 / np.maximum(-mean, 0.5))  # a few probes may say less than nothing
     value = np.clip(fitted * bounded, lowest, 1.0)
     missed, chance = np.array([some.size for some in groups]) / n @ np.array(parts)
-    left += 2.0 * coefficients / n * chance / p  # twice the noise of the coefficients, because examples share probes
+    left += (
+        2.0 * regression.coefficients.size / n * chance / p
+    )  # twice the noise of the coefficients, because examples share probes
     square = (left * (fitted / value) ** 2).mean() + SHORT**2
     return Estimated(value / noise, float(np.sqrt(square)), fitted / noise, float(missed), float(chance))
 
@@ -138,22 +145,25 @@ def known_of(
     K: Operator,
     noise: Array,  # (n, c)
     low_rank: Nystrom | None,
+    row_sums: Array | None = None,  # (n,): of K, where they are known
 ) -> Array:  # (n, c, q)
     """Numbers that go with the leverage of an example, from one product or from the low rank of the preconditioner."""
-    prior = K.diag()
+    prior, squares = K.diag(), K.squared_parts()
     tiny = 1e-300 + 1e-3 * float(prior.mean())
+    own = [prior + tiny] if squares is None else [prior + tiny, np.sqrt(squares) + tiny]
     if low_rank is None:
-        alike = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64) / len(prior)
-        columns = [np.stack([prior + tiny, np.maximum(alike, 0.0) + tiny], axis=1) / N[:, None] for N in noise.T]
-        return np.asarray(np.log(np.stack(columns, axis=1)))
-    own, left = low_rank.left, low_rank.left + 1e-2 * float(low_rank.left.mean()) + 1e-300
+        if row_sums is None:
+            row_sums = K.matmul(np.ones((len(prior), 1), np.float32))[:, 0].astype(np.float64)
+        own.append(np.maximum(row_sums / len(prior), 0.0) + tiny)
+        return np.asarray(np.log(np.stack([np.stack(own, axis=1) / N[:, None] for N in noise.T], axis=1)))
+    left = low_rank.left
+    own.append(left + 1e-2 * float(left.mean()) + 1e-300)
     columns = [
         np.column_stack(
             [
-                N * low_rank.inverse_diagonal(N + own),  # as if examples shared only what the low rank holds
-                N * low_rank.inverse_diagonal(N + own.mean()),  # and had equally much of their own
-                left / N,
-                (prior + tiny) / N,
+                N * low_rank.inverse_diagonal(N + left),  # as if examples shared only what the low rank holds
+                N * low_rank.inverse_diagonal(N + left.mean()),  # and had equally much of their own
+                *(number / N for number in own),
             ]
         )
         for N in noise.T
@@ -163,39 +173,57 @@ def known_of(
 
 def quadratic(
     known: Array,  # (n, q)
+    terms: int | None = None,
 ) -> Callable[[Array], Array]:  # (b, q) -> (b, terms)
-    """One, each number standardised, and all products of two of them; fewer terms for few examples."""
+    """One, each number standardised, their squares, and products of two; as many terms as n examples bear."""
     centre, spread = known.mean(axis=0), known.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    first, second = np.triu_indices(known.shape[1])
-    terms = max(1, len(known) // EXAMPLES_EACH)
+    first, second = np.triu_indices(known.shape[1], 1)
+    terms = max(1, len(known) // EXAMPLES_EACH) if terms is None else terms
 
     def basis(some: Array) -> Array:
         Z = np.clip((some - centre) / spread, -FARTHEST, FARTHEST)
-        return np.hstack([np.ones((len(Z), 1)), Z, Z[:, first] * Z[:, second]])[:, :terms]
+        return np.hstack([np.ones((len(Z), 1)), Z, Z * Z, Z[:, first] * Z[:, second]])[:, :terms]
 
     return basis
 
 
+def _terms(q: int) -> int:
+    """How many `quadratic` has of q numbers."""
+    return 1 + 2 * q + q * (q - 1) // 2
+
+
+class _Regression(NamedTuple):
+    """exp of a quadratic function."""
+
+    basis: Callable[[Array], Array]
+    coefficients: Array
+
+    def __call__(
+        self,
+        known: Array,  # (n, q)
+        lowest: Array,  # (n,)
+    ) -> Array:  # (n,)
+        parts = [self.basis(known[rows]) @ self.coefficients for rows in gen_batches(len(known), limits.FITTED_ENTRIES)]
+        return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0)))
+
+
 def _regressed(
-    target: Array,  # (k,): of some examples
+    target: Array,  # (k,)
     known: Array,  # (k, q)
     lowest: Array,  # (k,)
-    every: Array,  # (n, q): of all
-    bounds: Array,  # (n,)
-) -> tuple[Array, int]:  # (n,)
-    """exp of a quadratic function with Σ a (target / fitted − 1) = 0 for each of its terms a, and how many there are.
+    terms: int | None = None,
+) -> _Regression:
+    """The one with Σ a (target / fitted − 1) = 0 for each of its terms a.
 
     These equations hold on average whatever the noise of the targets (a gamma regression with a logarithmic link).
     """
     some = slice(None, None, 1 + target.size // limits.FITTED_ENTRIES)
-    basis = quadratic(known[some])
+    basis = quadratic(known[some], terms)
     A, t, low = basis(known[some]), target[some], lowest[some]
-    found = np.zeros(A.shape[1])
+    found, inverse, lowest_log = np.zeros(A.shape[1]), np.linalg.pinv(A.T @ A, hermitian=True), np.log(low)
     found[0] = np.log(np.clip(t.mean(), low.min(), 1.0))
-    inverse = np.linalg.pinv(A.T @ A, hermitian=True)
     for _ in range(ROUNDS):
-        excess = t / np.exp(np.clip(A @ found, np.log(low), 0.0)) - 1.0
+        excess = t / np.exp(np.clip(A @ found, lowest_log, 0.0)) - 1.0
         found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    parts = [basis(every[rows]) @ found for rows in gen_batches(len(every), limits.FITTED_ENTRIES)]
-    return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(bounds), 0.0))), found.size
+    return _Regression(basis, found)

@@ -16,6 +16,7 @@ from saccade.inference.diagonal_estimate import Check, checked, estimate, known_
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom, build
+from saccade.solvers.rank_one import Leading
 
 WANTED = 0.05  # error at which no more probes are asked
 PAYS = 0.8  # share of its error to which full probes must be able to bring a regression
@@ -131,7 +132,8 @@ class Probes:
         (n, c), self._work = self.noise.shape, 0.0
         if n <= limits.SOLVE_EACH_UP_TO:
             return self._one_by_one()
-        known = known_of(self.K, self.noise, low_rank)
+        sums = self.precondition.row_sums if isinstance(self.precondition, Leading) else None
+        known = known_of(self.K, self.noise, low_rank, sums)
         plain, least, chance = self._by_regression(known)
         if WANTED < least < CLOSE:
             Z = self._draw_check(LANES)

@@ -76,6 +76,9 @@ class IntersectionGram(TabledGram):
     def diag(self) -> Array:
         return self.operator.diag()
 
+    def squared_parts(self) -> Array:
+        return self.operator.squared_parts()
+
     def matmul(self, V: Array) -> Array:
         return self.operator.matmul(V)
 

@@ -7,7 +7,8 @@ only sums per column come back. Every backend passes tests/operators/test_backen
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from math import prod
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,6 +19,27 @@ from saccade._core.threads import ranged, share, share_calls, thread_count
 BackendArray = Any
 """(n, m) numbers in the memory of a backend. They know + − * / @ among each other (a single column or row stands for
 all) and with plain numbers, −=, and T, shape, dtype, copy() and astype(dtype, copy=…), as NumPy's arrays do."""
+
+
+class Step(NamedTuple):
+    """Numbers per column, (m,), of a step of conjugate gradients."""
+
+    step: Array  # along p
+    share: Array  # of the new iterate in the smoothed one
+    beta: Array  # of the old direction in the new one
+    along: Array  # what is taken out of it along u
+    smoothed: Array  # bool: whether y and s are kept
+
+
+class Run(NamedTuple):
+    """The vectors of a run of conjugate gradients, (n, m) each."""
+
+    x: BackendArray  # iterate
+    y: BackendArray  # its smoothed twin
+    r: BackendArray  # residual of x
+    s: BackendArray  # of y
+    p: BackendArray  # direction
+    copy: BackendArray  # the same as products take it
 
 
 class Backend(Protocol):
@@ -53,57 +75,61 @@ class Backend(Protocol):
     def out_of_low_rank(self, R: BackendArray, B: BackendArray, small: Array) -> None:
         """R −= B small in place."""
 
-    def finish_product(
-        self, Kp: BackendArray, noise: BackendArray, p: BackendArray
-    ) -> tuple[BackendArray, Array]:  # (n, m), (m,)
-        """q = Kp + noise * p, and p·q. Noise may have one column for all; Kp may be float32."""
+    def for_product(self, p: BackendArray, dtype: Any) -> BackendArray:
+        """A copy of vectors in this precision, in the order that products of the operator like."""
+
+    def finish_product(self, Kp: BackendArray, noise: BackendArray, p: BackendArray, q: BackendArray) -> Array:  # (m,)
+        """q = Kp + noise * p in place, then p·q. Noise may have one column for all; Kp may be float32."""
 
     def descend(
-        self, step: Array, p: BackendArray, q: BackendArray, x: BackendArray, r: BackendArray, s: BackendArray
-    ) -> Array:  # (2, m)
-        """x += step p and r −= step q in place; then gap·gap and s·gap for gap = s − r."""
+        self, step: Array, q: BackendArray, u: BackendArray, smoothed: Array, r: BackendArray, s: BackendArray
+    ) -> Array:  # (4, m)
+        """r −= step q in place; then r·r and r·u for the one column of u, and gap·gap and s·gap for gap = s − r.
 
-    def smooth(self, share: Array, x: BackendArray, r: BackendArray, y: BackendArray, s: BackendArray) -> Array:  # (m,)
-        """y += share (x − y) and s += share (r − s) in place; then max |s|."""
+        The last two are zero for columns that are not smoothed.
+        """
 
-    def turn(self, z: BackendArray, beta: Array, p: BackendArray, copy: BackendArray) -> None:
-        """p = z + beta p in place, and the same into `copy`, which may be float32."""
+    def advance(self, by: Step, z: BackendArray, u: BackendArray, run: Run) -> Array:  # (m,)
+        """x += step p and then p = z − along u + beta p in place, and p into `copy` in its precision; then max |r|.
+
+        For smoothed columns also y += share (x − y) and s += share (r − s), and max |s| instead.
+        """
 
 
 class CPU:
-    """NumPy arrays in C order, and compiled loops that threads share."""
+    """NumPy arrays, each vector in one piece (Fortran's order), and compiled loops that threads share."""
 
     def array(self, host: Array) -> Array:
-        return np.ascontiguousarray(host)
+        return np.asarray(host)
 
     def host(self, vectors: Array) -> Array:
-        return vectors
+        return np.ascontiguousarray(vectors)
 
     def zeros(self, shape: tuple[int, int]) -> Array:
-        return np.zeros(shape)
+        return np.zeros(shape, order="F")
 
     def take(self, V: Array, columns: Array) -> Array:
-        return np.take(V, columns, axis=1)
+        return np.take(V.T, columns, axis=0).T
 
     def put(self, V: Array, columns: Array, values: Array) -> None:
         V[:, columns if columns.size < V.shape[1] else slice(None)] = values  # all at once is ten times as fast
 
     def worst(self, V: Array) -> Array:
-        return np.asarray(np.abs(V).max(axis=0, initial=0.0))
+        return np.asarray(np.maximum(V.max(axis=0, initial=0.0), -V.min(axis=0, initial=0.0)))
 
     def inner(self, r: Array, z: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts = _apart(z.shape[1])
+        parts, (r, z) = _apart(z, z.shape[1]), _rows(r, z)
         self._run(vector_loops.inner, (r, z), (), parts, z)
         return np.asarray(parts.sum(axis=0))
 
     def take_out(self, R: Array, u: Array, along: Array) -> Array:
         from saccade.operators import vector_loops
 
-        z, threads = np.empty_like(R), thread_count() if R.size > limits.ONE_THREAD_UP_TO else 1
-        share_calls(ranged(vector_loops.take_out, (R, u, along), (z,)), len(R), threads)
-        return z
+        rows, out = _rows(R, u), np.empty(R.shape[::-1])
+        share_calls(ranged(vector_loops.take_out, (*rows, along), (out,)), len(R), _threads(R))
+        return out.T
 
     def into_low_rank(self, B: Array, R: Array) -> Array:
         parts = np.zeros((thread_count(), B.shape[1], R.shape[1]))
@@ -115,52 +141,59 @@ class CPU:
         return np.asarray(parts.sum(axis=0))
 
     def out_of_low_rank(self, R: Array, B: Array, small: Array) -> None:
-        small = small.astype(B.dtype)
+        small = small.T.astype(B.dtype)
 
         def work(_: int, a: int, b: int) -> None:
-            R[a:b] -= B[a:b] @ small
+            R.T[:, a:b] -= small @ B[a:b].T
 
         share(work, len(B), thread_count())
 
-    def finish_product(self, Kp: Array, noise: Array, p: Array) -> tuple[Array, Array]:
+    def for_product(self, p: Array, dtype: Any) -> Array:
+        return p.astype(dtype, order="C")
+
+    def finish_product(self, Kp: Array, noise: Array, p: Array, q: Array) -> Array:
         from saccade.operators import vector_loops
 
-        q, parts = np.empty_like(p), _apart(p.shape[1])
-        self._run(vector_loops.finish_product, (Kp, noise, p), (q,), parts, p)
-        return q, np.asarray(parts.sum(axis=0))
-
-    def descend(self, step: Array, p: Array, q: Array, x: Array, r: Array, s: Array) -> Array:
-        from saccade.operators import vector_loops
-
-        parts = _apart(2, p.shape[1])
-        self._run(vector_loops.descend, (step, p, q), (x, r, s), parts, p)
+        parts = _apart(p, p.shape[1])
+        self._run(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q.T,), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
-    def smooth(self, share: Array, x: Array, r: Array, y: Array, s: Array) -> Array:
+    def descend(self, step: Array, q: Array, u: Array, smoothed: Array, r: Array, s: Array) -> Array:
         from saccade.operators import vector_loops
 
-        parts = _apart(x.shape[1])
-        self._run(vector_loops.smooth, (share, x, r), (y, s), parts, x)
+        parts = _apart(q, 4, q.shape[1])
+        self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
+        return np.asarray(parts.sum(axis=0))
+
+    def advance(self, by: Step, z: Array, u: Array, run: Run) -> Array:
+        from saccade.operators import vector_loops
+
+        parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))
+        read = by.step, by.share, by.beta, by.along, *_rows(z, u), v.r, by.smoothed
+        self._run(vector_loops.advance, read, (v.x, v.y, v.s, v.p, v.copy), parts.view(np.int64), v.p)
         return np.asarray(parts.max(axis=0))
-
-    def turn(self, z: Array, beta: Array, p: Array, copy: Array) -> None:
-        from saccade.operators import vector_loops
-
-        threads = thread_count() if p.size > limits.ONE_THREAD_UP_TO else 1
-        share_calls(ranged(vector_loops.turn, (z, beta), (p, copy)), len(p), threads)
 
     @staticmethod
     def _run(
         loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array, like: Array
     ) -> None:
-        """Share a loop out over the rows; each thread adds to its own part."""
-        threads = len(parts) if like.size > limits.ONE_THREAD_UP_TO else 1
-        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), len(like), threads)
+        """Share a loop out over the entries of all vectors; each thread adds to its own part."""
+        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], len(parts))
 
 
-def _apart(*shape: int) -> Array:  # (threads, *shape)
-    """Zeros for each thread, far enough apart that no two threads write to one cache line."""
-    size, threads = int(np.prod(shape)), thread_count()
+def _rows(*vectors: Array) -> list[Array]:
+    """Vectors as rows, each in one piece: copies only where they came from elsewhere."""
+    return [np.ascontiguousarray(V.T) for V in vectors]
+
+
+def _threads(V: Array) -> int:
+    """How many threads pay for one pass over V."""
+    return thread_count() if V.size > limits.ONE_THREAD_UP_TO else 1
+
+
+def _apart(like: Array, *shape: int) -> Array:  # (threads, *shape)
+    """Zeros for each thread of a pass over `like`, so far apart that no two threads write to one cache line."""
+    size, threads = prod(shape), _threads(like)
     return np.zeros((threads, size + 16))[:, :size].reshape(threads, *shape)
 
 

@@ -33,6 +33,13 @@ class Operator(ABC):
     def diag(self) -> Array:  # (n,)
         """The diagonal of K."""
 
+    def squared_parts(self) -> Array | None:  # (n,)
+        """Σ_d k_d(x, x)² where K is a sum of kernels k_d, one for each dimension; None where it is not.
+
+        Large for an example that has much in few dimensions: others tell little about it.
+        """
+        return None
+
     @abstractmethod
     def matmul(
         self,

@@ -171,17 +171,23 @@ def _distinct_levels(
     """Zero and every distinct value of each dimension, or None when some dimension has more than `most`."""
     from saccade.operators import encode_loops
 
-    tables: list[Array] = []
-    for d in range(X.shape[1]):
-        if isinstance(X, SortedColumns):
-            entries = X.values[X.starts[d] : X.starts[d + 1]]
-        else:
-            entries = np.ascontiguousarray(X[:, d], np.float64)
-        found = encode_loops.distinct(entries.view(np.int64), most)
-        if found.size == 0 and entries.size and entries.max() > 0:
-            return None
-        tables.append(np.append(0.0, np.sort(found.view(np.float64))))
-    return tables
+    tables: list[Array | None] = [np.zeros(1)] * X.shape[1]
+
+    def look(_: int, first: int, last: int) -> None:
+        for d in range(first, last):
+            if isinstance(X, SortedColumns):
+                entries = X.values[X.starts[d] : X.starts[d + 1]]
+            else:
+                entries = np.ascontiguousarray(X[:, d], np.float64)
+            found = encode_loops.distinct(entries.view(np.int64), most)
+            if found.size == 0 and entries.size and entries.max() > 0:
+                tables[d] = None
+                return
+            tables[d] = np.append(0.0, np.sort(found.view(np.float64)))
+
+    share(look, X.shape[1], thread_count())
+    known = [table for table in tables if table is not None]
+    return known if len(known) == len(tables) else None
 
 
 def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, sample_rows: int) -> list[Array]:
@@ -345,13 +351,13 @@ def _decode_sorted(
 ) -> sp.csr_matrix:
     from saccade.operators import encode_loops
 
-    c, D, counts = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64)
-    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, place, a, b, counts), D, thread_count())
+    c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
+    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, wanted, a, b, counts), D, thread_count())
     heads = np.append(0, np.cumsum(counts))
     row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
 
     def pick(_: int, a: int, b: int) -> None:
-        encode_loops.pick_placed(c.starts, c.rows, c.values, place, heads, a, b, row, value)
+        encode_loops.pick_placed(c.starts, c.rows, c.values, wanted, place, heads, a, b, row, value)
 
     share(pick, D, thread_count())
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)

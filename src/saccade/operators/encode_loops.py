@@ -9,24 +9,15 @@ from saccade._core.compiled import Unsigned, compiled
 
 U = Unsigned  # innermost loops count in unsigned numbers: see loops.py
 ONE, FOUR, NINE = U(1), U(4), U(9)
-
-
-@compiled()
-def _code(x, borders, o, end):
-    """The number of borders below x among borders[o:end], which ascend."""
-    low, count = o, end - o
-    while count > 1:  # no branch depends on x, so the processor never guesses wrong
-        half = count >> 1
-        low += half * (borders[low + half - 1] < x)
-        count -= half
-    if count == 1:
-        low += borders[low] < x
-    return low - o
+TILE_ROWS, TILE_DIMS = 256, 16
 
 
 @compiled()
 def _codes(values, borders, codes):
-    """`_code` of many values, which search in step: one alone waits for each of its own loads."""
+    """The number of borders, which ascend, below each value. They search in step: one alone waits for its own loads.
+
+    No branch depends on a value, so the processor never guesses wrong.
+    """
     codes[:] = 0
     count = U(borders.size)
     while count > ONE:
@@ -77,12 +68,21 @@ def count_sparse(indptr, indices, data, bases, dims, first, last, counts):
 
 @compiled()
 def encode_dense(X, borders, border_starts, first, last, start, codes):
-    """One block of dense rows as code columns, dimensions first..last; zero is code 0."""
-    for d in range(first, last):
-        at = start + d * X.shape[0]
-        for i in range(X.shape[0]):
-            x = X[i, d]
-            codes[at + i] = _code(x, borders, border_starts[d], border_starts[d + 1]) if x > 0 else 0
+    """One block of dense rows as code columns, dimensions first..last; zero is code 0.
+
+    Some rows and dimensions at a time are turned round first: each cache line of X is then read once.
+    """
+    n, tile = X.shape[0], np.empty((TILE_DIMS, TILE_ROWS), X.dtype)
+    for i in range(0, n, TILE_ROWS):
+        rows = min(TILE_ROWS, n - i)
+        for d in range(first, last, TILE_DIMS):
+            dims = min(TILE_DIMS, last - d)
+            for a in range(rows):
+                for b in range(dims):
+                    tile[b, a] = max(X[i + a, d + b], X.dtype.type(0))
+            for b in range(dims):
+                at, own = start + (d + b) * n + i, borders[border_starts[d + b] : border_starts[d + b + 1]]
+                _codes(tile[b, :rows], own, codes[at : at + rows])
 
 
 @compiled()
@@ -123,22 +123,22 @@ def dense_to_columns(X, starts, first, last, rows, values):
 
 
 @compiled()
-def count_placed(starts, rows, place, first, last, counts):
-    """counts[d] = the entries of dimension d, first..last of sorted columns, whose row has a place (none: −1)."""
+def count_placed(starts, rows, wanted, first, last, counts):
+    """counts[d] = the entries of dimension d, first..last of sorted columns, whose row is wanted."""
     for d in range(first, last):
         owners, found = rows[starts[d] : starts[d + 1]], 0
         for k in range(U(owners.size)):
-            found += place[owners[k]] >= 0
+            found += wanted[owners[k]]
         counts[d] = found
 
 
 @compiled()
-def pick_placed(starts, rows, values, place, heads, first, last, row, value):
+def pick_placed(starts, rows, values, wanted, place, heads, first, last, row, value):
     """Those entries, by their new rows: of dimension d from heads[d] to heads[d+1]."""
     for d in range(first, last):
         owners, own, at = rows[starts[d] : starts[d + 1]], values[starts[d] : starts[d + 1]], heads[d]
         for k in range(U(owners.size)):
-            if place[owners[k]] >= 0:
+            if wanted[owners[k]]:
                 row[at], value[at] = place[owners[k]], own[k]
                 at += 1
 

@@ -71,7 +71,11 @@ class Intersection(Operator):
 
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
-        return self._diagonal.copy()
+        return self._sums[:, 0].copy()
+
+    def squared_parts(self) -> Array:
+        """Σ_d ℓ_d[c_id]²."""
+        return np.asarray(self._sums[:, 1])
 
     def row_sums(self) -> tuple[Array, float]:
         """One product; no entry is negative."""
@@ -111,7 +115,8 @@ class Intersection(Operator):
 
     @cached_property
     @abstractmethod
-    def _diagonal(self) -> Array: ...
+    def _sums(self) -> Array:  # (n, 2)
+        """The sums of the levels of each row and of their squares."""
 
     @abstractmethod
     def level_sums(
@@ -138,10 +143,15 @@ class SortedIntersection(Intersection):
     codes: SortedColumns
 
     @cached_property
-    def _diagonal(self) -> Array:
+    def _longest(self) -> int:
+        """Entries of the fullest dimension."""
+        return int(np.diff(self.codes.starts).max(initial=0))
+
+    @cached_property
+    def _sums(self) -> Array:
         from saccade.operators import loops
 
-        c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0]))
+        c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0], 2))
         ran = share_calls(
             lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, self.levels, a, b, parts[t]),
             c.shape[1],
@@ -156,6 +166,8 @@ class SortedIntersection(Intersection):
             ran = share_calls(self._product(block, lanes, parts), self.codes.shape[1], len(parts))
             for part in parts[1:ran]:
                 parts[0] += part
+            if block is V:
+                return np.asarray(parts[0])
             out[:, some] = parts[0, :, : V.shape[1] - some.start]
         return out
 
@@ -163,8 +175,7 @@ class SortedIntersection(Intersection):
         """What adds K V up in one part for each thread."""
         from saccade.operators import loops
 
-        c, steps, (threads, *_) = self.codes, self.steps(V.dtype), parts.shape
-        longest = int(np.diff(c.starts).max(initial=0))
+        c, steps, (threads, *_), longest = self.codes, self.steps(V.dtype), parts.shape, self._longest
         if len(lanes) > 1:
             C = np.empty((threads, longest, len(lanes)), V.dtype)
             return lambda t, a, b: partial(
@@ -230,15 +241,17 @@ class BinnedIntersection(Intersection):
     codes: CodeBlocks
 
     @cached_property
-    def _diagonal(self) -> Array:
-        return self._look_up(self.levels[:, None], (0,))[:, 0]
+    def _sums(self) -> Array:
+        return self._look_up(np.column_stack([self.levels, np.square(self.levels)]), (0, 0))
 
     def matmul(self, V: Array) -> Array:
         out, c = np.empty_like(V), self.codes
         wide = c.rows is None or c.bases.size <= 3  # of few blocks the histograms travel seldom
         for some, block, lanes in lane_blocks(V, 16 if wide else limits.LANE_BYTES // V.itemsize):
-            table = self._table(self._histograms(block, lanes), lanes)
-            out[:, some] = self._look_up(table, lanes)[:, : V.shape[1] - some.start]
+            found = self._look_up(self._table(self._histograms(block, lanes), lanes), lanes)
+            if block is V:
+                return found
+            out[:, some] = found[:, : V.shape[1] - some.start]
         return out
 
     def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:

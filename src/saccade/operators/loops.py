@@ -24,22 +24,39 @@ TOGETHER = 64  # values that search their places in step
 def rises(levels, starts, first, last, steps):
     """steps_k = level_k − level_{k−1} in dimensions first..last, the first one from 0.
 
-    Each makes up for the rounding of those before it, so that their sums stay as near to the levels as one step is.
+    Each makes up for the rounding of those before it, so that their sums stay as near to the levels as four steps are.
+    Four quarters of a dimension go in step, because each sum waits for its own last addition.
     """
     for d in range(first, last):
         own, found = levels[starts[d] : starts[d + 1]], steps[starts[d] : starts[d + 1]]
-        total = 0.0
-        for k in range(U(own.size)):
-            found[k] = max(own[k] - total, 0.0)
-            total += found[k]
+        if own.size == 0:
+            continue
+        quarter = U(own.size // 4)
+        second, third, fourth = quarter, quarter + quarter, quarter + quarter + quarter
+        a = 0.0
+        b, c, e = own[max(second, ONE) - ONE], own[max(third, ONE) - ONE], own[max(fourth, ONE) - ONE]
+        for k in range(quarter):
+            found[k] = max(own[k] - a, 0.0)
+            a += found[k]
+            found[k + second] = max(own[k + second] - b, 0.0)
+            b += found[k + second]
+            found[k + third] = max(own[k + third] - c, 0.0)
+            c += found[k + third]
+            found[k + fourth] = max(own[k + fourth] - e, 0.0)
+            e += found[k + fourth]
+        e = e if quarter > 0 else 0.0
+        for k in range(fourth + quarter, U(own.size)):
+            found[k] = max(own[k] - e, 0.0)
+            e += found[k]
 
 
 @compiled()
 def sum_by_row(starts, rows, levels, first, last, out):
-    """out_i += the levels of row i in dimensions first..last of sorted columns."""
+    """out_i += the levels of row i and their squares, in dimensions first..last of sorted columns."""
     owners, own = rows[starts[first] : starts[last]], levels[starts[first] : starts[last]]
     for k in range(U(owners.size)):
-        out[owners[k]] += own[k]
+        out[owners[k], 0] += own[k]
+        out[owners[k], 1] += own[k] * own[k]
 
 
 @compiled()

@@ -27,7 +27,7 @@ def padded(
     lanes: tuple[int, ...],
 ) -> Array:  # (n, len(lanes)), contiguous
     """Columns first, first+1, … of V, with zeros for columns that are not there."""
-    block = V[:, first : first + len(lanes)]
+    block = V if V.shape[1] == len(lanes) else V[:, first : first + len(lanes)]
     if block.shape[1] == len(lanes):
         return np.ascontiguousarray(block)
     out = np.zeros((len(V), len(lanes)), V.dtype)

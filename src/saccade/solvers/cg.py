@@ -5,8 +5,9 @@ textbook:
 
 - minimal residual smoothing: the answer is the best point on the line between the last answer and the new iterate,
   which gives the residuals of MINRES at no further product (10 to 17 % fewer iterations here; the stop is a residual);
-- products in float32 while `tol` allows it, with the true residual in float64 before anything is called converged,
-  and float64 from there on if rounding stood in the way;
+- products in float32. Each is off by a share of its own residual, so the later ones hardly count: the residual is
+  made anew in float64 whenever it has fallen a thousandfold, and before anything is called converged. Where rounding
+  shows up there, products are in float64 from then on;
 - the stop is the max-norm of the residual, as in the paper.
 
 Vectors stay where the operator has them (`K.backend`); only sums per column come to the host.
@@ -14,19 +15,24 @@ Vectors stay where the operator has them (`K.backend`); only sums per column com
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.operators.backend import Backend, BackendArray
+from saccade.operators.backend import BackendArray, Run, Step
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import Tridiagonals, from_steps, nothing_seen
+from saccade.solvers.rank_one import Leading
 
 Precondition = Callable[[BackendArray], BackendArray]  # R ↦ M⁻¹R
 
-SINGLE_FROM = 1e-4  # tolerances from here on start with float32 products
+LOOSE = 1e-4  # tolerances from here on allow float32 products anywhere, others where they save time
+RENEWED = 1e-3  # share of the residual at which it is made anew
+DRIFT = 0.1  # share by which it may then differ, for float32 products to go on
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
 UNEVEN = 10.0  # times that the noise of one example may be that of another before it is divided by
 
@@ -67,8 +73,9 @@ def solve_cg(
     tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
     energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
     diag = K.diag()
-    single = tol.min(initial=1.0) >= SINGLE_FROM and diag.max(initial=0.0) < LARGEST_SINGLE
     typical = float(diag.mean()) if noise.max(initial=0.0) > UNEVEN * noise.min(initial=np.inf) else None
+    many = K.work >= limits.SINGLE_FROM and typical is None
+    single = (many or tol.min(initial=1.0) >= LOOSE) and diag.max(initial=0.0) < LARGEST_SINGLE
     dtype = np.float32 if single else np.float64
     iterations, seen = 0, nothing_seen(B.shape[1])
     while True:
@@ -76,10 +83,11 @@ def solve_cg(
         open_ = np.flatnonzero(~(worst <= tol) & ((energy_tol == 0) | (iterations == 0)))
         if open_.size == 0 or iterations >= max_iter:
             return CGResult(backend.host(x), iterations, worst, open_.size == 0, backend.host(r), seen)
-        cycle = _Cycle(backend, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
+        cycle = _Cycle(K, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
+        start, end = float(worst.max()), float(tol.min())
         while cycle.columns.size and iterations + cycle.done < max_iter:
-            residual = cycle.step(K.matmul(cycle.copy))
-            _tell(iterations + cycle.done, residual, float(worst.max()), float(tol.min()), callback)
+            residual = cycle.step()
+            _tell(iterations + cycle.done, residual, start, end, callback)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())
@@ -96,8 +104,8 @@ def _tell(
     """Pass the residual on, and how far it is on its way from `start` to `tol`."""
     if callback is not None:
         callback(iteration, residual)
-    span = np.log(max(start / tol, 1.0 + 1e-9))
-    report("solving", float(np.log(max(start / max(residual, 1e-300), 1.0)) / span))
+    span = log(max(start / tol, 1.0 + 1e-9))
+    report("solving", log(max(start / max(residual, 1e-300), 1.0)) / span)
 
 
 class _Cycle:
@@ -105,7 +113,7 @@ class _Cycle:
 
     def __init__(
         self,
-        backend: Backend,
+        K: Operator,
         noise: BackendArray,  # (n, 1) or (n, m)
         R: BackendArray,  # (n, m)
         open_: Array,  # (c,): columns of R to run
@@ -115,73 +123,97 @@ class _Cycle:
         M: Precondition | None,
         typical: float | None,  # k(x, x), where the noise is uneven
     ) -> None:
-        self.backend, self.tol, self.dtype = backend, tol, dtype
+        self.K, self.backend, self.tol, self.dtype = K, K.backend, tol, dtype
+        backend = self.backend
         self.noise = backend.take(noise, open_) if noise.shape[1] > 1 else noise
         self.typical = typical
         self.energy_tol, self.energy, self.recent = energy_tol, np.zeros_like(tol), np.zeros_like(tol)
         self.done = 0
         self.M = M or self._by_noise
+        if isinstance(M, Leading):
+            self.u, self.share = M.direction, M.share
+        else:
+            self.u, self.share = backend.zeros((R.shape[0], 1)), 0.0
+        self.full = not isinstance(M, Leading) and (M is not None or typical is not None)  # M does more than that
+        self.R, self.open = R, open_
         self.columns = np.arange(open_.size)  # those still running
-        self.r = backend.take(R, open_)  # residual of the iterate x, and its smoothed twins s and y
-        self.x, self.y, self.answer = (backend.zeros(self.r.shape) for _ in range(3))
-        self.s, self.p = self.r.copy(), self.M(self.r).copy()
-        self.rz = self.start = backend.inner(self.r, self.p)
+        r, s = backend.take(R, open_), backend.take(R, open_)
+        x, y, self.answer = (backend.zeros(r.shape) for _ in range(3))
+        p = backend.take(self.M(r), self.columns)
+        self.run, self.q = Run(x, y, r, s, p, backend.for_product(p, dtype)), backend.zeros(r.shape)
+        self.rz = self.start = backend.inner(r, p)
+        self.level = float(backend.worst(r).max())  # of the residual when it was last made
         self.steps: list[Array] = []
         self.turns: list[Array] = []
-        self.copy = self.p.astype(dtype)
 
     def _by_noise(self, R: BackendArray) -> BackendArray:
         """Each entry by its own diagonal, where they differ: an example with much noise is solved at once."""
         return R if self.typical is None else R / (self.noise + self.typical)
 
-    def step(
-        self,
-        Kp: BackendArray,  # (n, c): K times `copy`
-    ) -> float:
-        """A step along p; columns that are done leave, the others turn. Returns the largest residual."""
-        q, pq = self.backend.finish_product(Kp, self.noise, self.p)
+    def step(self) -> float:
+        """A step along p and a turn; columns that are done leave. Returns the largest residual.
+
+        CG's own x has the energy: columns that stop by it have no smoothed twin.
+        """
+        run, backend, q = self.run, self.backend, self.q
+        pq = backend.finish_product(self.K.matmul(run.copy), self.noise, run.p, q)
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
-        step = np.divide(self.rz, pq, out=np.zeros_like(pq), where=sound)
-        gaps, along = self.backend.descend(step, self.p, q, self.x, self.r, self.s)
-        weight = np.divide(along, gaps, out=np.zeros_like(gaps), where=gaps > 0)
-        worst = self.backend.smooth(weight, self.x, self.r, self.y, self.s)
+        step, smoothed = _ratio(self.rz, pq, sound), self.energy_tol == 0
+        length, along, gaps, towards = backend.descend(step, q, self.u, smoothed, run.r, run.s)
+        out = self.share * along
+        z, fresh = run.r, length - out * along
+        if self.full:
+            z = self.M(run.r)
+            fresh = backend.inner(run.r, z)
+        beta = _ratio(fresh, self.rz, self.rz > 0)
+        worst = backend.advance(Step(step, _ratio(towards, gaps, gaps > 0), beta, out, smoothed), z, self.u, run)
         self.steps.append(self._spread(step))
-        gain = step * self.rz
+        self.turns.append(self._spread(beta))
+        gain, self.rz = step * self.rz, fresh
         self.energy += gain
-        self.recent = np.maximum(gain, 0.8 * self.recent)  # one small step among larger ones is not the end
+        self.recent = np.maximum(gain, 0.6 * self.recent)  # one small step among larger ones is not the end
         self.done += 1
         to_come = self.recent * max(4, self.done // 4)
         self._release(sound & (to_come > self.energy_tol * self.energy) & (worst > self.tol))
-        if self.columns.size:
-            self._turn()
+        if self.columns.size and self.dtype is np.float32 and worst.max() <= RENEWED * self.level:
+            self._renew(float(worst.max()))
         return float(worst.max())
+
+    def _renew(self, worst: float) -> None:
+        """The residuals of x and y in float64, and float64 products if the float32 ones have led them astray."""
+        run, backend, c = self.run, self.backend, self.columns.size
+        targets, drift = backend.take(self.R, self.open[self.columns]), 0.0
+        for iterate, residual in ((run.x, run.r), (run.y, run.s)):
+            product = self.K.matmul(backend.for_product(iterate, np.float64))
+            true = targets - (product + self.noise * iterate)
+            drift = max(drift, float(backend.worst(true - residual).max()))
+            backend.put(residual, np.arange(c), true)
+        z = self.M(run.r)
+        self.level, self.rz = worst, backend.inner(run.r, z)
+        if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was
+            self.dtype = np.float64
+            p = backend.take(z, np.arange(c))
+            self.run = run._replace(p=p, copy=backend.for_product(p, np.float64))
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
         if stay.all():
             return
-        by_energy = self.energy_tol > 0
-        for best, leave in ((self.x, ~stay & by_energy), (self.y, ~stay & ~by_energy)):  # CG's own x has the energy
-            self._keep(best, np.flatnonzero(leave))
+        self._keep(~stay)
+        self.turns[-1][self.columns[~stay]] = 0.0  # nobody goes on in that direction
         self.columns, self.tol, self.rz = self.columns[stay], self.tol[stay], self.rz[stay]
         self.energy, self.energy_tol, self.recent = self.energy[stay], self.energy_tol[stay], self.recent[stay]
-        left = np.flatnonzero(stay)
-        self.noise = self.backend.take(self.noise, left) if self.noise.shape[1] > 1 else self.noise
-        for name in ("x", "r", "s", "y", "p"):
-            setattr(self, name, self.backend.take(getattr(self, name), left))
-        self.copy = self.p.astype(self.dtype)
+        left, take = np.flatnonzero(stay), self.backend.take
+        self.noise = take(self.noise, left) if self.noise.shape[1] > 1 else self.noise
+        x, y, r, s, p = (take(vectors, left) for vectors in self.run[:-1])
+        self.run, self.q = Run(x, y, r, s, p, self.backend.for_product(p, self.dtype)), self.backend.zeros(r.shape)
 
-    def _keep(self, best: BackendArray, some: Array) -> None:
-        if some.size:
-            self.backend.put(self.answer, self.columns[some], self.backend.take(best, some))
-
-    def _turn(self) -> None:
-        z = self.M(self.r)
-        fresh = self.backend.inner(self.r, z)
-        beta = fresh / self.rz
-        self.turns.append(self._spread(beta))
-        self.backend.turn(z, beta, self.p, self.copy)
-        self.rz = fresh
+    def _keep(self, leaving: Array) -> None:
+        """The answer of these columns: the smoothed iterate where there is one."""
+        by_energy = self.energy_tol > 0
+        for best, some in ((self.run.x, leaving & by_energy), (self.run.y, leaving & ~by_energy)):
+            if some.any():
+                self.backend.put(self.answer, self.columns[some], self.backend.take(best, np.flatnonzero(some)))
 
     def _spread(self, values: Array) -> Array:
         """Numbers of the columns still running among zeros for the others."""
@@ -191,10 +223,15 @@ class _Cycle:
 
     def ended(self) -> BackendArray:  # (n, c)
         """The solution, with that of the columns still running."""
-        self._keep(self.y, np.arange(self.columns.size))
+        self._keep(np.ones(self.columns.size, bool))
         return self.answer
 
     def seen(self, m: int, places: Array) -> Tridiagonals:
         """The tridiagonals behind this run, for columns `places` of m."""
         turns = np.array(self.turns).reshape(-1, self.start.size)
         return from_steps(np.array(self.steps).reshape(-1, self.start.size), turns, self.start, m, places)
+
+
+def _ratio(above: Array, below: Array, where: Array) -> Array:
+    """above / below, 0 elsewhere."""
+    return np.divide(above, below, out=np.zeros_like(above), where=where)

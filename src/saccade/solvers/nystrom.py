@@ -37,8 +37,9 @@ class Nystrom:
     @cached_property
     def _parts(self) -> tuple[BackendArray, BackendArray]:
         """S⁻½B and S⁻½ where the vectors are."""
-        root = np.sqrt(self.S)
-        return self.backend.array((self.B / root).astype(self.B.dtype)), self.backend.array(1.0 / root)
+        C, root = np.empty_like(self.B), np.sqrt(self.S)
+        share(lambda _, a, b: _divide(self.B[a:b], root[a:b], C[a:b]), len(C), thread_count())
+        return self.backend.array(C), self.backend.array(1.0 / root)
 
     def __call__(
         self,
@@ -123,9 +124,7 @@ def build(
     B = np.empty((n, r), np.float64 if n * r <= most // 16 else np.float32)
     for k in range(0, r, 16):
         some = landmarks[k : k + 16]
-        unit = np.zeros((n, some.size), np.float32)
-        unit[some, np.arange(some.size)] = 1.0
-        B[:, k : k + 16] = K.matmul(unit)
+        B[:, k : k + 16] = K.spread(some, np.eye(some.size, dtype=np.float32))
         report("preconditioning", k / r)
     K_mm = (B[landmarks] + B[landmarks].T).astype(np.float64) / 2
     L = _factor(K_mm)
@@ -157,6 +156,14 @@ def _inner_factor(
 
     share(work, len(B), len(parts))
     return np.asarray(cholesky(parts.sum(axis=0) + np.eye(B.shape[1]), lower=True))
+
+
+def _divide(
+    B: Array,  # (b, r)
+    by: Array,  # (b, 1)
+    out: Array,  # (b, r)
+) -> None:
+    np.divide(B, by.astype(B.dtype), out=out)
 
 
 def _batches(first: int, last: int) -> Iterator[slice]:

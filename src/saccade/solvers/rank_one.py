@@ -26,9 +26,11 @@ class Leading:
     u: Array  # (n, 1), of unit length
     share: float  # 1 − ρ/λ
     backend: Backend = ON_CPU
+    row_sums: Array | None = None  # (n,): of K, which u was made of
 
     @cached_property
-    def _u(self) -> BackendArray:
+    def direction(self) -> BackendArray:
+        """u where the vectors are."""
         return self.backend.array(self.u)
 
     def __call__(
@@ -36,7 +38,7 @@ class Leading:
         R: BackendArray,  # (n, m)
     ) -> BackendArray:
         """M⁻¹ R."""
-        return self.backend.take_out(R, self._u, self.share * self.backend.inner(self._u, R))
+        return self.backend.take_out(R, self.direction, self.share * self.backend.inner(self.direction, R))
 
     def log_determinant(self) -> float:
         """log |M|."""
@@ -53,15 +55,17 @@ def leading(
     K: Operator,
     noise: Array,  # (n,)
 ) -> Leading | None:
-    """The preconditioner, for two products; None where no eigenvalue stands out."""
+    """The preconditioner, for one product; None where no eigenvalue stands out.
+
+    u is one step of power iteration from the vector of ones, and λ the quotient of Rayleigh halfway there, at K^½1.
+    """
     n = K.shape[0]
-    u = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)  # one step of power iteration
-    length = float(np.linalg.norm(u))
-    if n < 3 or not 0.0 < length < np.inf:
+    sums = K.matmul(np.ones((n, 1), np.float32)).astype(np.float64)
+    length, total = float(np.linalg.norm(sums)), float(sums.sum())
+    if n < 3 or not (0.0 < length < np.inf and total > 0.0):
         return None
-    u /= length
-    found = float(np.einsum("ij,ij->", u, K.matmul(u.astype(np.float32))))
+    found = length * (length / total)
     others = (float(K.diag().sum()) - found) / (n - 1) + float(noise.mean())
     if not found > FAR * others > 0.0:
         return None
-    return Leading(u, 1.0 - others / (found + float(noise.mean())), K.backend)
+    return Leading(sums / length, 1.0 - others / (found + float(noise.mean())), K.backend, sums[:, 0])
