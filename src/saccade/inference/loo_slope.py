@@ -34,7 +34,7 @@ from saccade.inference.regression import precondition
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
 from saccade.operators.single import Single
-from saccade.solvers.cg import LARGEST_SINGLE, SINGLE_FROM, solve_cg
+from saccade.solvers.cg import LARGEST_SINGLE, LOOSE, solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
 from saccade.solvers.rank_one import Leading
@@ -42,7 +42,7 @@ from saccade.solvers.rank_one import Leading
 FULL = 8  # columns that a product takes at its best speed
 LEAST = 6  # probes
 EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
-STEP = 0.002  # of differences for second derivatives of the loss
+STEP = 0.001  # of differences for second derivatives of the loss: at 0.002 they are off by 1e-4
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
 
@@ -244,7 +244,7 @@ class _System(NamedTuple):
         """X, and what it leaves: B − (K + N)X."""
         noise = self.wide(m, B.shape[1])
         relative = (tol + 1e-300) / (np.abs(B).max(axis=0, initial=0.0) + 1e-300)
-        single = relative.min() >= SINGLE_FROM and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
+        single = relative.min() >= LOOSE and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
         K = Single(self.K) if single else self.K
         X, left = np.zeros_like(B), B
         if guess is not None:
