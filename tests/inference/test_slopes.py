@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 
+from saccade._core import limits
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import StochasticLOO, exact_loo
 from saccade.inference.objective import TOL_CORRECTED
@@ -185,6 +186,18 @@ def test_the_last_solutions_are_where_the_next_begin() -> None:
     first = products(theta, noise)
     assert products(theta + 1e-3, 1.001 * noise) < 0.8 * first
     assert products(theta + 1e-3, 2.0 * noise) < first
+
+
+def test_two_threads_make_the_two_losses_that_one_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 300, False)
+    monkeypatch.setenv("SACCADE_NUM_THREADS", "2")
+    found = []
+    for apart in (0, 10**9):
+        monkeypatch.setattr(limits, "LOSSES_APART", apart)
+        K = space.gram(theta)
+        found.append(StochasticLOO(7, seed=3)(K, noise, Y, loss_of(300), tol=1e-3, max_iter=300))
+    assert found[0].value == found[1].value
+    np.testing.assert_array_equal(found[0].by_noise, found[1].by_noise)
 
 
 def test_a_kernel_beyond_float64_leaves_nothing_behind() -> None:

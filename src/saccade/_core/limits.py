@@ -124,6 +124,8 @@ ROUNDED_STEPS = 500_000
 SINGLE_FROM = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
+# Predictions from which on two losses of them are made side by side, each by a thread of its own.
+LOSSES_APART = 10_000
 # Numbers of a vector that NumPy works on at a time: 256 KiB, so that what is made of them stays in a core's cache.
 NUMBERS_IN_CACHE = 32_768
 # Numbers in the exact tables of a variance made at a time: 128 MB ...

@@ -26,18 +26,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.threads import share, thread_count
 from saccade.inference.diagonal_estimate import estimate, known_of, quadratic
 from saccade.inference.evidence_slope import LANES, Judged
 from saccade.inference.inverse_diagonal import judged_apart
 from saccade.inference.regression import precondition
+from saccade.inference.system import System
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
-from saccade.operators.single import Single
-from saccade.solvers.cg import LARGEST_SINGLE, LOOSE, solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom
-from saccade.solvers.rank_one import Leading
 
 FULL = 8  # columns that a product takes at its best speed
 LEAST = 6  # probes
@@ -97,7 +97,7 @@ class StochasticLOO:
     ) -> Judged:
         (n, m), c = Y.shape, noise.shape[1]
         M = precondition(K, noise.mean(axis=1), (m + c * self._most(c)) // LANES, self._rng)
-        system = _System(K, noise, M, max_iter)
+        system = System(K, noise, M, max_iter)
         X, left, found = self._forward(system, Y, loss, tol) if self._Z.size else self._begin(system, Y, loss, tol)
         Z, p = self._Z.reshape(n, -1), self._Z.shape[2]
         B = np.hstack([found.by_alpha, found.by_probed.reshape(n, -1) * Z])
@@ -117,7 +117,7 @@ class StochasticLOO:
         """Probes for each of c columns of the noise."""
         return max(4, 2 * -(-self._probes // (2 * c)))
 
-    def _begin(self, system: _System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
+    def _begin(self, system: System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
         """As `_forward`, and draw as many probes as the error at the first kernel asks for."""
         (n, m), c = Y.shape, system.noise.shape[1]
         most = self._most(c)
@@ -134,7 +134,7 @@ class StochasticLOO:
         self._forth = np.hstack([X, np.zeros((n, count - few))])
         return self._forward(system, Y, loss, tol)
 
-    def _forward(self, system: _System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
+    def _forward(self, system: System, Y: Array, loss: Loss, tol: float) -> tuple[Array, Array, _Corrected]:
         """Solutions for targets and probes (n, m + cp), what they leave, and the loss with its derivatives.
 
         Means are small where the noise is large, and their errors must be smaller still: a second solve, if need be.
@@ -166,25 +166,30 @@ class StochasticLOO:
         prior: Array,  # (n,)
     ) -> _Corrected:
         p = probed.shape[2]
-        values, by_alphas, slopes, by_probed = [], [], [], np.zeros_like(probed)
-        for first, second in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        values, by_alphas, slopes, by_probed = [0.0, 0.0], [Y, Y], [noise, noise], np.zeros((2, *probed.shape))
+
+        def one_way(_: int, k: int, last: int) -> None:
+            if k + 1 < last:  # both in one thread
+                one_way(_, k + 1, last)
+            first, second = slice(k, None, 2), slice(1 - k, None, 2)
             d, inside = _bounded(self._smoothed(probed[..., first].mean(axis=2), _Smoother.forth), noise, prior)
             off = probed[..., second].mean(axis=2) - d
             value, by_alpha, by_d = _through(loss, Y, alpha, d)
             ahead, behind = (_through(loss, Y, alpha, d + step * off)[1:] for step in (STEP, -STEP))
             mixed, curved = ((a - b) / (2.0 * STEP) for a, b in zip(ahead, behind, strict=True))
-            values.append(value + float(np.einsum("ij,ij->", by_d, off)))
-            by_alphas.append(by_alpha + mixed)
-            slopes.append(by_d)
+            values[k] = value + float(np.einsum("ij,ij->", by_d, off))
+            by_alphas[k], slopes[k] = by_alpha + mixed, by_d
             curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
             for some, slope in ((first, curved), (second, by_d)):
-                by_probed[..., some] += slope[..., None] / (2 * len(range(p)[some]))
+                by_probed[k][..., some] = slope[..., None] / (2 * len(range(p)[some]))
+
+        share(one_way, 2, thread_count() if Y.size > limits.LOSSES_APART else 1)
         by_d = 0.5 * (slopes[0] + slopes[1])
         error = np.einsum("ij,ijk->k", by_d, probed).std(ddof=1) / np.sqrt(p)
         # cov(u_i, u_j) = [K̃⁻¹]_ij², so var Σ_i w_i u_i = Σ_{i≠j} (w_i² + w_i w_j) [K̃⁻¹]_ij² ≤ 2 Σ_i w_i² var u_i
         surely = np.sqrt(2.0 * float(np.einsum("ij,ij->", by_d**2, probed.var(axis=2, ddof=1))) / p)
         by_alpha = np.asarray(np.mean(by_alphas, axis=0))
-        return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed)
+        return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed.sum(axis=0))
 
     def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
         out = np.empty_like(values)
@@ -221,48 +226,13 @@ class _Smoother(NamedTuple):
         return np.asarray((self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))) / self.fitted)
 
 
-class _System(NamedTuple):
-    """K + N, and how it is solved."""
-
-    K: Operator
-    noise: Array  # (n, 1) or (n, m)
-    M: Nystrom | Leading | None
-    max_iter: int
-
-    def wide(self, m: int, k: int) -> Array:  # (n, 1) or (n, k)
-        """The noise of m targets and k − m probes."""
-        c = self.noise.shape[1]
-        return self.noise if c == 1 else np.hstack([self.noise, np.repeat(self.noise, (k - m) // c, axis=1)])
-
-    def solved(
-        self,
-        B: Array,  # (n, k): m targets, then as many probes for each column of the noise
-        tol: Array,  # (k,)
-        m: int,
-        guess: Array | None = None,  # (n, k) or less: each column is begun at a multiple of it
-    ) -> tuple[Array, Array]:  # (n, k), (n, k)
-        """X, and what it leaves: B − (K + N)X."""
-        noise = self.wide(m, B.shape[1])
-        relative = (tol + 1e-300) / (np.abs(B).max(axis=0, initial=0.0) + 1e-300)
-        single = relative.min() >= LOOSE and self.K.diag().max(initial=0.0) < LARGEST_SINGLE
-        K = Single(self.K) if single else self.K
-        X, left = np.zeros_like(B), B
-        if guess is not None:
-            A = K.matmul(guess) + noise * guess
-            best = np.einsum("ij,ij->j", A, B) / (np.einsum("ij,ij->j", A, A) + 1e-300)
-            X, left = best * guess, B - best * A
-        size = np.abs(left).max(axis=0, initial=0.0) + 1e-300
-        found = solve_cg(K, noise, left / size, tol=tol / size, max_iter=self.max_iter, precondition=self.M)
-        return X + found.x * size, found.left * size
-
-
 def _filling(m: int, least: int) -> int:
     """The number of probes, from `least` on, that fills the lanes of a product beside m targets."""
     return least + -(m + least) % FULL
 
 
 def _smoothers(
-    system: _System,
+    system: System,
     probed: Array,  # (n, c, p)
 ) -> list[_Smoother]:
     K, noise, low_rank = system.K, system.noise, system.M if isinstance(system.M, Nystrom) else None

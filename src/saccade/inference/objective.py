@@ -9,6 +9,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
@@ -140,10 +141,11 @@ class Objective:
         if K.in_memory or few:
             return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
         max_iter = self.task.max_iter
-        if self.kind == "loo":
-            return self._loo(K, noise, Y, loss, tol=TOL_CORRECTED, max_iter=max_iter)
-        more: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": max_iter}
-        return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **more)
+        with one_blas_thread():  # its threads would take cores from those of the products
+            if self.kind == "loo":
+                return self._loo(K, noise, Y, loss, tol=TOL_CORRECTED, max_iter=max_iter)
+            more: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": max_iter}
+            return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **more)
 
     def _probes(self) -> int:
         return PROBES[self.kind][len(self.names) > FEW]

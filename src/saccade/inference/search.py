@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.objective import FEW, Objective, Task, Value
@@ -241,13 +242,16 @@ def _free(objective: Objective, options: Tune) -> Array:
 def _on_samples(search: Search, options: Tune) -> Array:
     """Coordinates that are best for ever larger samples: a good place to start with all examples."""
     task, theta = search.objective.task, search.start
-    order = np.random.default_rng(task.seed).permutation(search.objective.n)
+    order = np.random.default_rng(task.seed).permutation(search.objective.n)[: max(limits.TUNE_SAMPLES)]
+    rows = np.sort(order)
+    whole = task.subset(rows)  # smaller samples are parts of it: to look for the rows takes longer than all the rest
     for size in limits.TUNE_SAMPLES:
-        small = Objective(task.subset(np.sort(order[:size])), search.objective.kind)
+        part = whole.subset(np.searchsorted(rows, np.sort(order[:size]))) if size < rows.size else whole
+        small = Objective(part, search.objective.kind)
         first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
         first.began, first.patience = search.began, SAMPLE_PATIENCE
         try:
-            with suppress(Stop):
+            with suppress(Stop), one_blas_thread():  # for matrices so small, a second one waits more than it works
                 first.gradient(theta)
         finally:
             search.start = theta = first.theta  # what an interruption keeps
