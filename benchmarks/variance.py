@@ -39,7 +39,7 @@ TIMED = 16_384  # new examples that are timed, repeated if need be
 MOST_MB = 300  # exact tables beyond are not made
 REPEATS = 5
 DIRECT = 5_000  # training examples up to which a factor is the faster judge
-GOAL_US, GOAL_RANK = 5.0, 0.99
+GOAL_US, GOAL_RANK = 3.0, 0.99
 
 
 def scenes(name: str, cache: Path) -> tuple[Any, Array, Any]:

@@ -15,7 +15,7 @@ import pytest
 import saccade
 from saccade import GPClassifier
 from saccade.datasets.synthetic import histograms
-from saccade.operators import loops
+from saccade.operators import loops, predict_loops
 
 MOST = 10
 ROOT = Path(saccade.__file__).parent
@@ -49,7 +49,8 @@ def chains(monkeypatch: pytest.MonkeyPatch) -> list[Chain]:
 
         return recorded
 
-    for name in ("interpolate", *PRODUCTS[None], *PRODUCTS[32]):
+    monkeypatch.setattr(predict_loops, "interpolate", recording(predict_loops.interpolate))
+    for name in (*PRODUCTS[None], *PRODUCTS[32]):
         monkeypatch.setattr(loops, name, recording(getattr(loops, name)))
     return found
 

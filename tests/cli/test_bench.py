@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from saccade.cli.bench import classification
 from saccade.cli.bench_fits import Case, cases, fit_times, in_products, with_threads
 from saccade.operators.intersection import BinnedIntersection, SortedIntersection
 
@@ -17,6 +18,14 @@ def test_a_fit_is_timed(case: Case) -> None:
     for name in ("units", "seconds", "one thread, units", "gain of the threads"):
         assert 0.0 < row[name]["least"] <= row[name]["median"] <= row[name]["most"]
     assert 0.0 < row["outside the products"]["median"] < 1.0  # the products are seen, and are not all
+
+
+def test_classification_is_timed() -> None:
+    exact, grid = classification(300, rounds=2)  # it asserts the errors itself
+    assert exact["largest error"] < grid["largest error"]
+    for row in (exact, grid):
+        for name in ("range, µs", "one thread, µs", "gain of the threads"):
+            assert 0.0 < row[name]["least"] <= row[name]["median"] <= row[name]["most"]
 
 
 def test_everything_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ import pytest
 import scipy.sparse as sp
 
 from saccade import SVDD, GPClassifier, GPRegressor, OneClassGP
+from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
-from saccade._core.sparse import check_sparse
+from saccade._core.sparse import check_sparse, rises_in_rows
 from saccade.kernels import RBF, Chi2, Laplacian, Linear
 from tests.tolerances import assert_close
 
@@ -145,3 +146,37 @@ def test_room_behind_the_entries_counts_for_nothing() -> None:
     X.data, X.indices = np.append(X.data, [-1e300, np.inf]), np.append(X.indices, [10**6, -5])
     assert_close(GPClassifier().fit(X, LABELS).predict_proba(X), GPClassifier().fit(sound, LABELS).predict_proba(sound))
     assert X.data.size == sound.data.size + 2  # the caller's matrix stays as it is
+
+
+ROWS = {
+    "sorted, with empty rows": ([0, 0, 2, 2, 3, 3], [1, 3, 0]),
+    "falls within a row": ([0, 3], [0, 3, 1]),
+    "falls within the last row": ([0, 1, 3], [2, 3, 1]),
+    "twice in a row": ([0, 0, 2, 3], [2, 2, 3]),
+    "the same in two rows": ([0, 1, 1, 2], [2, 2]),
+    "one entry": ([0, 1], [3]),
+    "no entry": ([0, 0, 0], []),
+    "no row": ([0], []),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("name", ROWS)
+def test_whether_indices_rise_in_rows_is_what_scipy_says(name: str, dtype: type) -> None:
+    pointers, indices = (np.array(part, dtype) for part in ROWS[name])
+    X = sp.csr_matrix((np.ones(indices.size), indices, pointers), shape=(pointers.size - 1, 4))
+    assert rises_in_rows(pointers, indices) == X.has_canonical_format
+    assert canonical(X).has_canonical_format
+    assert_close(canonical(X).toarray(), X.toarray())
+
+
+@pytest.mark.parametrize("dtype", ["<i4", ">i4", "<i8", "<u4", "i1"])
+def test_indices_out_of_range_of_any_type(dtype: str) -> None:
+    for index, sound in ((3, True), (4, False), (-1, False)):
+        X = sp.coo_matrix((np.ones(1), ([0], [0])), shape=(1, 4))
+        X.col = np.array([index & 0xFFFFFFFF if "u" in dtype else index]).astype(dtype)
+        if sound:
+            check_sparse(X)
+            continue
+        with pytest.raises(InvalidInput, match="from 0 to 3"):
+            check_sparse(X)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba.core.dispatcher import Dispatcher
 
-from saccade.operators import block, codes, encode_loops, gradient_loops, loops
-from tests.operators import reference
+from saccade.operators import block, codes, encode_loops, gradient_loops, loops, predict_loops
+from tests.operators import predict_reference, reference
 from tests.operators.histograms import Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
 
@@ -58,14 +58,15 @@ def blocks(X: Array, layout: str) -> codes.CodeBlocks:
 
 
 def test_every_loop_has_a_twin_with_the_same_arguments() -> None:
-    everything = vars(loops) | vars(encode_loops) | vars(gradient_loops)
+    everything = vars(loops) | vars(encode_loops) | vars(gradient_loops) | vars(predict_loops)
+    slow = vars(reference) | vars(predict_reference)
     compiled = {name: f for name, f in everything.items() if isinstance(f, Dispatcher) and name[0] != "_"}
-    twins = {name for name, f in vars(reference).items() if inspect.isfunction(f) and name[0] != "_"}
-    assert twins == set(compiled)
+    twins = {name: f for name, f in slow.items() if inspect.isfunction(f) and name[0] != "_"}
+    assert set(twins) == set(compiled)
     for name, loop in compiled.items():
         only_for_speed = SCRATCH.get(name, set()) | {"lanes"}
         arguments = [a for a in inspect.signature(loop.py_func).parameters if a not in only_for_speed]
-        assert list(inspect.signature(getattr(reference, name)).parameters) == arguments, name
+        assert list(inspect.signature(twins[name]).parameters) == arguments, name
 
 
 # ---------------------------------------------------------------- sorted columns
@@ -390,40 +391,6 @@ def test_distinct_at_the_limit(values: Array) -> None:
 # ---------------------------------------------------------------- prediction
 
 
-@by_dtype
-@by_lanes
-@few
-@given(data=st.data(), cut=cuts)
-def test_interpolate(dtype: type, lanes: int, data: st.DataObject, cut: float) -> None:
-    """Also in dimensions that the tables do not know, and beyond the last level."""
-    c = blocks(data.draw(histograms(dims=3)), "dense blocks")
-    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
-    T, out = columns(c.values.size, lanes), columns(S.shape[0], lanes, seed=1)
-    expected = out.copy()
-    tables = (c.level_starts, c.values, T)
-    in_two(lambda a, b: loops.interpolate(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
-    reference.interpolate(*csr(S), *tables, 0, S.shape[0], expected)
-    assert_close(out, expected)
-
-
-@by_dtype
-@by_lanes
-@few
-@given(data=st.data(), cut=cuts, blocks_=st.integers(1, 3))
-def test_walk_squares(dtype: type, lanes: int, data: st.DataObject, cut: float, blocks_: int) -> None:
-    """Also in dimensions that the tables do not know, and beyond the last level."""
-    c = blocks(data.draw(histograms(dims=3)), "dense blocks")
-    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
-    T = np.stack([columns(c.values.size, lanes, seed=k) for k in range(blocks_)])
-    slack = columns(c.values.size, 2, seed=9)
-    out = columns(S.shape[0], 4, seed=1)
-    expected = out.copy()
-    tables = (c.level_starts, c.values, T, slack)
-    in_two(lambda a, b: loops.walk_squares(*csr(S), *tables, a, b, out, (0,) * lanes), S.shape[0], cut)
-    reference.walk_squares(*csr(S), *tables, 0, S.shape[0], expected)
-    assert_close(out, expected)
-
-
 @few
 @given(n=st.integers(0, 13), b=st.sampled_from([0, 1, 5, 511, 512, 1300]), cut=cuts)
 def test_weighted_squares(n: int, b: int, cut: float) -> None:
@@ -432,20 +399,6 @@ def test_weighted_squares(n: int, b: int, cut: float) -> None:
     in_two(lambda first, last: loops.weighted_squares(K, weight, first, last, out), b, cut)
     reference.weighted_squares(K, weight, 0, b, expected)
     assert_close(out, expected)
-
-
-@by_dtype
-@by_lanes
-@few
-@given(data=st.data(), cut=cuts, bins=st.integers(1, 9))
-def test_look_up_grid(dtype: type, lanes: int, data: st.DataObject, cut: float, bins: int) -> None:
-    S = sp.csr_matrix(data.draw(histograms(dtype, top=1.5, dims=4)))
-    per_unit = np.array([0.0, 1.0, 8.0])
-    T, out = columns(3 * bins, lanes, np.float32), columns(S.shape[0], lanes, np.float32, seed=1)
-    expected = out.astype(np.float64)
-    in_two(lambda a, b: loops.look_up_grid(*csr(S), per_unit, bins, T, a, b, out, (0,) * lanes), S.shape[0], cut)
-    reference.look_up_grid(*csr(S), per_unit, bins, T, 0, S.shape[0], expected)
-    assert_close(out, expected, np.float32)
 
 
 def csr(S: Any) -> tuple[Array, Array, Array]:

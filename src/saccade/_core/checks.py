@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade._core.sparse import check_sparse
+from saccade._core.sparse import check_sparse, rises_in_rows
 
 LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them stay finite
 
@@ -184,9 +184,10 @@ def canonical(
     out = sp.csr_matrix(X)  # a view: only its attributes are ours
     if out.indptr[-1] < out.data.size:  # room for more entries
         out = sp.csr_matrix((out.data[: out.indptr[-1]], out.indices[: out.indptr[-1]], out.indptr), shape=out.shape)
-    if not out.has_canonical_format:
+    if not rises_in_rows(out.indptr, out.indices):
         out = out.copy()
         out.sum_duplicates()
+    out.has_canonical_format = True
     if out.indices.dtype != np.int32 and max(out.nnz, *out.shape) <= np.iinfo(np.int32).max:
         out = sp.csr_matrix((out.data, out.indices.astype(np.int32), out.indptr.astype(np.int32)), shape=out.shape)
     return out

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade._core.threads import thread_count
 from saccade.cli import measure
-from saccade.cli.bench_fits import DIMENSIONS, cases, fit_times
+from saccade.cli.bench_fits import DIMENSIONS, cases, fit_times, spread, with_threads
 from saccade.datasets.synthetic import histograms
 
 
@@ -102,35 +103,45 @@ def products(n: int, levels: int | None) -> list[dict[str, Any]]:
     return rows
 
 
-def classification(n: int) -> list[dict[str, Any]]:
-    """Exact and quantised tables on unseen examples."""
+def classification(n: int, rounds: int = 5) -> list[dict[str, Any]]:
+    """Exact and quantised tables on unseen examples, timed in turns with one thread and with all of them."""
     from saccade import GPClassifier
     from saccade.inference.gp import GP
     from saccade.kernels import HIK
 
     X, y = data(2 * n)
     train, test = X[:n], X[n:]
-    unit = measure.unit(test)
     model = GPClassifier(HIK(scale=1.0), noise=0.01, tol=1e-4, random_state=0).fit(train, y[:n])
-    few = test[:50]
+    few, every = test[:50], thread_count()
     assert isinstance(model.gp_, GP)
     truth = HIK(scale=1.0)(few, train) @ model.gp_.solution.alpha
     rows = []
     for name, kind in (("exact", model), ("quantised, 256 steps", model.quantized())):
-        time = measure.seconds(partial(kind.gp_.mean, test))
-        whole = measure.seconds(partial(kind.decision_function, test))
         error = float(np.abs(kind.gp_.mean(few) - truth).max())
+        assert error < (1e-12 * np.abs(truth).max() if kind is model else 0.1), error
+        mean, answer = partial(kind.gp_.mean, test), partial(kind.decision_function, test)
+        times: dict[str, list[float]] = {"unit": [], "one": [], "all": [], "checked": []}
+        for _ in range(rounds):
+            times["unit"].append(measure.unit(test))
+            with with_threads(1):
+                times["one"].append(measure.seconds(mean, 5))
+            times["all"].append(measure.seconds(mean, 5))
+            times["checked"].append(measure.seconds(answer, 5))
+        unit, one, whole, checked = (np.array(times[name]) for name in times)
         rows.append(
             {
                 "tables": name,
-                "µs an example": time / n * 1e6,
-                "units": time / unit,
-                "with input checks, µs": whole / n * 1e6,
+                "µs an example": float(np.median(whole)) / n * 1e6,
+                "range, µs": spread(whole / n * 1e6),
+                "units": float(np.median(whole / unit)),
+                "one thread, µs": spread(one / n * 1e6),
+                "threads": every,
+                "gain of the threads": spread(one / whole),
+                "with input checks, µs": float(np.median(checked)) / n * 1e6,
                 "largest error": error,
                 "accuracy": float(kind.score(test, y[n:])),
             }
         )
-        assert error < (1e-9 if kind is model else 0.1), error
     return rows
 
 

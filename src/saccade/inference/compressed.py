@@ -15,7 +15,6 @@ from saccade.inference.posterior import Posterior, check_bins
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.intersection import HIK
-from saccade.operators.codes import split_signs
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 
@@ -71,7 +70,7 @@ def walk(
 ) -> Array:  # (b, m)
     """The tables at the rows of X."""
     if isinstance(tables, GridTables):
-        return tables.walk(split_signs(sp.csr_matrix(X)))
+        return tables.walk(sp.csr_matrix(X))
     assert tables is not None
     return tables.walk(kernel.features(X) if features is None else features)
 

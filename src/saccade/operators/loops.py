@@ -12,12 +12,11 @@ does. That question cost a third of the exact product. (An unsigned number plus 
 import numpy as np
 
 from saccade._core.compiled import Unsigned, compiled
-from saccade.operators.simd import add_between, add_rows, add_up, fma_row, step_down, sum_minima
+from saccade.operators.simd import add_rows, add_up, fma_row, step_down, sum_minima
 
 U, SIGNED = Unsigned, np.int64
 ONE, TWO, THREE, FOUR = U(1), U(2), U(3), U(4)
 CODES = 256  # of a byte
-TOGETHER = 64  # values that search their places in step
 
 
 @compiled()
@@ -264,115 +263,6 @@ def look_up_at(starts, codes, bases, level_starts, cuts, chosen, first, last, T,
 
 
 @compiled()
-def _by_dimension(indptr, indices, data, first, last, heads, rows, values):
-    """The entries of rows first..last by dimension: those of d from heads[d] to heads[d+1], unknown ones after all."""
-    known = U(heads.size - 2)
-    for d in range(known + TWO):
-        heads[d] = 0
-    for i in range(first, last):
-        dims, entries = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for k in range(U(dims.size)):
-            d = min(U(dims[k]), known) if entries[k] > 0 else known  # signs and dimensions never seen add nothing
-            heads[d + ONE] += 1
-    for d in range(known + ONE):
-        heads[d + ONE] += heads[d]
-    tails = heads.copy()
-    for i in range(first, last):
-        dims, entries = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for k in range(U(dims.size)):
-            d = min(U(dims[k]), known) if entries[k] > 0 else known
-            at = U(tails[d])
-            rows[at], values[at] = i, entries[k]
-            tails[d] += 1
-
-
-@compiled()
-def _places(values, levels, places):
-    """places[k] = the last level below values[k] > 0 that has another after it; `levels` start with zero.
-
-    All values halve their range in step: one search alone waits for each of its own loads.
-    """
-    for k in range(U(places.size)):
-        places[k] = 0
-    count = U(levels.size - 1)
-    while count > ONE:
-        half = count >> ONE
-        for k in range(U(values.size)):
-            place = U(places[k])
-            places[k] = place + half if levels[place + half] < values[k] else place
-        count -= half
-
-
-@compiled(error_model="numpy")
-def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out, lanes):
-    """out_i += sum_d T_d(x_id), T_d piecewise linear through (levels, T): H (6) for rows first..last of a CSR matrix.
-
-    T_d(x) = T_d[b] + (x - l_b) / (l_{b+1} - l_b) (T_d[b+1] - T_d[b]) between two levels; constant beyond the last.
-    Some rows at a time go by dimension, so that the table of one dimension at a time is in the cache.
-    """
-    one = T.dtype.type(1)
-    heads = np.empty(level_starts.size + 1, np.int64)
-    places = np.empty(TOGETHER, np.uint64)
-    for chunk in range(first, last, 8192):
-        end = min(chunk + 8192, last)
-        count = indptr[end] - indptr[chunk]
-        rows, values = np.empty(count, np.uint32), np.empty(count)
-        _by_dimension(indptr, indices, data, chunk, end, heads, rows, values)
-        for d in range(level_starts.size - 1):
-            own, table = levels[level_starts[d] : level_starts[d + 1]], T[level_starts[d] : level_starts[d + 1]]
-            for start in range(heads[d], heads[d + 1] if own.size > 1 else heads[d], TOGETHER):
-                some, owners = values[start : min(start + TOGETHER, heads[d + 1])], rows[start:]
-                _places(some, own, places[: some.size])
-                for k in range(U(some.size)):
-                    b = U(places[k])
-                    w = T.dtype.type(min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0))
-                    fma_row(out, owners[k], out, owners[k], one - w, table, b, lanes)
-                    fma_row(out, owners[k], out, owners[k], w, table, b + ONE, lanes)
-
-
-@compiled(error_model="numpy")
-def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, last, out, lanes):
-    """out_i += (f_0, the sum of the other f_j^2, the slack of both where x_i lies), f as in `interpolate`.
-
-    T is (blocks, levels, lanes). Places are searched once for all columns; then one block of columns at a time goes
-    over some rows, whose f stays in the cache, so that nothing of the size rows x columns is written.
-    """
-    heads = np.empty(level_starts.size + 1, np.int64)
-    found = np.empty(TOGETHER, np.uint64)
-    f = np.empty((min(8192, last - first), len(lanes)), T.dtype)
-    for chunk in range(first, last, 8192):
-        end = min(chunk + 8192, last)
-        count = indptr[end] - indptr[chunk]
-        rows, values = np.empty(count, np.uint32), np.empty(count)
-        places, weights = np.empty(count, np.uint32), np.empty(count, T.dtype)
-        _by_dimension(indptr, indices, data, chunk, end, heads, rows, values)
-        known = U(0)  # entries of dimensions that have levels
-        for d in range(level_starts.size - 1):
-            o, own = U(level_starts[d]), levels[level_starts[d] : level_starts[d + 1]]
-            for start in range(heads[d], heads[d + 1] if own.size > 1 else heads[d], TOGETHER):
-                some, owners = values[start : min(start + TOGETHER, heads[d + 1])], rows[start:]
-                _places(some, own, found[: some.size])
-                for k in range(U(some.size)):
-                    b, i = U(found[k]), owners[k]
-                    out[i, 2] += slack[o + b, 0]
-                    out[i, 3] += slack[o + b, 1]
-                    weights[known] = min((some[k] - own[b]) / (own[b + ONE] - own[b]), 1.0)
-                    places[known], rows[known] = o + b, i - U(chunk)
-                    known += ONE
-        for block in range(T.shape[0]):
-            table = T[block]
-            f.fill(0)
-            for k in range(known):
-                add_between(f, rows[k], table, places[k], weights[k], lanes)
-            for i in range(end - chunk):
-                for lane in range(len(lanes)):
-                    if block == 0 and lane == 0:
-                        out[chunk + i, 0] += f[i, 0]
-                    else:
-                        out[chunk + i, 1] += np.float64(f[i, lane]) ** 2
-
-
-@compiled()
 def squares_off_lines(T, below, above, w, first, last, lost):
     """lost_k += the squared distance of row k of T from (1 - w_k) T[below_k] + w_k T[above_k], rows first..last."""
     for k in range(first, last):
@@ -402,19 +292,6 @@ def weighted_squares(K, weight, first, last, out):
             y = weight[r] if i + THREE < rows else 0.0
             for j in range(a, b):
                 out[j] += (v * K[i, j] ** 2 + w * K[p, j] ** 2) + (x * K[q, j] ** 2 + y * K[r, j] ** 2)
-
-
-@compiled()
-def look_up_grid(indptr, indices, data, per_unit, bins, T, first, last, out, lanes):
-    """out_i += sum_d T_d[nearest grid node to x_id]: constant time per value (H §4, quantisation)."""
-    one = T.dtype.type(1)
-    dims = per_unit.size
-    for i in range(first, last):
-        for k in range(indptr[i], indptr[i + 1]):
-            d, x = indices[k], data[k]
-            if x > 0 and d < dims:
-                b = min(int(min(x * per_unit[d], bins) + 0.5), bins - 1)
-                fma_row(out, i, out, i, one, T, d * bins + b, lanes)
 
 
 @compiled()

@@ -21,6 +21,7 @@ from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection import Intersection
+from saccade.operators.tables import on_lines
 
 WIDEST = 64  # columns that go through the walk together
 ROUNDING = 1e-6  # share of a table's norm that float32 sums may lose
@@ -39,7 +40,7 @@ class NormTables:
     def _T_blocks(self) -> Array:  # (blocks, L, lanes)
         L, r = self.T.shape
         lanes = min(WIDEST, -(-r // 16) * 16)
-        blocks = np.zeros((-(-r // lanes), L, lanes), np.float32)
+        blocks = on_lines((-(-r // lanes), L, lanes), np.float32)
         for k, block in enumerate(blocks):
             part = self.T[:, k * lanes : (k + 1) * lanes]
             block[:, : part.shape[1]] = part
@@ -50,11 +51,11 @@ class NormTables:
         X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
     ) -> Array:  # (n,)
         """A lower bound of ‖Wᵀk*‖² for every row."""
-        from saccade.operators import loops
+        from saccade.operators import predict_loops
 
         out, lanes = np.zeros((X.shape[0], 4)), (0,) * self._T_blocks.shape[2]
         tables = self.level_starts, self.levels, self._T_blocks, self.slack
-        calls = ranged(loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
+        calls = ranged(predict_loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
         share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))

@@ -5,6 +5,7 @@ import numpy as np
 from saccade._core.arrays import Array
 
 Lanes = tuple[int, ...]
+NODE = 8  # numbers that `count_below` compares at once: a line of the cache
 
 
 def fma_row(dst: Array, i: int, a: Array, j: int, s: float, b: Array, k: int, lanes: Lanes) -> None:
@@ -31,6 +32,11 @@ def add_up(C: Array, V: Array, rows: Array, lanes: Lanes) -> None:
 def step_down(out: Array, rows: Array, steps: Array, C: Array, lanes: Lanes) -> None:
     """out[rows[p], :] += the sum of steps[q] * C[q, :] over q <= p, for every p below rows.size."""
     np.add.at(out, rows, np.cumsum(steps[:, None] * C[: rows.size], axis=0))
+
+
+def count_below(values: Array, first: int, x: float) -> int:
+    """How many of values[first : first + NODE] are below x."""
+    return int((values[first : first + NODE] < x).sum())
 
 
 def sum_minima(dst: Array, panel: Array, base: int, dims: Array, values: Array, lanes: Lanes) -> None:

@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 
 from saccade._core.compiled import PLAIN
 from saccade.operators import plain_simd
+from saccade.operators.plain_simd import NODE
 
 
 def vector(definition):
@@ -98,8 +99,10 @@ def add_between(typingctx, dst, i, T, b, w, lanes):
         rest = builder.fsub(ir.Constant(w_.type, 1.0), w_)
         lower = builder.load(T_at(b_), align=align)
         upper = builder.load(T_at(builder.add(b_, ir.Constant(b_.type, 1))), align=align)
-        total = builder.fadd(builder.load(dst_at(i_), align=align), builder.fmul(_splat(builder, rest, width), lower))
-        total = builder.fadd(total, builder.fmul(_splat(builder, w_, width), upper))
+        total = builder.load(dst_at(i_), align=align)
+        for share, row in ((rest, lower), (w_, upper)):
+            part = builder.fmul(_splat(builder, share, width), row, flags=("contract",))  # with the sum: one step
+            total = builder.fadd(total, part, flags=("contract",))
         builder.store(total, dst_at(i_), align=align)
         return context.get_dummy_value()
 
@@ -183,6 +186,22 @@ def _running_sums(context, builder, dtype, width, count, at, put):
         one, p = at(builder.add(done, loop.index))
         builder.store(builder.fadd(builder.load(total), one), total)
         put(p, builder.load(total))
+
+
+@vector
+def count_below(typingctx, values, first, x):
+    """How many of values[first : first + NODE] are below x: one comparison of machine vectors."""
+    signature = types.uint64(values, types.uint64, values.dtype)
+
+    def codegen(context, builder, sig, args):
+        number = context.get_data_type(sig.args[0].dtype)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        node = builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(number, NODE).as_pointer())
+        node = builder.load(node, align=context.get_abi_sizeof(number))
+        below = builder.fcmp_ordered("<", node, _splat(builder, args[2], NODE))
+        return builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(NODE))), ir.IntType(64))
+
+    return signature, codegen
 
 
 @vector

@@ -86,7 +86,7 @@ def solve_cg(
         cycle = _Cycle(K, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
         start, end = float(worst.max()), float(tol.min())
         while cycle.columns.size and iterations + cycle.done < max_iter:
-            residual = cycle.step()
+            residual = cycle.step(K.matmul(cycle.run.copy))
             _tell(iterations + cycle.done, residual, start, end, callback)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
@@ -150,13 +150,16 @@ class _Cycle:
         """Each entry by its own diagonal, where they differ: an example with much noise is solved at once."""
         return R if self.typical is None else R / (self.noise + self.typical)
 
-    def step(self) -> float:
+    def step(
+        self,
+        Kp: BackendArray,  # (n, c): K times `run.copy`
+    ) -> float:
         """A step along p and a turn; columns that are done leave. Returns the largest residual.
 
         CG's own x has the energy: columns that stop by it have no smoothed twin.
         """
         run, backend, q = self.run, self.backend, self.q
-        pq = backend.finish_product(self.K.matmul(run.copy), self.noise, run.p, q)
+        pq = backend.finish_product(Kp, self.noise, run.p, q)
         sound = (pq > 0) & (self.rz > 0) & np.isfinite(pq)
         step, smoothed = _ratio(self.rz, pq, sound), self.energy_tol == 0
         length, along, gaps, towards = backend.descend(step, q, self.u, smoothed, run.r, run.s)
