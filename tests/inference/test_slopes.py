@@ -7,8 +7,10 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_digits
 
+from saccade._core import limits
 from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
 from saccade.inference.loo_slope import StochasticLOO, exact_loo
+from saccade.inference.objective import TOL_CORRECTED
 from saccade.kernels import HIK, RBF, Exponential, GeneralizedRBF, Matern, Monotone, Power, Weights
 from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.scores.probability import cross_entropy
@@ -110,7 +112,7 @@ def test_estimated_leave_one_out_has_its_own_derivative(per_class: bool) -> None
     """The derivative is that of the estimate, to the last digit that the solver finds: no noise between the two."""
     space, theta, Y, noise = setting(HIK(Power(0.7)), 500, per_class)
     estimate = StochasticLOO(16, seed=3)  # enough that none is below its lower bound, which the kernel moves
-    precise = {"start": None, "max_iter": 3000, "tol": 1e-9}
+    precise = {"max_iter": 3000, "tol": 1e-9}
 
     def judge(K, noise):
         return estimate(K, noise, Y, loss_of(500), **precise)
@@ -138,7 +140,7 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
     )
     N = N.astype(float)
     exact = exact_loo(K, N, Y, loss_of(600))
-    options = {"start": None, "max_iter": 3000, "tol": 1e-4}
+    options = {"max_iter": 3000, "tol": 1e-4}
     found = [StochasticLOO(24, seed)(K, N, Y, loss_of(600), **options) for seed in range(8)]
     off, error = np.array([f.value - exact.value for f in found]), np.array([f.error for f in found])
     assert abs(off.mean()) < 2.0 * error.mean() / np.sqrt(8) + 0.02 * exact.value
@@ -146,6 +148,88 @@ def test_estimated_leave_one_out_is_right_on_average_and_knows_its_error(noise: 
     assert error.mean() < 0.12 * exact.value
     slope = float((exact.by_noise * N).sum())
     assert np.mean([(f.by_noise * N).sum() for f in found]) == pytest.approx(slope, abs=0.1 * exact.value)
+
+
+@pytest.mark.parametrize(("noise", "unit"), [(0.1, 1.0), (30.0, 1.0), (1000.0, 1.0), (0.1, 100.0)])
+@pytest.mark.parametrize("per_class", [False, True])
+def test_solutions_need_not_be_exact_for_the_loss_to_be(noise: float, unit: float, per_class: bool) -> None:
+    """What they leave is known, and what it does to the loss too; means are small where the noise is large."""
+    space, theta, Y, shape = setting(HIK(Power(0.7)), 500, per_class)
+    K, N, Y = space.gram(theta), noise * shape / 0.25, unit * Y
+    exact, loose = (
+        StochasticLOO(24, seed=3)(K, N, Y, loss_of(500), tol=tol, max_iter=3000) for tol in (1e-9, TOL_CORRECTED)
+    )
+    off = np.abs((loose.alpha - exact.alpha) * N).max()  # about that of the means
+    spread = (Y - exact.alpha * N).std(axis=0).mean()
+    assert 1e-4 * spread < off < 10.0 * TOL_CORRECTED * spread
+    if noise > 100.0:
+        return
+    assert loose.value / 500 == pytest.approx(exact.value / 500, abs=3e-5)
+    slopes = [space.pull(theta, K, found.by_kernel)[0] / 500 for found in (exact, loose)]
+    assert slopes[1] == pytest.approx(slopes[0], abs=5e-4)
+    by_noise = [float((found.by_noise * N).sum()) / 500 for found in (exact, loose)]
+    assert by_noise[1] == pytest.approx(by_noise[0], abs=5e-4)
+
+
+def test_the_last_solutions_are_where_the_next_begin() -> None:
+    """A nearby kernel takes fewer products than the first."""
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 900, False)
+    estimate = StochasticLOO(8, seed=3)
+
+    def products(theta, noise) -> int:
+        K, widths = space.gram(theta), []
+        product = K.matmul
+        K.matmul = lambda V: widths.append(V.shape[1]) or product(V)
+        estimate(K, noise, Y, loss_of(900), tol=1e-6, max_iter=3000)
+        return len(widths)
+
+    first = products(theta, noise)
+    assert products(theta + 1e-3, 1.001 * noise) < 0.8 * first
+    assert products(theta + 1e-3, 2.0 * noise) < first
+
+
+def test_two_threads_make_the_two_losses_that_one_makes(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 300, False)
+    monkeypatch.setenv("SACCADE_NUM_THREADS", "2")
+    found = []
+    for apart in (0, 10**9):
+        monkeypatch.setattr(limits, "LOSSES_APART", apart)
+        K = space.gram(theta)
+        found.append(StochasticLOO(7, seed=3)(K, noise, Y, loss_of(300), tol=1e-3, max_iter=300))
+    assert found[0].value == found[1].value
+    np.testing.assert_array_equal(found[0].by_noise, found[1].by_noise)
+
+
+def test_a_kernel_beyond_float64_leaves_nothing_behind() -> None:
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 300, False)
+    estimate, options = StochasticLOO(8, seed=3), {"tol": 1e-3, "max_iter": 50}
+    K = space.gram(theta)
+    before = estimate(K, noise, Y, loss_of(300), **options).value
+    broken = space.gram(theta)
+    broken.matmul = lambda V: np.full_like(V, np.nan)
+    with np.errstate(all="ignore"):
+        assert np.isnan(estimate(broken, noise, Y, loss_of(300), **options).value)
+    assert estimate(K, noise, Y, loss_of(300), **options).value == pytest.approx(before, rel=1e-3)
+
+
+def test_as_many_probes_as_the_error_asks_for() -> None:
+    """Six beside ten targets fill the lanes of two vectors; 24 at most."""
+    space, theta, Y, noise = setting(HIK(Power(0.7)), 400, False)
+    K, options = space.gram(theta), {"tol": 1e-4, "max_iter": 3000}
+
+    def judged(most: int, wanted: float):
+        estimate = StochasticLOO(most, seed=3, wanted=wanted)
+        first, second = (estimate(K, noise, Y, loss_of(400), **options) for _ in range(2))
+        count = first.by_kernel.left.shape[1] - 10
+        assert second.by_kernel.left.shape[1] - 10 == count  # all kernels have the probes of the first
+        return count, first
+
+    assert [judged(24, wanted)[0] for wanted in (0.0, 1e-9, np.inf)] == [24, 24, 6]
+    few = [StochasticLOO(24, seed, wanted=np.inf)(K, noise, Y, loss_of(400), **options) for seed in range(8)]
+    spread = float(np.std([found.value for found in few]))
+    count, found = judged(1000, 0.3 * spread)
+    assert 6 / 0.3**2 * 0.3 < count < 1000
+    assert found.error < 0.6 * spread
 
 
 @pytest.mark.parametrize("noise", [1.0, 0.1])

@@ -300,7 +300,7 @@ def test_ten_thousand_examples_start_on_a_sample() -> None:
     model = GPClassifier(
         HIK(Power(1.0)), tune=Tune(objective="evidence", max_evaluations=4), levels=32, random_state=0
     ).fit(A, label)
-    assert [e.examples for e in model.tuning_.evaluations] == [1024] * 4 + [8300] * 4
+    assert [e.examples for e in model.tuning_.evaluations] == [256] * 4 + [1024] * 4 + [8300] * 4
     assert model.tuning_.best.examples == 8300
 
 

@@ -164,6 +164,9 @@ def test_the_space_of_some_rows_is_that_of_the_rows_alone(kernel: HIK, levels: i
         assert_close(space.coordinates.table, alone.coordinates.table)
         K = space.gram(theta)
         assert_close(K.matmul(np.eye(rows.size)), alone.kernel(theta)(part.rows()))
+        np.testing.assert_array_equal(K.operator.levels, K.kernel.levels(K.codes.values, K.operator.starts))
+        moved = part.with_kernel(space.kernel(theta + 0.1))
+        assert_close(space.gram(theta + 0.1).diag(), moved.diag())  # not those of the place before
         assert space.parameters(theta).keys() == alone.parameters(theta).keys()
         for slope in slopes:
             assert_close(space.pull(theta, K, slope), alone.pull(theta, alone.gram(theta), slope))

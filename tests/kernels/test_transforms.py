@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, Exponential, Monotone, Power, Transform, TransformSum, Weights
 from saccade.kernels.chain import Chain
@@ -45,6 +46,7 @@ def test_pull_is_the_derivative(transform: Transform) -> None:
     theta = table[:, 0] + 0.3 * table[:, 3] * rng.uniform(-1.0, 1.0, len(table))
     up = rng.standard_normal(x.size)
     by_theta, by_x = g.moved(theta).pull(x, dims, up)
+    assert_close(g.moved(theta).by_coordinates(x, dims, up), by_theta)
 
     def total(theta, x) -> float:
         return float(g.moved(theta)(x, dims) @ up)
@@ -149,3 +151,16 @@ def test_bad_parameters_are_explained(kernel: HIK, word: str) -> None:
 def test_overflow_is_explained() -> None:
     with pytest.raises(InvalidInput, match="overflows"):
         HIK(Power(4.0))(np.full((1, 1), 1e100))
+
+
+def test_powers_of_very_many_numbers_are_made_in_pieces_that_fit_together() -> None:
+    """More numbers than a piece has, and more than one thread takes."""
+    many = np.random.default_rng(0).random(4 * limits.NUMBERS_IN_CACHE + 5)
+    many[::7] = 0.0
+    g, up, nothing = Power(0.3), np.sin(np.arange(many.size)), np.zeros(0, np.int64)
+    assert many.size > limits.ONE_THREAD_UP_TO
+    np.testing.assert_array_equal(g(many, nothing), np.power(many, 0.3))
+    assert_close(g.by_coordinates(many, nothing, up), g.pull(many, nothing, up)[0])
+    many[-1] = 1e300
+    with pytest.raises(InvalidInput, match="overflows at the value 1e\\+300"):
+        Power(2.0)(many, nothing)

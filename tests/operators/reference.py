@@ -521,6 +521,17 @@ def intersect(
     out += np.minimum(X[:, None, :], Z[None, :, :]).sum(axis=2)
 
 
+def falls(
+    starts: Array,  # (D+1,)
+    first: int,
+    last: int,
+    G: Array,  # (entries,)
+) -> None:
+    """Each number less the next of its dimension, first..last."""
+    for a, b in zip(starts[first:last], starts[first + 1 : last + 1], strict=True):
+        G[a:b] = -np.diff(G[a:b], append=0.0)
+
+
 def sorted_moments(
     starts: Array,  # (D+1,)
     rows: Array,  # (entries,)

@@ -47,6 +47,16 @@ def test_sorted_matrix_moments(X: Array) -> None:
     assert_close(G, expected)
 
 
+def test_falls() -> None:
+    starts = np.array([0, 4, 4, 5, 9])  # the second dimension has no entry, the third one alone
+    G = columns(9, 1)[:, 0]
+    expected = G.copy()
+    reference.falls(starts, 0, 4, expected)
+    for first, last in ((0, 2), (2, 4)):
+        gradient_loops.falls(starts, first, last, G)
+    assert_close(G, expected)
+
+
 @pytest.mark.parametrize("same", [False, True])
 def test_binned_moments(same: bool) -> None:
     starts = np.array([0, 4, 5, 9])  # the middle dimension has level zero alone

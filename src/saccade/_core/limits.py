@@ -30,10 +30,10 @@ SOLVE_EACH_UP_TO = 200
 LOW_RANK_FLOAT32_FROM = 4096
 # Tuning sorts the columns of the codes up to so many examples: its products are then quicker than in any other layout.
 SORTED_COLUMNS_UP_TO = 2048
-# Tuning begins on a sample of examples if there are more than so many ...
+# Tuning begins on samples of the examples if there are more than so many ...
 TUNE_SAMPLE_ABOVE = 4 * FACTOR_UP_TO
-# ... and the sample has so many: enough for a good place to start.
-TUNE_SAMPLE = 1024
+# ... and the samples have so many: the last is enough for a good place to start, the first takes a tenth of its time.
+TUNE_SAMPLES = (256, 1024)
 # Combinations of a listed grid of parameters: at a second each, about three hours.
 GRID_POINTS = 10_000
 # Fewer examples leave the noise, and the kernel of "auto", at their defaults: they cannot tell a better one ...
@@ -124,6 +124,10 @@ ROUNDED_STEPS = 500_000
 SINGLE_FROM = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
+# Predictions from which on two losses of them are made side by side, each by a thread of its own.
+LOSSES_APART = 10_000
+# Numbers of a vector that NumPy works on at a time: 256 KiB, so that what is made of them stays in a core's cache.
+NUMBERS_IN_CACHE = 32_768
 # Normal random numbers held at a time when functions are drawn from the posterior: 40 MB.
 NORMALS_AT_ONCE = 5_000_000
 # Numbers that further probes of an inverse diagonal may read, in all their products: about half a second.

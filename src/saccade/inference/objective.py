@@ -9,6 +9,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput
 from saccade.inference.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.evidence_slope import Judged, exact_evidence, stochastic_evidence
@@ -20,6 +21,8 @@ from saccade.kernels.gram import Gram
 NOISE = (1e-4, 1e2)  # bounds of the noise; at least a hundred times each way from where it starts
 FEW = 10  # coordinates for which few probes are enough
 TOL = {"evidence": 1e-2, "loo": 1e-3}  # residuals: as in the paper, and what leave-one-out means need
+TOL_CORRECTED = 1e-3  # the same relative to the spread of these means, where their loss is corrected for residuals
+ERROR = 5e-4  # of the leave-one-out loss, in nats per example: what few probes must reach
 PROBES = {"evidence": (7, 15), "loo": (24, 32)}  # for few coordinates and for many
 ObjectiveKind = Literal["evidence", "loo"]
 
@@ -104,7 +107,8 @@ class Objective:
         self.names = [*names, "noise"]
         self.table = np.vstack([table, self._noise_row()])
         self._alpha: Array | None = None
-        self._loo = StochasticLOO(self._probes(), task.seed)
+        wanted = ERROR * self.n if len(self.names) <= FEW else 0.0
+        self._loo = StochasticLOO(self._probes(), task.seed, wanted)
 
     def _noise_row(self) -> list[float]:
         """Start, bounds and typical step of the log noise. A noise of 0 stays 0."""
@@ -136,10 +140,12 @@ class Objective:
         few = self.n <= limits.FACTOR_UP_TO and self.n**2 * noise.shape[1] <= limits.FACTOR_NUMBERS
         if K.in_memory or few:
             return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
-        options: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": self.task.max_iter}
-        if self.kind == "evidence":
-            return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **options)
-        return self._loo(K, noise, Y, loss, **options)
+        max_iter = self.task.max_iter
+        with one_blas_thread():  # its threads would take cores from those of the products
+            if self.kind == "loo":
+                return self._loo(K, noise, Y, loss, tol=TOL_CORRECTED, max_iter=max_iter)
+            more: dict[str, Any] = {"start": self._alpha, "tol": self._tol(noise), "max_iter": max_iter}
+            return stochastic_evidence(K, noise, Y, probes=self._probes(), seed=self.task.seed, **more)
 
     def _probes(self) -> int:
         return PROBES[self.kind][len(self.names) > FEW]

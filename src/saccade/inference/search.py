@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.objective import FEW, Objective, Task, Value
@@ -22,7 +23,8 @@ from saccade.inference.tune import PLAIN, Evaluation, Tune, Tuning
 from saccade.kernels.gram import Gram
 
 FIRST_STEP = 0.5  # of the coordinate that changes most, in typical steps
-PATIENCE = 4  # evaluations that together must gain something
+PATIENCE = 4  # evaluations that together must gain something ...
+SAMPLE_PATIENCE = 2  # ... on a sample, which only has to lead near
 GRID = 7  # values of each coordinate
 MOST = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}  # coordinates that may move
 STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
@@ -57,7 +59,7 @@ class Search:
         what: str = "tuning",
     ) -> None:
         self.objective, self.free, self.record, self.strength = objective, free, record, strength
-        self.limit, self.tol, self.what = limit, tol, what
+        self.limit, self.tol, self.what, self.patience = limit, tol, what, PATIENCE
         self.start = objective.table[:, 0].copy()
         self.unit = objective.table[free, 3]
         self.best: tuple[float, Array] | None = None
@@ -106,7 +108,7 @@ class Search:
         """Stop when a few evaluations gained next to nothing: a line search on an estimate may never end."""
         assert self.best is not None
         self.trail.append(self.best[0])
-        if len(self.trail) > PATIENCE and self.trail[-1 - PATIENCE] - self.trail[-1] < self.tol:
+        if len(self.trail) > self.patience and self.trail[-1 - self.patience] - self.trail[-1] < self.tol:
             raise Stop("converged")
 
     def gradient(self, theta: Array) -> None:
@@ -195,7 +197,7 @@ def _run(search: Search, options: Tune) -> None:
             search.strength = _choose_strength(objective, options) if auto else float(options.prior)
         search.record.prior = search.strength
     if objective.n > limits.TUNE_SAMPLE_ABOVE and search.free.sum() <= FEW:
-        theta = _on_a_sample(search, options)
+        theta = _on_samples(search, options)
     search.gradient(theta)
 
 
@@ -237,19 +239,23 @@ def _free(objective: Objective, options: Tune) -> Array:
     return np.asarray(free)
 
 
-def _on_a_sample(search: Search, options: Tune) -> Array:
-    """Coordinates that are best for a sample: a good place to start with all examples."""
-    task = search.objective.task
-    rows = np.sort(np.random.default_rng(task.seed).permutation(search.objective.n)[: limits.TUNE_SAMPLE])
-    small = Objective(task.subset(rows), search.objective.kind)
-    first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
-    search.began = first.began
-    try:
-        with suppress(Stop):
-            first.gradient(small.table[:, 0])
-    finally:
-        search.start = first.theta  # what an interruption keeps
-    return first.theta
+def _on_samples(search: Search, options: Tune) -> Array:
+    """Coordinates that are best for ever larger samples: a good place to start with all examples."""
+    task, theta = search.objective.task, search.start
+    order = np.random.default_rng(task.seed).permutation(search.objective.n)[: max(limits.TUNE_SAMPLES)]
+    rows = np.sort(order)
+    whole = task.subset(rows)  # smaller samples are parts of it: to look for the rows takes longer than all the rest
+    for size in limits.TUNE_SAMPLES:
+        part = whole.subset(np.searchsorted(rows, np.sort(order[:size]))) if size < rows.size else whole
+        small = Objective(part, search.objective.kind)
+        first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
+        first.began, first.patience = search.began, SAMPLE_PATIENCE
+        try:
+            with suppress(Stop), one_blas_thread():  # for matrices so small, a second one waits more than it works
+                first.gradient(theta)
+        finally:
+            search.start = theta = first.theta  # what an interruption keeps
+    return theta
 
 
 def _choose_strength(objective: Objective, options: Tune) -> float:
@@ -257,7 +263,7 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
 
     A sample is enough: how far weights lie apart depends on the features, not on the number of examples.
     """
-    most = int(limits.TUNE_SAMPLE / (1.0 - HELD_OUT))
+    most = int(limits.TUNE_SAMPLES[-1] / (1.0 - HELD_OUT))
     order = np.random.default_rng(objective.task.seed).permutation(objective.n)[:most]
     rows = np.sort(order)
     held = np.isin(rows, order[: max(1, int(HELD_OUT * len(order)))])

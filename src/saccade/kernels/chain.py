@@ -24,6 +24,10 @@ class Chain(Transform):
         return max((step.width for step in self.steps), default=0)
 
     @property
+    def by_dimension(self) -> bool:
+        return any(step.by_dimension for step in self.steps)
+
+    @property
     def short(self) -> Any:
         """As `HIK` takes it: None for no step, the step itself for one, else a list."""
         return self.steps[0] if len(self.steps) == 1 else list(self.steps) or None
@@ -77,6 +81,16 @@ class Chain(Transform):
             part, up = step.pull(before, dims, up)
             parts.append(part)
         return np.concatenate([np.zeros(0), *parts[::-1]]), up
+
+    def by_coordinates(self, x: Array, dims: Array, upstream: Array) -> Array:
+        """Without the derivative with respect to x, which only an earlier step needs."""
+        if not self.steps:
+            return np.zeros(0)
+        first, rest = self.steps[0], Chain(self.steps[1:])
+        if not rest.steps:
+            return first.by_coordinates(x, dims, upstream)
+        others, up = rest.pull(first(np.asarray(x, np.float64), dims), dims, upstream)
+        return np.concatenate([first.by_coordinates(x, dims, up), others])
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
         found = [step.penalty(own) for step, own in zip(self.steps, self._split(theta), strict=True)]

@@ -133,6 +133,14 @@ class TabledGram(Gram):
     """The number of features; dimensions are twice as many where some are negative."""
 
     @abstractmethod
+    def with_levels(
+        self,
+        kernel: HIK,  # settled
+        levels: Array,  # (L,): kernel.levels of the values of the codes
+    ) -> Self:
+        """The same rows with another kernel, whose levels are made already."""
+
+    @abstractmethod
     def tables(
         self,
         V: Array,  # (n, m)

@@ -37,9 +37,11 @@ class IntersectionGram(TabledGram):
         raw: RawRows | None,
         width: int,  # features of a row
         seed: int = 0,
+        levels: Array | None = None,  # (L,), where they are made already
     ) -> None:
         self.kernel, self.codes, self.tops, self.raw = kernel, codes, tops, raw
-        self.operator: Intersection = intersection(codes, kernel.levels)
+        transform = kernel.levels if levels is None else lambda values, starts: levels
+        self.operator: Intersection = intersection(codes, transform)
         self._how, self._seed, self.width = how, seed, width
         with np.errstate(over="ignore"):
             check_range(self.operator.diag())
@@ -134,6 +136,9 @@ class IntersectionGram(TabledGram):
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
         return self._with(self.codes, self.raw, kernel=kernel.settled_on_codes(self.codes, weight))
+
+    def with_levels(self, kernel: HIK, levels: Array) -> Self:
+        return type(self)(kernel, self.codes, self.tops, self._how, self.raw, self.width, self._seed, levels)
 
     def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
         check_kind(self, kernel)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._core.arrays import Array
+from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput
 from ..operators.codes import level_dims
+from .chain import Chain
 from .gram import Gram, TabledGram
 from .intersection import HIK
 from .slope import KernelSlope
 from .space import Coordinates
 
 SCALES = (1e-3, 1e3)  # of the mean self-similarity
+
+
+class _At(NamedTuple):
+    """What belongs to one place in the space."""
+
+    theta: Array  # (p,)
+    chain: Chain
+    scale: float
+    mean: float  # mean self-similarity of the transformed rows, before the scale
+    levels: Array  # (L,)
 
 
 class IntersectionSpace:
@@ -28,51 +40,72 @@ class IntersectionSpace:
     ) -> None:
         operator, n = gram.operator, gram.shape[0]
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
-        self._values, self._dims = operator.codes.values, level_dims(operator.starts) % gram.width
+        self._values = operator.codes.values
+        self._last: _At | None = None
         self._shares = operator.level_sums(np.full(n, 1.0 / n) if weight is None else weight / weight.sum())
-        settled = gram.with_kernel(kernel, weight).kernel
+        settled = kernel.settled_on_codes(operator.codes, weight)
         self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else settled.check_scale()
-        some = self._shares > 0  # levels that a row has
-        values, dims = self._values[some], self._dims[some]
-        self._chain = settled.chain().settled(values, dims, gram.width)
+        chain = settled.chain()
+        self._dims = level_dims(operator.starts) % gram.width if chain.by_dimension else np.zeros(0, np.int64)
+        values, dims, some = self._values, self._dims, self._shares > 0
+        if not some.all():  # levels that no row has
+            values, dims = values[some], dims[some] if dims.size else dims
+        self._chain = chain.settled(values, dims, gram.width)
         names, table = self._chain.names(), self._chain.coordinates(values, dims)
         self._own = slice(len(names))  # the coordinates of the transforms
         if self._free:
             names, table = [*names, "scale"], np.vstack([table, [0.0, *np.log(SCALES), 1.0]])
         self.coordinates = Coordinates(names, table)
 
-    def kernel(self, theta: Array) -> HIK:
-        chain = self._chain.moved(theta[self._own])
-        return HIK(chain.short, scale=self._factor(theta, chain(self._values, self._dims)))
+    def _at(self, theta: Array) -> _At:
+        """Made once for all that is asked of one place after the other."""
+        if self._last is None or not np.array_equal(self._last.theta, theta):
+            self._last = None  # its levels may go
+            self._last = self._made(theta)
+        return self._last
 
-    def _factor(self, theta: Array, y: Array) -> float:
-        """The scale of the kernel; where it is "auto", e^θ over the mean self-similarity of levels y."""
-        if not self._free:
-            return self._scale
-        mean = float(self._shares @ y)
-        if not 1e-300 < mean < 1e300:
-            raise InvalidInput(
-                f"The mean self-similarity of the data is {mean:.3g}. There must be features above zero, and about 1."
-            )
-        return float(self._scale * np.exp(theta[-1]) / mean)
+    def _made(self, theta: Array) -> _At:
+        """Where the scale is "auto", it is e^θ over the mean self-similarity."""
+        chain = self._chain.moved(theta[self._own])
+        y = chain(self._values, self._dims)
+        mean, scale = float(self._shares @ y), self._scale
+        if self._free:
+            if not 1e-300 < mean < 1e300:
+                needed = "There must be features above zero, and about 1."
+                raise InvalidInput(f"The mean self-similarity of the data is {mean:.3g}. {needed}")
+            scale = float(self._scale * np.exp(theta[-1]) / mean)
+        levels = np.empty_like(y) if np.may_share_memory(y, self._values) else y
+
+        def weigh(some: slice) -> None:
+            with np.errstate(over="ignore"):  # the matrix complains
+                np.multiply(y[some], scale, out=levels[some])
+
+        in_chunks(weigh, y.size)
+        return _At(theta.copy(), chain, scale, mean, levels)
+
+    def kernel(self, theta: Array) -> HIK:
+        at = self._at(theta)
+        return HIK(at.chain.short, scale=at.scale)
 
     def gram(self, theta: Array) -> TabledGram:
-        return self._gram.with_kernel(self.kernel(theta))
+        return self._gram.with_levels(self.kernel(theta), self._at(theta).levels)
 
     def parameters(self, theta: Array) -> dict[str, Any]:
-        kernel = self.kernel(theta)
-        return {"scale": kernel.scale} | kernel.chain().parameters()
+        at = self._at(theta)
+        return {"scale": at.scale} | at.chain.parameters()
 
     def pull(self, theta: Array, K: Gram, slope: KernelSlope) -> Array:
         assert isinstance(K, TabledGram)
-        chain, up = self._chain.moved(theta[self._own]), slope.levels(K.operator)
-        y = chain(self._values, self._dims)
-        scale = self._factor(theta, y)
-        along = scale * float(up @ y)
-        up = scale * up
-        if self._free:  # the scale follows the transforms
-            up -= self._shares * (along / float(self._shares @ y))
-        by_theta, _ = chain.pull(self._values, self._dims, up)
+        at, up = self._at(theta), slope.levels(K.operator)
+        along = float(up @ at.levels)
+        share = along / at.mean if self._free else 0.0  # the scale follows the transforms
+
+        def follow(some: slice) -> None:
+            up[some] *= at.scale
+            up[some] -= share * self._shares[some]
+
+        in_chunks(follow, up.size)
+        by_theta = at.chain.by_coordinates(self._values, self._dims, up)
         return np.append(by_theta, along) if self._free else by_theta
 
     def penalty(self, theta: Array) -> tuple[float, Array]:

@@ -35,7 +35,8 @@ class VectorSlope(NamedTuple):
 
     def levels(self, K: Intersection) -> Array:  # (L,)
         """The derivative with respect to the levels of K."""
-        return np.asarray(K.level_gradient(self.left, self.right) - K.level_gradient(self.squares))
+        both = K.level_gradient(self.left, self.right)
+        return np.asarray(both - K.level_gradient(self.squares)) if self.squares.size else both
 
     def matrix(self) -> Array:  # (n, n)
         return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)

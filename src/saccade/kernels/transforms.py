@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from .._core.checks import check_positive, is_number
+from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput, InvalidParameter
 from .base import Array
 
@@ -31,6 +32,11 @@ class Transform(BaseEstimator, abc.ABC):
     def width(self) -> int:
         """The number of dimensions that g tells apart, 0 when it is the same for all."""
         return 0
+
+    @property
+    def by_dimension(self) -> bool:
+        """Whether g may come to tell dimensions apart; if not, `dims` is never looked at."""
+        return True
 
     def check_width(self, width: int) -> None:
         """Complain where g does not fit data of `width` dimensions."""
@@ -88,6 +94,15 @@ class Transform(BaseEstimator, abc.ABC):
     ) -> tuple[Array, Array]:  # (p,), (k,)
         """The derivatives of that number with respect to the coordinates, and to x."""
 
+    def by_coordinates(
+        self,
+        x: Array,  # (k,)
+        dims: Array,  # (k,)
+        upstream: Array,  # (k,)
+    ) -> Array:  # (p,)
+        """The first of what `pull` returns."""
+        return self.pull(x, dims, upstream)[0]
+
     def names(self) -> list[str]:  # (p,)
         """The name of every coordinate, for `Tune(fixed=...)`; several may share one."""
         return [type(self).__name__.lower()] * len(self.coordinates(np.zeros(1), np.zeros(1, np.int64)))
@@ -100,7 +115,7 @@ class Transform(BaseEstimator, abc.ABC):
         share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
     ) -> dict[str, Array]:
         """The derivatives of that number with respect to the logarithms of the parameters, by name."""
-        return {self.learned: self.pull(x, dims, upstream)[0]}
+        return {self.learned: self.by_coordinates(x, dims, upstream)}
 
     def penalty(
         self,
@@ -127,10 +142,21 @@ class Power(Transform):
     def __init__(self, eta: float = 0.5) -> None:
         self.eta = eta
 
+    @property
+    def by_dimension(self) -> bool:
+        return False
+
     def __call__(self, x: Array, dims: Array) -> Array:
         eta = self._checked()
-        with np.errstate(over="ignore"):
-            return _finite(np.power(x, eta), x, self)
+        if eta == 1.0 and x.dtype == np.float64:
+            return x
+        g = np.empty(x.shape, np.result_type(x, eta))
+
+        def raise_(some: slice) -> bool:
+            with np.errstate(over="ignore"):
+                return bool(np.isfinite(np.power(x[some], eta, out=g[some])).all())
+
+        return g if all(in_chunks(raise_, len(x))) else _finite(g, x, self)
 
     def _checked(self) -> float:
         return check_positive("eta", self.eta, "Power(1.0) changes nothing, Power(0.5) takes the square root.")
@@ -146,6 +172,16 @@ class Power(Transform):
         log_x = np.log(x, out=np.zeros_like(x), where=positive)
         slope = np.divide(self.eta * g, x, out=np.zeros_like(x), where=positive)
         return np.array([self.eta * (upstream * g) @ log_x]), upstream * slope
+
+    def by_coordinates(self, x: Array, dims: Array, upstream: Array) -> Array:
+        def total(some: slice) -> float:
+            part = x[some]
+            grown = np.log(part, out=np.zeros_like(part), where=part > 0)
+            grown *= np.power(part, self.eta)
+            grown *= upstream[some]
+            return float(grown.sum())
+
+        return np.array([self.eta * sum(in_chunks(total, len(x)))])
 
 
 class Exponential(Transform):
@@ -164,6 +200,10 @@ class Exponential(Transform):
 
     def __init__(self, eta: float = 1.0) -> None:
         self.eta = eta
+
+    @property
+    def by_dimension(self) -> bool:
+        return False
 
     def __call__(self, x: Array, dims: Array) -> Array:
         eta = self._checked()

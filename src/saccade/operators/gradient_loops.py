@@ -62,3 +62,12 @@ def binned_moments(level_starts, first, last, A, B, same, G, lanes):
                 total += a[k, lane] * b[k, lane]
             if k > 0:  # nothing depends on the step to level zero
                 out[k] += total
+
+
+@compiled()
+def falls(starts, first, last, G):
+    """Each G less the one after it in its dimension, in place, dimensions first..last."""
+    for d in range(first, last):
+        part = G[starts[d] : starts[d + 1]]
+        for k in range(U(max(part.size, 1) - 1)):
+            part[k] -= part[k + U(1)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import in_chunks
 from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
@@ -107,12 +108,12 @@ class Intersection(Operator):
         return self.level_gradient(A, np.eye(len(A)))
 
     def _of_levels(self, G: Array) -> Array:
-        """Derivatives with respect to the levels from those with respect to the steps."""
-        gradient = G.copy()
-        gradient[:-1] -= G[1:]
-        last = self.starts[1:][np.diff(self.starts) > 0] - 1
-        gradient[last] = G[last]
-        return gradient
+        """Derivatives with respect to the levels from those with respect to the steps, in place."""
+        from saccade.operators import gradient_loops
+
+        calls = ranged(gradient_loops.falls, (self.starts,), (G,))
+        share_calls(calls, self.starts.size - 1, thread_count() if G.size > limits.ONE_THREAD_UP_TO else 1)
+        return G
 
     @cached_property
     @abstractmethod
@@ -200,7 +201,13 @@ class SortedIntersection(Intersection):
         )
 
     def level_sums(self, v: Array) -> Array:
-        return np.asarray(v[self.codes.rows], np.float64)
+        rows, out = self.codes.rows, np.empty(self.codes.rows.size)
+
+        def pick(some: slice) -> None:
+            out[some] = v[rows[some]]
+
+        in_chunks(pick, rows.size)
+        return out
 
     def matrix_gradient(self, A: Array) -> Array:
         from saccade.operators import gradient_loops
