@@ -150,6 +150,8 @@ SPARSE_BLOCK_ROWS = 4096
 COLUMN_ENTRIES = 200
 # Bytes of a row of V that a pass over many blocks of sparse codes takes: wider histograms would leave the cache.
 LANE_BYTES = 32
+# The same for sorted columns: one line of the cache.
+SORTED_LANE_BYTES = 64
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024
 # Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...

@@ -175,7 +175,7 @@ class SortedIntersection(Intersection):
 
     def matmul(self, V: Array) -> Array:
         out = np.empty_like(V)
-        for some, block, lanes in lane_blocks(V):
+        for some, block, lanes in lane_blocks(V, limits.SORTED_LANE_BYTES // V.itemsize):
             parts = np.zeros((thread_count(), *block.shape), V.dtype)
             ran = share_calls(self._product(block, lanes, parts), self.codes.shape[1], len(parts))
             for part in parts[1:ran]:
