@@ -12,6 +12,7 @@ from saccade import load
 FOLDER = Path(__file__).parent / "saved_before"
 ANSWERS = json.loads((FOLDER / "answers.json").read_text())
 NEW = np.array(ANSWERS["new"])
+CLOSE = {"variance": 1e-6}  # sums of float32 tables, rounded as the processor does; 1e-9 for all else
 
 
 def classifier(model: Any) -> dict[str, Any]:
@@ -40,7 +41,9 @@ ASKED = {
 def test_it_answers_as_it_did(name: str) -> None:
     found = ASKED[name](load(FOLDER / f"{name}.saccade"))
     for question, wanted in ANSWERS[name].items():
-        np.testing.assert_allclose(found[question], wanted, rtol=1e-9, atol=1e-12, err_msg=question)
+        np.testing.assert_allclose(
+            found[question], wanted, rtol=CLOSE.get(question, 1e-9), atol=1e-12, err_msg=question
+        )
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from saccade._core import limits
 from saccade.operators import predict_loops as loops
 from tests.operators import predict_reference as reference
 from tests.operators.histograms import Array, columns, histograms
@@ -104,7 +105,7 @@ def test_more_entries_than_are_searched_together() -> None:
         f += np.column_stack([np.interp(X[:, d], own, column) for column in T[d * nodes : (d + 1) * nodes].T])
         lost += slack[d * nodes + np.minimum(np.searchsorted(own, X[:, d]) - 1, nodes - 2)]
     S, out = sp.csr_matrix(X), np.zeros((4500, 4))
-    assert S.nnz > loops.ENTRIES_SEARCHED
+    assert S.nnz > limits.SEARCHED_ENTRIES
     read = np.arange(0, dims * nodes + 1, nodes), levels.ravel(), T[None], slack
     loops.walk_squares(*csr(S), *read, 0, 4500, out, (0, 0))
     assert_close(out[:, :2], np.column_stack([f[:, 0], f[:, 1] ** 2]), np.float32)

@@ -124,6 +124,8 @@ ROUNDED_STEPS = 500_000
 SINGLE_FROM = 500_000
 # Numbers in a vector that one thread is done with before a second has woken up.
 ONE_THREAD_UP_TO = 100_000
+# Values of the probit from which on threads share them: two milliseconds.
+PROBITS_SHARED_FROM = 16_384
 # Predictions from which on two losses of them are made side by side, each by a thread of its own.
 LOSSES_APART = 10_000
 # Numbers of a vector that NumPy works on at a time: 256 KiB, so that what is made of them stays in a core's cache.
@@ -152,6 +154,14 @@ COLUMN_ENTRIES = 200
 LANE_BYTES = 32
 # The same for sorted columns: one line of the cache.
 SORTED_LANE_BYTES = 64
+# New rows that go by dimension together, where a table is read at their values ...
+PREDICTED_ROWS = 8192
+# ... and where many columns of tables are, of which 64 numbers a row stay in the cache.
+SQUARED_ROWS = 4096
+# Values of them, about, at most: the C library keeps memory for the next call up to 32 MB.
+PREDICTED_ENTRIES = 2_000_000
+# Values that search their places at a time, of the latter: 2 MB, near the second cache.
+SEARCHED_ENTRIES = 131_072
 # Dimensions of a panel of rows side by side, for blocks of the kernel matrix: 256 KiB stay in the cache.
 PANEL_DIMS = 1024
 # Nodes of a dimension in the tables of a variance: 64 columns of them fill a core's first cache (32 KiB of float32) ...

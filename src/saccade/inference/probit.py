@@ -6,10 +6,10 @@ It is p(sign of f + noise of variance σ² is y); O (6) has σ² = 1.
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 
-SHARED_FROM = 16_384  # numbers that threads share: two milliseconds
 TAIL = -100.0  # where z + φ/Φ(z) loses twelve of its digits, and four terms of its series have them all
 
 
@@ -42,7 +42,7 @@ def hazard(z: Array) -> tuple[Array, Array, Array]:
     def work(_: int, first: int, last: int) -> None:
         parts[:, first:last] = _hazard(flat[first:last])
 
-    share(work, flat.size, thread_count() if flat.size >= SHARED_FROM else 1)
+    share(work, flat.size, thread_count() if flat.size >= limits.PROBITS_SHARED_FROM else 1)
     return found[0], found[1], found[2]
 
 

@@ -9,6 +9,7 @@ for each. That halved the time of exact prediction.
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.compiled import Unsigned, compiled
 from saccade.operators.plain_simd import NODE
 from saccade.operators.simd import add_between, add_rows, count_below, fma_row
@@ -16,9 +17,6 @@ from saccade.operators.simd import add_between, add_rows, count_below, fma_row
 U, SIGNED = Unsigned, np.int64
 ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
 WIDE = U(NODE)
-ROWS, ROWS_OF_SQUARES = 8192, 4096  # that go by dimension together; of the latter, 64 numbers each stay in the cache
-ENTRIES = 2_000_000  # about, at most: the C library keeps memory for the next call up to 32 MB
-ENTRIES_SEARCHED = 131_072  # at a time, of the rows of squares: 2 MB, near the second cache
 TOGETHER = 256  # values that search their places in step
 LINE = 64  # bytes in a line of the cache
 FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder
@@ -161,7 +159,7 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
     ladder, starts = np.empty(_room(level_starts)), np.empty(RUNGS, np.uint64)
     chunk = first
     while chunk < last:
-        end = _end_of_chunk(indptr, chunk, last, ROWS, ENTRIES)
+        end = _end_of_chunk(indptr, chunk, last, limits.PREDICTED_ROWS, limits.PREDICTED_ENTRIES)
         entries = np.empty((indptr[end] - indptr[chunk], 2))
         _by_dimension(indptr, indices, data, chunk, end, heads, tails, entries)
         for d in range(level_starts.size - 1):
@@ -231,16 +229,16 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
     heads, tails, ends, fill = np.empty((4, size), np.int64)
     ladder = np.empty(_room(level_starts))
     scratch = np.empty(TOGETHER), np.empty(TOGETHER, np.uint32), ladder, np.empty(RUNGS, np.uint64)
-    f = _on_lines(min(ROWS_OF_SQUARES, last - first), T)
+    f = _on_lines(min(limits.SQUARED_ROWS, last - first), T)
     chunk = first
     while chunk < last:
-        end = _end_of_chunk(indptr, chunk, last, ROWS_OF_SQUARES, ENTRIES)
+        end = _end_of_chunk(indptr, chunk, last, limits.SQUARED_ROWS, limits.PREDICTED_ENTRIES)
         _count(indices[indptr[chunk] : indptr[end]], ends)
         fill[:] = ends
         records = np.empty((ends[size - 1], 2), np.float32)
         part = chunk
         while part < end:
-            stop = _end_of_chunk(indptr, part, end, end, ENTRIES_SEARCHED)
+            stop = _end_of_chunk(indptr, part, end, end, limits.SEARCHED_ENTRIES)
             entries = np.empty((indptr[stop] - indptr[part], 2))
             _by_dimension(indptr, indices, data, part, stop, heads, tails, entries)
             base, own = U(part - chunk), out[part:stop]
