@@ -65,7 +65,7 @@ def learning_lines() -> list[tuple[str, str]]:
         (
             "variance of an example (200 non-zeros) from 128 directions, an upper bound; rank correlation with exact "
             "on real features, on synthetic ones",
-            f"{times[0]:.1f} to {times[-1]:.1f} µs; {ranks[0]:.2f} to {ranks[-1]:.2f}, {flat['rank correlation']:.2f}",
+            f"{times[0]:.1f} to {times[-1]:.1f} µs; {ranks[0]:.3f} to {ranks[-1]:.3f}, {flat['rank correlation']:.2f}",
         ),
     ]
 
