@@ -24,8 +24,8 @@ from saccade._core.compiled import compiled
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Operator
+from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.codes import CodeBlocks
-from saccade.operators.intersection import BinnedIntersection
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import scipy.sparse as sp
 
 from saccade.inference.base import Explains
 from saccade.operators.base import Dense, Operator
-from saccade.operators.intersection import Intersection, intersection
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.nodes import kept_nodes
 from saccade.operators.tables import PiecewiseTables
 

@@ -90,7 +90,8 @@ def coded(name: str, X: Any, positive: Any, scale: float) -> Problem:
     import numpy as np
 
     from saccade.kernels import HIK
-    from saccade.operators.codes import decode, encode
+    from saccade.operators.codes import encode
+    from saccade.operators.decode import decode
     from saccade.operators.intersection import intersection
 
     kernel = HIK(scale=scale)

@@ -6,7 +6,8 @@ import pytest
 
 from saccade.cli.bench import classification
 from saccade.cli.bench_fits import Case, cases, fit_times, in_products, with_threads
-from saccade.operators.intersection import BinnedIntersection, SortedIntersection
+from saccade.operators.binned_intersection import BinnedIntersection
+from saccade.operators.sorted_intersection import SortedIntersection
 
 SMALL = [case._replace(rounds=2) for case in cases(full=True, scale=100) if "tuned" not in case.name]
 

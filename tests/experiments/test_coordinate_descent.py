@@ -12,8 +12,10 @@ from experiments import coordinate_descent as loops
 from experiments.coordinate_descent import _rows, solve_coordinate
 from saccade._core.errors import InvalidParameter
 from saccade.kernels import HIK, Power
+from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.codes import encode
-from saccade.operators.intersection import BinnedIntersection, SortedIntersection, intersection
+from saccade.operators.intersection import intersection
+from saccade.operators.sorted_intersection import SortedIntersection
 from tests.experiments import coordinate_reference as reference
 from tests.solvers.problems import Problem, coded_problems, correlated, hik, random_problem
 from tests.tolerances import assert_close

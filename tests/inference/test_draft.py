@@ -13,7 +13,8 @@ from saccade.inference.newton import Labels, Means, newton_step
 from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
-from saccade.operators.intersection import Intersection, intersection
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 from tests.inference.textbook import infer
 from tests.tolerances import assert_close
 

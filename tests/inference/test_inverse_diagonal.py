@@ -14,7 +14,8 @@ from saccade.inference.inverse_diagonal import WANTED
 from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
-from saccade.operators.intersection import Intersection, intersection
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.solvers.nystrom import build
 
 Array = np.ndarray[Any, np.dtype[Any]]

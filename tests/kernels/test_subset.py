@@ -15,7 +15,8 @@ from saccade.kernels.gram import Gram, TabledGram
 from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators import codes
-from saccade.operators.codes import CodeBlocks, SortedColumns, decode
+from saccade.operators.codes import CodeBlocks, SortedColumns
+from saccade.operators.decode import decode
 from saccade.operators.intersection import intersection
 from saccade.operators.subset import sorted_columns, subset
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, intersections, sparse_rows

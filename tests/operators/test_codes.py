@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from saccade._core import limits
 from saccade.operators import codes
 from saccade.operators.append import append
-from saccade.operators.codes import CodeBlocks, SortedColumns, column_max, decode, encode, split_signs
+from saccade.operators.codes import CodeBlocks, SortedColumns, column_max, encode, split_signs
+from saccade.operators.decode import decode
 from tests.operators.histograms import BLOCK_ROWS, LAYOUTS, Array, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close
 

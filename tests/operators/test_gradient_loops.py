@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from saccade.kernels import HIK
 from saccade.operators import codes, gradient_loops
-from saccade.operators.intersection import Intersection, intersection
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 from tests.operators import reference
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, sparse_rows
 from tests.tolerances import assert_close

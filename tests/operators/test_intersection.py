@@ -12,8 +12,12 @@ from saccade._core import limits
 from saccade.kernels import HIK, Exponential, Power, Weights
 from saccade.operators.append import append
 from saccade.operators.base import Dense, Operator
-from saccade.operators.codes import SortedColumns, decode, encode, split_signs
-from saccade.operators.intersection import BinnedIntersection, Intersection, SortedIntersection, intersection
+from saccade.operators.binned_intersection import BinnedIntersection
+from saccade.operators.codes import SortedColumns, encode, split_signs
+from saccade.operators.decode import decode
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
+from saccade.operators.sorted_intersection import SortedIntersection
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, intersections, sparse_rows
 from tests.tolerances import assert_close, assert_positive_semidefinite
 

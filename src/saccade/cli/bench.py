@@ -70,7 +70,8 @@ def data(n: int, nonzeros: int = 200, dtype: Any = np.float64) -> tuple[Any, Arr
 def products(n: int, levels: int | None) -> list[dict[str, Any]]:
     """K V for one and ten columns, float32 and float64."""
     from saccade.kernels import HIK
-    from saccade.operators.codes import decode, encode
+    from saccade.operators.codes import encode
+    from saccade.operators.decode import decode
     from saccade.operators.intersection import intersection
 
     X, _ = data(n)

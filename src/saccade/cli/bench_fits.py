@@ -111,7 +111,8 @@ def with_threads(count: int) -> Iterator[None]:
 @contextmanager
 def in_products() -> Iterator[list[float]]:
     """The seconds of every product of an intersection kernel within the block."""
-    from saccade.operators.intersection import BinnedIntersection, SortedIntersection
+    from saccade.operators.binned_intersection import BinnedIntersection
+    from saccade.operators.sorted_intersection import SortedIntersection
 
     found: list[float] = []
     kinds: tuple[Any, ...] = (SortedIntersection, BinnedIntersection)

@@ -6,7 +6,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection import Intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
 
 ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor

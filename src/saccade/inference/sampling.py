@@ -16,7 +16,7 @@ from sklearn.utils import gen_batches
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection import Intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
 
 

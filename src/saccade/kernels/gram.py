@@ -18,7 +18,7 @@ from .._core.errors import InvalidParameter
 from ..operators.base import Operator
 
 if TYPE_CHECKING:
-    from ..operators.intersection import Intersection
+    from ..operators.intersection_base import Intersection
     from ..operators.tables import PiecewiseTables
     from .base import Array, Kernel, Matrix
     from .intersection import HIK

@@ -12,8 +12,10 @@ from .._core import limits
 from .._core.checks import check_range
 from ..operators.append import append
 from ..operators.block import intersections
-from ..operators.codes import Codes, column_max, decode, encode, split_signs
-from ..operators.intersection import Intersection, intersection
+from ..operators.codes import Codes, column_max, encode, split_signs
+from ..operators.decode import decode
+from ..operators.intersection import intersection
+from ..operators.intersection_base import Intersection
 from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables
 from .base import Array, Kernel, Matrix

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from .._core.arrays import Array
-from ..operators.intersection import Intersection
+from ..operators.intersection_base import Intersection
 
 
 class MatrixSlope(NamedTuple):

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.operators.codes import CodeBlocks, Codes, decode, encode, encode_as, even_rows, suiting_rows
+from saccade.operators.codes import CodeBlocks, Codes, encode, encode_as, even_rows, suiting_rows
+from saccade.operators.decode import decode
 
 
 def append(

@@ -19,7 +19,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
-from saccade.operators.intersection import Intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.nodes import Lines, Nodes, choose_nodes, table_lanes
 from saccade.operators.tables import stacked
 

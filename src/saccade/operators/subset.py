@@ -7,17 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
-from saccade.operators.codes import (
-    CodeBlocks,
-    Codes,
-    SortedColumns,
-    block_bases,
-    entries,
-    even_rows,
-    new_numbers,
-    row_type,
-    suiting_rows,
-)
+from saccade.operators.codes import CodeBlocks, Codes, SortedColumns, block_bases, even_rows, row_type, suiting_rows
+from saccade.operators.decode import entries, new_numbers
 
 
 def subset(

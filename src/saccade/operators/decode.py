@@ -1,0 +1,81 @@
+"""Codes back as rows: what a kernel on them sees."""
+
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from saccade._core.arrays import Array
+from saccade._core.threads import share, thread_count
+from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
+
+
+def decode(
+    codes: Codes,
+    rows: Array | None = None,  # ascending row numbers; None for all
+) -> sp.csr_matrix:
+    """The rows that the codes stand for."""
+    n, D = codes.shape
+    shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
+    if isinstance(codes, SortedColumns):
+        return _decode_sorted(codes, place, shape)
+    column, row, code = entries(codes, place)
+    value, some = codes.values[codes.level_starts[column] + code], code > 0
+    return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
+
+
+def _decode_sorted(
+    codes: SortedColumns,
+    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+    shape: tuple[int, int],
+) -> sp.csr_matrix:
+    from saccade.operators import encode_loops
+
+    c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
+    share(lambda _, a, b: encode_loops.count_placed(c.starts, c.rows, wanted, a, b, counts), D, thread_count())
+    heads = np.append(0, np.cumsum(counts))
+    row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
+
+    def pick(_: int, a: int, b: int) -> None:
+        encode_loops.pick_placed(c.starts, c.rows, c.values, wanted, place, heads, a, b, row, value)
+
+    share(pick, D, thread_count())
+    return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
+
+
+def new_numbers(
+    n: int,
+    rows: Array | None,  # ascending row numbers; None for all
+) -> Array:  # (n,)
+    """The number of each row among those that are wanted, −1 for the others."""
+    place = np.arange(n) if rows is None else np.full(n, -1)
+    if rows is not None:
+        place[rows] = np.arange(rows.size)
+    return place
+
+
+def entries(
+    codes: CodeBlocks,
+    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+) -> tuple[Array, Array, Array]:  # (e,) each
+    """Dimension, new row and code of the entries of all rows with a place, block after block."""
+    wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.uint8)
+    parts = [nothing, *[_decode_block(codes, block, place) for block in wanted]]
+    column, row, code = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return column, row, code
+
+
+def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, Array, Array]:
+    """Those of one block."""
+    D = codes.shape[1]
+    starts = codes.starts[block * D : (block + 1) * D + 1]
+    own = slice(starts[0], starts[-1])
+    place = place[codes.bases[block] : codes.bases[block + 1]]
+    if codes.rows is None:
+        kept = np.flatnonzero(place >= 0)
+        code = codes.codes[starts[:-1, None] + kept]
+        return np.repeat(np.arange(D), kept.size), np.tile(place[kept], D), code.reshape(-1)
+    row = place[codes.rows[own]]
+    keep = row >= 0
+    return np.repeat(np.arange(D), np.diff(starts))[keep], row[keep], codes.codes[own][keep]
