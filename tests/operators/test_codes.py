@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from saccade._core import limits
 from saccade.operators import codes
+from saccade.operators import decode as decoding
 from saccade.operators.append import append
 from saccade.operators.codes import CodeBlocks, SortedColumns, column_max, encode, split_signs
 from saccade.operators.decode import decode
@@ -313,7 +314,7 @@ def test_many_small_appends(layout: str, threads: str, monkeypatch: pytest.Monke
 def test_appending_does_not_read_the_full_blocks_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SACCADE_NUM_THREADS", "1")
     c = encode(sparse_rows(35, 4), 3, most_rows=10)
-    with patch.object(codes, "_decode_block", wraps=codes._decode_block) as decoded:
+    with patch.object(decoding, "_decode_block", wraps=decoding._decode_block) as decoded:
         c = append(c, sparse_rows(4, 4), 3, most_rows=10)
         assert decoded.call_count == 0
         assert append(c, sparse_rows(3, 4), 3, most_rows=10).shape == (42, 4)
