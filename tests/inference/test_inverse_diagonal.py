@@ -13,6 +13,7 @@ from saccade.inference.diagonal_estimate import Check, checked, estimate, known_
 from saccade.inference.inverse_diagonal import WANTED
 from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
+from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
@@ -143,6 +144,18 @@ def test_few_examples_are_exact_with_any_number_of_noises() -> None:
     assert (len(kept.factors), len(found.factors), found.error) == (40, 0, 0.0)
     np.testing.assert_array_equal(found.alpha, kept.alpha)
     np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-10)
+
+
+def test_much_in_few_dimensions_tells_examples_apart() -> None:
+    """Told the exact diagonal twice, the error is what the regression cannot tell: more where K is no sum of kernels."""
+    K, dense = problem(histograms(900, D=200, nonzeros=40, rng=np.random.default_rng(0))[0])
+    column, inverse = np.full((900, 1), 0.01), np.linalg.inv(dense + 0.01 * np.eye(900))
+    check = Check(np.arange(900), np.repeat(inverse.diagonal()[:, None], 2, axis=1))
+    with_squares, without = (
+        checked(column[:, 0], dense.diagonal(), known_of(operator, column, None)[:, 0], check)[1]
+        for operator in (K, Dense(dense))
+    )
+    assert with_squares < 0.85 * without
 
 
 @pytest.mark.parametrize("probes", [2, 5])

@@ -183,7 +183,7 @@ class _Cycle:
         return float(worst.max())
 
     def _renew(self, worst: float) -> None:
-        """The residuals of x and y in float64, and float64 products if the float32 ones have led them astray."""
+        """The residuals of x and y in float64. The run ends if float32 products have led them astray."""
         run, backend, c = self.run, self.backend, self.columns.size
         targets, drift = backend.take(self.R, self.open[self.columns]), 0.0
         for iterate, residual in ((run.x, run.r), (run.y, run.s)):
@@ -191,12 +191,9 @@ class _Cycle:
             true = targets - (product + self.noise * iterate)
             drift = max(drift, float(backend.worst(true - residual).max()))
             backend.put(residual, np.arange(c), true)
-        z = self.M(run.r)
-        self.level, self.rz = worst, backend.inner(run.r, z)
-        if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was
-            self.dtype = np.float64
-            p = backend.take(z, np.arange(c))
-            self.run = run._replace(p=p, copy=backend.for_product(p, np.float64))
+        self.level, self.rz = worst, backend.inner(run.r, self.M(run.r))
+        if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was: the next run is in float64
+            self._release(np.zeros(c, bool))
 
     def _release(self, stay: Array) -> None:
         """Keep the answer of the columns that do not stay, and drop them."""
