@@ -147,7 +147,7 @@ def test_few_examples_are_exact_with_any_number_of_noises() -> None:
 
 
 def test_much_in_few_dimensions_tells_examples_apart() -> None:
-    """Told the exact diagonal twice, the error is what the regression cannot tell: more where K is no sum of kernels."""
+    """Told the exact diagonal twice, the error is what the regression cannot tell: more where K is no sum."""
     K, dense = problem(histograms(900, D=200, nonzeros=40, rng=np.random.default_rng(0))[0])
     column, inverse = np.full((900, 1), 0.01), np.linalg.inv(dense + 0.01 * np.eye(900))
     check = Check(np.arange(900), np.repeat(inverse.diagonal()[:, None], 2, axis=1))
