@@ -87,7 +87,7 @@ class SortedIntersection(Intersection):
         from saccade.operators import gradient_loops
 
         c = self.codes
-        longest = int(np.diff(c.starts).max(initial=0))
+        longest = self._longest
         other = left[:0] if right is None else right
 
         def work(_: int, first: int, last: int) -> None:
