@@ -164,8 +164,8 @@ def lines() -> list[str]:
         "",
         f"{machine['cpu']}, {machine['threads']} threads, Python {machine['python']}, numba {packages['numba']}.",
         "A unit is one `scipy.sparse` matrix–vector product on the same matrix in the same run, about the least that",
-        "reading the data can cost. Histograms are synthetic (`saccade.datasets.synthetic`). `make bench ARGS=--full`",
-        "and the scripts in benchmarks/ repeat it.",
+        "reading the data can cost. Histograms are synthetic (`saccade.datasets.synthetic`) and measure time alone.",
+        "`make bench ARGS=--full` and the scripts in benchmarks/ repeat it.",
     ]
 
 

@@ -6,7 +6,8 @@
 the same features. 1,000 examples (404 of breast cancer, 142 faces); a tenth of the labels is replaced by another class,
 drawn uniformly ("uniform"), or by the class of the nearest example of another class ("confused"). Then a person checks
 as many suspects as a tenth of the examples, and corrects the wrong ones; accuracy is that of a GP with the default
-noise of 0.1 on new examples, before and after. Suspects come from a GP with noise 1, and from one with noise 0.1.
+noise of 0.1 on new examples, before and after. Suspects come from a GP with noise 1, from one with noise
+0.1, and from one that learns its noise, as the default does.
 
 Score and noise of ours were chosen on digits, breast cancer, wine and training pictures of Fashion-MNIST. C of the
 logistic regression, and whether features are scaled, are the best for each set, chosen with sight of the truth on a few
@@ -26,7 +27,7 @@ WRONG = 0.1  # share of the labels, and share of the examples that are checked
 SIZE, TEST = 1000, 1000
 NOISE, DEFAULT_NOISE, FOLDS = 1.0, 0.1, 5
 KINDS = ("uniform", "confused")
-OURS, FIRST_NOISE = "saccade", "saccade, noise 0.1"
+OURS, FIRST_NOISE, LEARNED_NOISE = "saccade", "saccade, noise 0.1", 'saccade, noise "auto"'
 RIVALS = {  # method of cleanlab.rank, and whether it adjusts probabilities by the mean confidence of each class
     "cleanlab, self-confidence": ("self_confidence", False),
     "cleanlab, margin": ("normalized_margin", False),
@@ -124,12 +125,12 @@ def cleanlab_scores(X: Array, given: Array, scaled: bool, C: float, seed: int) -
     return scores, find_label_issues(given, p, n_jobs=1)
 
 
-def our_scores(X: Array, given: Array) -> tuple[Array, Array, Any]:
-    """The same two of ours, and the model."""
+def our_scores(X: Array, given: Array, noise: Any = NOISE) -> tuple[Array, Array, Any]:
+    """Label qualities and suspects by `label_issues`, and the model."""
     from saccade import GPClassifier
     from saccade.active import label_issues
 
-    model = GPClassifier(noise=NOISE, variance=None, random_state=0).fit(X, given)
+    model = GPClassifier(noise=noise, variance=None, random_state=0).fit(X, given)
     found, score, named = label_issues(model, everything=True), np.empty(len(given)), np.zeros(len(given), bool)
     score[found.index] = found.score
     named[label_issues(model).index] = True
@@ -191,6 +192,7 @@ def judge(X: Array, y: Array, given: Array, rival: tuple[dict[str, Array], Array
     score, named, model = our_scores(X, given)
     oracle, sharpness = dense_scores(K, y, given, NOISE)
     scores = {OURS: score, FIRST_NOISE: dense_scores(K, given, given, DEFAULT_NOISE)[0], ORACLE: oracle, **rival[0]}
+    scores[LEARNED_NOISE] = our_scores(X, given, "auto")[0]
     found: dict[str, Any] = {f"AP, {name}": average_precision_score(bad, -s) for name, s in scores.items()}
     for name, some in ((OURS, named), ("cleanlab", rival[1])):
         found |= {f"named, {name}": some.sum() / bad.sum(), f"recall, {name}": (some & bad).sum() / bad.sum()}
