@@ -1,8 +1,8 @@
 """Evidence and tuning: how near the estimate is, what its derivatives cost, how long a search takes.
 
 `python benchmarks/tuning.py` writes benchmarks/results/tuning.json. Data: synthetic histograms, 1,000 dimensions, 200
-non-zeros, two classes (`saccade.datasets.synthetic`). Set OPENBLAS_NUM_THREADS to the number of cores. These data are for
-times: which features are present tells the class, so that a naive Bayes classifier of presence is hard to beat on them.
+non-zeros, two classes (`saccade.datasets.synthetic`). Set OPENBLAS_NUM_THREADS to the number of cores. These data are
+for times: which features are present tells the class, so a naive Bayes classifier of presence is hard to beat on them.
 """
 
 import warnings

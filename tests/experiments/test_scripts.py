@@ -119,7 +119,8 @@ SMALLEST = {
         ("results/likelihoods.json",),
     ),
     "experiments/novelty_scale.py": Small(
-        "--out {out} --data {data} --held 0 --n 100 --rows pixels --only 'GP-HIK, variance' IsolationForest 'FAISS neighbours'"
+        "--out {out} --data {data} --held 0 --n 100 --rows pixels "
+        "--only 'GP-HIK, variance' IsolationForest 'FAISS neighbours'"
     ),
     "experiments/objectives.py": Small(
         "--cache {cache} --out {out} --folder {data} --only hik power",
