@@ -85,8 +85,8 @@ def label_issues(
     >>> X, y = load_digits(return_X_y=True)
     >>> y[17] = 3  # a seven
     >>> found = label_issues(GPClassifier().fit(X[:500], y[:500]))
-    >>> int(found.index[0]), int(found.given[0]), int(found.proposed[0])
-    (17, 3, 7)
+    >>> {int(i): (int(a), int(b)) for i, a, b in zip(found.index, found.given, found.proposed)}[17]
+    (3, 7)
     """
     check_flag("everything", everything)
     label, decision = _judged(model)
