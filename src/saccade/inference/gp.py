@@ -200,7 +200,8 @@ class GP(LeftOut):
         if not self.by.compares:
             return None
         n, pool = self.gram.shape[0], self.gram.given
-        return hold_out(np.arange(n) if pool is None else pool, n, self.by.rank, self._rng())
+        rank = self.by.directions(1 if self.inference == "regression" else self.sites.noise.shape[1])
+        return hold_out(np.arange(n) if pool is None else pool, n, rank, self._rng())
 
     def with_variance(self, method: Method | None) -> GP:
         """The same with another approximation of the variance."""
