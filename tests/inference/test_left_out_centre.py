@@ -16,11 +16,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 CENTRED: list[Kernel] = [
     Centred(Linear()),
     Centred(HIK(scale=1.0)),
-    2.0 * Centred(RBF(0.3)),
-    Centred(Linear()) + RBF(0.3),
-    0.5 * Centred(Linear()) + (Centred(RBF(0.3)) + HIK(scale=1.0)),
-    Centred(Centred(Linear()) + RBF(0.3)),
-    Centred(Linear()) * RBF(0.1),
+    2.0 * Centred(RBF(3.0)),
+    Centred(Linear()) + RBF(3.0),
+    0.5 * Centred(Linear()) + (Centred(RBF(3.0)) + HIK(scale=1.0)),
+    Centred(Centred(Linear()) + RBF(3.0)),
+    Centred(Linear()) * RBF(5.0),
     GeneralizedRBF(Centred(Linear()), 0.2),
 ]
 SHAPES = [(12, 30), (30, 4), (2, 3)]
@@ -50,7 +50,7 @@ def test_as_models_without_the_example(kernel: Kernel, n: int, d: int) -> None:
             np.testing.assert_allclose(variance[[i]], alone[1], rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("kernel", [Centred(Linear()), Centred(Linear()) + RBF(0.3)], ids=str)
+@pytest.mark.parametrize("kernel", [Centred(Linear()), Centred(Linear()) + RBF(3.0)], ids=str)
 def test_one_of_several_copies(kernel: Kernel) -> None:
     """A weight of w is w equal rows, of which one is left out; each output may have a noise of its own."""
     X, Y = problem(8, 20)

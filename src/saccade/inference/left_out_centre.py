@@ -5,8 +5,8 @@ being row i less the mean and e = 1/(n − 1). So without row i
 
     K′ = K + e(c1ᵀ + 1cᵀ) + e²κ11ᵀ,   k′ = k + ec + e(1 + e)κ1,   k′(x_i, x_i) = K_ii + e(2 + e)κ,
 
-and mean and variance take inner products of k, c, 1 and y by the inverse of K + N without row i. With B = (K + N)⁻¹, that
-of p and q is pᵀBq − (Bp)_i(Bq)_i / B_ii; for one of w copies, B_ii + (w − 1)/N_i stands in the place of B_ii.
+and mean and variance take inner products of k, c, 1 and y by the inverse of K + N without row i. With B = (K + N)⁻¹,
+that of p and q is pᵀBq − (Bp)_i(Bq)_i / B_ii; for one of w copies, B_ii + (w − 1)/N_i stands in the place of B_ii.
 
 With the mean as it was, a row of a centred kernel is minus the sum of the others, and where there are fewer rows than
 features no variance is left of it: every new row then looks novel.

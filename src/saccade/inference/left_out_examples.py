@@ -118,18 +118,15 @@ class LeftOut(Posterior):
         """`leave_one_out` where the mean of the training examples goes without each of them too."""
         sites, part, found = self.sites, self.kernel.centred_part(), list[tuple[Array, Array]]()
         C = None if part is self.kernel or part is None else part(self.gram.rows())
-        exact, every = Exact(self._trained), np.arange(self.gram.shape[0])
+        alpha, d = Exact(self._trained).alpha_and_diagonal(np.arange(self.gram.shape[0]), sites.targets)
         for j, noise in enumerate(sites.noise.T):
-            Y = outputs(sites.targets, sites.noise, j)
-            alpha, d = exact.alpha_and_diagonal(every, sites.targets)
-            alpha, d = outputs(alpha, sites.noise, j), d[:, j]
-            solve = partial(self._solve, j=j)
-            found.append(without_each(self.gram.diag(), C, noise, solve, d, alpha, Y, self.weight))
+            solve, given = partial(self._solve, j=j), (outputs(Y, sites.noise, j) for Y in (alpha, sites.targets))
+            found.append(without_each(self.gram.diag(), C, noise, solve, d[:, j], *given, self.weight))
         return np.hstack([mean for mean, _ in found]), np.column_stack([variance for _, variance in found])
 
     @cached_property
     def _refitted(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
-        """Mean and variance of every example by the posterior of the others; of many examples, some are left together."""
+        """Mean and variance of every example by a posterior without it; of many, some are left out together."""
         n, found = self.gram.shape[0], list[tuple[Array, Array]]()
         groups = np.array_split(self._rng().permutation(n), min(n, limits.LEFT_OUT_TOGETHER))
         for some in groups:

@@ -129,7 +129,7 @@ class Kernel(BaseEstimator, abc.ABC):
     def centred_part(self) -> Kernel | None:
         """The summand of k that is a product of features less their mean over the training rows; None for none.
 
-        Leaving a training row out moves that mean.
+        k itself where all of it is. Leaving a training row out moves that mean.
         """
         return None
 

@@ -85,7 +85,9 @@ class Sum(Pair):
     def centred_part(self) -> Kernel | None:
         """The sum of the centred parts."""
         left, right = (kernel.centred_part() for kernel in self._check())
-        return left + right if left is not None and right is not None else left or right
+        if left is self.left and right is self.right:
+            return self
+        return Sum(left, right) if left is not None and right is not None else left or right
 
     def squared_distances(
         self,
@@ -225,7 +227,7 @@ class Scaled(Kernel):
         """That of the base, multiplied."""
         base, factor = self._check()
         part = base.centred_part()
-        return None if part is None else Scaled(part, factor)
+        return self if part is base else None if part is None else Scaled(part, factor)
 
     @property
     def mixes_centre(self) -> bool:
