@@ -78,9 +78,9 @@ class Approximating:
         if method == "exact":
             return Exact(trained)
         if method == "diagonal":
-            return diagonal(K, noise)
+            return diagonal(trained)
         if method == "parzen":
-            return parzen(K.shape[0])
+            return parzen(trained)
         if method in ("optimized", "optimized-signed"):
             return optimized(trained, signed=method == "optimized-signed")
         if method == "lowrank" and apart and noise.shape[1] > 1:

@@ -163,7 +163,7 @@ class GP(LeftOut):
     @property
     def _trained(self) -> Trained:
         solving = self.solving
-        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter)
+        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter, self.weight)
 
     def _rng(self) -> np.random.Generator:
         """The same numbers every time."""

@@ -45,7 +45,8 @@ def left_out_by(
         with_itself = NOT_NEEDED
     else:
         mean, variance, with_itself = _by_columns(method, gram, targets, rows)
-    return *_with_other_copies(sites, weight, rows, mean, variance), with_itself
+    copies = None if weight is None else method.leaves_all(weight)
+    return *_with_other_copies(sites, copies, rows, mean, variance), with_itself
 
 
 def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:
