@@ -10,7 +10,9 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from saccade import GPClassifier, OneClassGP, load
+from saccade._core.errors import InvalidParameter
 from saccade.inference.approximation import APPROXIMATIONS
+from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear
 from saccade.scores.novelty import threshold
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -108,3 +110,38 @@ def test_a_real_table_and_its_file(tmp_path: Path) -> None:
             alarms[name].append((one.predict(rows[order[300:]]) < 0).mean())
     for rates in alarms.values():  # six splits of the same rows are not six times as many rows
         assert abs(np.mean(rates) - 0.2) < 0.05
+
+
+CENTRED: dict[str, Kernel] = {
+    "linear": Centred(Linear()),
+    "HIK": 2.0 * Centred(HIK()),
+    "sum": Centred(Linear()) + RBF(4.0),
+    "product": Centred(Linear()) * RBF(10.0),
+    "distance": GeneralizedRBF(Centred(Linear())),
+}
+
+
+@pytest.mark.parametrize(("n", "d"), [(100, 500), (60, 10), (40, 40)])
+@pytest.mark.parametrize("name", CENTRED)
+def test_centred_kernels(name: str, n: int, d: int, tmp_path: Path) -> None:
+    """The left-out example takes its part of the centre along; 100 % of new rows were novel before, of 100 × 500."""
+    kernel, some, models = CENTRED[name], 400, 3 if name == "product" else 6
+    told = kernel.centred_part() is not kernel
+    for measure in ("variance", "probability", "mean", "ratio") if told else ("variance", "probability"):
+        found = []
+        for seed in range(models):
+            rows = np.random.default_rng(seed).normal(size=(n + some, d))
+            options: dict[str, Any] = {"measure": measure, "contamination": 0.2, "noise": 0.01 if d > n else 0.1}
+            model = OneClassGP(kernel, **options).fit(rows[:n])
+            found.append(model.predict(rows[n:]) < 0)
+        assert_honest(np.concatenate(found), 0.2, models * n)
+        model.save(tmp_path / "m", examples=True)
+        np.testing.assert_array_equal(load(tmp_path / "m").predict(rows[n:]) < 0, found[-1])
+
+
+def test_the_mean_of_a_centred_kernel_is_refused() -> None:
+    rows = rows_of("uniform", 20, 3, np.random.default_rng(0))
+    for kernel in (Centred(Linear()), 2.0 * Centred(HIK()), Centred(RBF()) + Centred(Linear())):
+        with pytest.raises(InvalidParameter, match="tells nothing"):
+            OneClassGP(kernel, measure="mean").fit(rows)
+    OneClassGP(Centred(Linear()) + RBF(), measure="mean").fit(rows)

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, GPRegressor
 from saccade._core import limits
+from saccade.inference.approximation import APPROXIMATIONS
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear, Power
 from saccade.kernels.generalized import typical_beta
 from saccade.operators.codes import encode
@@ -157,3 +158,28 @@ def test_scores_as_often_as_their_weights_say() -> None:
     np.testing.assert_array_equal(repeated(scores, np.array([0.9, 1.2, 1.9])), [0.1, 0.2, 0.2, 0.3])
     np.testing.assert_array_equal(repeated(scores, np.full(3, 1e-9)), [0.2])
     assert repeated(scores, np.full(3, 1e12)).size <= 1 << 20
+
+
+@pytest.mark.parametrize("method", APPROXIMATIONS)
+@pytest.mark.parametrize("balanced", [False, True])
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_every_approximation_takes_weights_for_copies(method: str, balanced: bool, seed: int) -> None:
+    """Of mean and variance, for new rows and for training examples without one copy; all directions for "lowrank"."""
+    X, y, weight, new = problem(seed)
+    X, y, weight = X[weight > 0] + 0.01, y[weight > 0], weight[weight > 0]
+    copies = np.repeat(np.arange(len(X)), weight.astype(int))
+    points = np.flatnonzero(weight == 1.0)[:3]  # an inducing point leaves with its only copy
+    options: dict[str, Any] = {"noise": 0.1, "balanced": balanced, "approximation": method}
+    once = GPClassifier(HIK(scale=1.0), inducing=points, **options).fit(X, y, sample_weight=weight)
+    copied = GPClassifier(HIK(scale=1.0), inducing=np.flatnonzero(np.isin(copies, points)), **options).fit(
+        X[copies], y[copies]
+    )
+    close = {"rtol": 1e-6, "atol": 1e-7} if method != "lowrank" else {"rtol": 1e-4, "atol": 1e-5}  # float32 tables
+    for one, other in zip(once.latent_mean_and_variance(new), copied.latent_mean_and_variance(new), strict=True):
+        np.testing.assert_allclose(one, other, **close)
+    first = np.cumsum(weight).astype(int) - 1
+    rows = np.setdiff1d(np.arange(len(X)), points if method == "fitc" else [])
+    left, left_of_copies = once.gp_.left_out(rows), copied.gp_.left_out(first[rows])
+    for one, other in zip(left, left_of_copies, strict=True):
+        np.testing.assert_allclose(one, other, **close)

@@ -116,7 +116,7 @@ def test_newton_step(seed: int, positive: bool) -> None:
     """Slope and Hessian of the barrier against differences."""
     rng = np.random.default_rng(seed)
     K = RBF(0.5)(rng.random((5, 2)))
-    path = _Path(factorise(K, np.full(5, 0.1)), 1.0 / (K.sum(axis=1) + 0.1), positive)
+    path = _Path(factorise(K, np.full(5, 0.1)), 1.0 / (K.sum(axis=1) + 0.1), positive, np.ones(5), np.full(5, 10.0))
     at, s, h = np.append(rng.uniform(0.2, 0.9, 5), 1.2), 7.0, 1e-5
 
     def value(z: Array) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 
 from saccade import GPRegressor
@@ -125,3 +127,28 @@ def test_batches_of_rows(X: Array, Z: Array) -> None:
     kernel = Centred(RBF()).settled(X)
     assert len(Z) > 3
     assert_close(kernel._to_mean(Z, at_once=3 * len(X)), kernel._to_mean(Z))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e7, 1e9])
+def test_rows_far_from_zero_keep_their_digits(offset: float) -> None:
+    """‖x‖² of 1e14 has no digits left for differences of 1; rows less their mean have them all."""
+    rng = np.random.default_rng(0)
+    X, Z = (rng.integers(-8, 8, (n, 4)) / 8.0 for n in (30, 7))  # an offset rounds none of these
+    weight = rng.integers(1, 4, 30).astype(float)
+    near, far = (Centred(Linear()).settled(rows, weight) for rows in (X, X + offset))
+    tolerance = 64 * np.finfo(np.float64).eps * offset  # of the mean of the rows, which is no eighth
+    np.testing.assert_allclose(far(Z + offset, X + offset), near(Z, X), atol=1e-12 + tolerance)
+    np.testing.assert_allclose(far.diag(Z + offset), near.diag(Z), atol=1e-12 + tolerance)
+
+
+def test_a_base_that_loses_its_digits_is_told() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    with pytest.warns(LinAlgWarning, match="Subtract the mean of each column"):
+        Centred(Linear() + RBF()).settled(X + 1e7)
+    with pytest.warns(LinAlgWarning, match="Subtract the mean of each column"):
+        Centred(Linear()).settled(sp.csr_matrix(X + 1e7))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Centred(Linear() + RBF()).settled(X)
+        Centred(Linear() + RBF()).settled(np.full((5, 2), 7.0))  # equal rows: all values are 0
+        Centred(Linear()).settled(X + 1e7)

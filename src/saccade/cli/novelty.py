@@ -218,11 +218,10 @@ def _judge(detector: Detector, examples: Examples) -> Verdicts:
 
 def _judge_known(detector: Detector) -> Verdicts:
     """The training examples, each by all the others: as if it had not been there."""
-    import numpy as np
+    from saccade.scores.novelty import own_p_values
 
-    score, compared = detector.scores, detector.model.normal_scores_
-    no_higher = np.maximum(np.searchsorted(compared, score, side="right"), 1)  # itself counts, as in p_values
-    return Verdicts(score, no_higher / compared.size, score < detector.model.offset_)
+    score, model = detector.scores, detector.model
+    return Verdicts(score, own_p_values(score, model.normal_scores_), score < model.offset_)
 
 
 def _write(file: TextIO, examples: Examples, judged: Verdicts, in_order: bool) -> None:

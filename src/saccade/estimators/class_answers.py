@@ -14,7 +14,7 @@ from saccade.estimators.base import GaussianProcess, squeezed
 from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
 from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
-from saccade.scores.novelty import ROUNDING, joined, p_values, quantiles, repeated, unexplained
+from saccade.scores.novelty import ROUNDING, joined, own_p_values, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, probabilities, surety
 
 
@@ -93,7 +93,7 @@ class ClassAnswers(GaussianProcess):
         left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
         signs = p_values(-left, known["explained"], n), p_values(confidence, known["confidence"], n)
         rare = joined(*signs, self._confidence_weight)
-        return np.asarray(1.0 - p_values(rare, known["both"], n))
+        return np.asarray(1.0 - p_values(np.log(rare), np.log(known["both"]), n))
 
     def _known(self) -> dict[str, Array]:
         """The signs of novelty at training examples, each as if it had not been there; ascending."""
@@ -110,7 +110,9 @@ class ClassAnswers(GaussianProcess):
             signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
             explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
             self._confidence_weight = self._weight_of_confidence(gp)
-            signs["both"] = joined(p_values(-left, explained), p_values(confidence, sure), self._confidence_weight)
+            signs["both"] = joined(
+                own_p_values(-left, explained), own_p_values(confidence, sure), self._confidence_weight
+            )
             # before the scores, which tell other threads that both are there
             self._n_known = rows.size if weight is None else max(1, round(weight.sum()))
             self._known_scores = {k: quantiles(repeated(scores, weight)) for k, scores in signs.items()}

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_rows, check_share
-from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.base import Binning
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.examples_file import rows_of
@@ -151,7 +151,13 @@ class OneClassGP(Outliers, JudgedExamples):
     def _check_parameters(self) -> Kernel:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
-        return super()._check_parameters()
+        kernel = super()._check_parameters()
+        if self.measure in ("mean", "ratio") and kernel.centred_part() is kernel:
+            raise InvalidParameter(
+                f'The mean of a centred kernel is 0 everywhere, so measure="{self.measure}" tells nothing with '
+                f'{kernel!r}. Use measure="variance".'
+            )
+        return kernel
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X (n, d), examples of the one class; y is ignored."""

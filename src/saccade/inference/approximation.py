@@ -56,6 +56,10 @@ class Approximating:
             return self.variance
         return choose("auto", tables, n, factors) if self.mean == "exact" else self.mean
 
+    def directions(self, columns: int) -> int:
+        """The rank of "lowrank" where so many columns of the noise have directions of their own; 1: all share them."""
+        return self.rank if columns == 1 else max(LEAST_RANK, 2 * self.rank // columns)
+
     @property
     def streams(self) -> bool:
         """Whether the kernel matrix need not be held."""
@@ -74,14 +78,13 @@ class Approximating:
         if method == "exact":
             return Exact(trained)
         if method == "diagonal":
-            return diagonal(K, noise)
+            return diagonal(trained)
         if method == "parzen":
-            return parzen(K.shape[0])
+            return parzen(trained)
         if method in ("optimized", "optimized-signed"):
             return optimized(trained, signed=method == "optimized-signed")
         if method == "lowrank" and apart and noise.shape[1] > 1:
-            rank = max(LEAST_RANK, 2 * self.rank // noise.shape[1])
-            return Apart(low_ranks(K, noise, rank, rng, held_out))
+            return Apart(low_ranks(K, noise, self.directions(noise.shape[1]), rng, held_out))
         if method == "lowrank":
             return low_rank(K, noise, self.rank, rng, held_out)
         if method == "fine":

@@ -26,6 +26,7 @@ class Trained:
     factors: tuple[Factor, ...]  # one for each column of the noise, or none
     tol: float
     max_iter: int
+    weight: Array | None = None  # (n,): how many equal copies each example stands for; N is that of all together
 
     def iterated(
         self,
@@ -79,6 +80,13 @@ class Approximation(Explains):
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
+
+    def leaves_all(
+        self,
+        weight: Array,  # (n,): how many equal copies each example stands for
+    ) -> Array | None:  # (n,)
+        """How many copies `left_out` leaves out with each example; None where it is one, as it should be."""
+        return weight
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
-from saccade.inference.base import Approximation, outputs, own
+from saccade.inference.base import Approximation, Trained, outputs, own
 from saccade.operators.base import Operator
 
 ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
@@ -16,9 +16,13 @@ ROUNDING = 1e-12  # share of the largest kernel value below which a negative one
 
 @dataclass(frozen=True)
 class Diagonal(Approximation):
-    """D⁻¹, one column for each column of the noise."""
+    """D⁻¹, one column for each column of the noise.
+
+    An example that stands for w copies, each with D⁻¹ = p, has wp.
+    """
 
     inverse: Array  # (n, 1) or (n, m), ≥ 0
+    weight: Array | None = None  # (n,): copies
 
     def explained(
         self,
@@ -42,32 +46,42 @@ class Diagonal(Approximation):
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
-        """Mean and variance without the term of the example itself, D being what it is without the example."""
-        others = k_rows.copy()
-        others[rows, np.arange(rows.size)] = 0.0
+        """Mean and variance without the term of one copy of the example, D being what it is without that copy."""
+        copies = np.ones(len(k_rows)) if self.weight is None else self.weight
+        own_place, gone = (rows, np.arange(rows.size)), np.minimum(copies[rows], 1.0)
+        count = np.repeat(copies[:, None], rows.size, axis=1)
+        count[own_place] -= gone
+        others = np.where(count > 0, k_rows, 0.0)
         means, known = [], []
         for j, inverse in enumerate(self.inverse.T):
-            shares = others * self._without(inverse[:, None], others)
+            shares = count * others * self._without((inverse / copies)[:, None], others, gone)
             means.append(shares.T @ outputs(Y, self.inverse, j))
             known.append(np.einsum("ij,ij->j", shares, others))
         prior = own(k_rows, rows)[:, None]
         return np.hstack(means), np.clip(prior - np.column_stack(known), 0.0, prior)
 
+    def leaves_all(self, weight: Array) -> Array | None:
+        return None
+
     def _without(
         self,
-        inverse: Array,  # (n, 1)
-        others: Array,  # (n, b): K_ji, 0 for j = i
+        inverse: Array,  # (n, 1): of one copy
+        others: Array,  # (n, b): K_ji, 0 where no copy is left
+        gone: Array,  # (b,): copies of example i that are left out, 1 or less
     ) -> Array:  # (n, 1) or (n, b)
-        """D⁻¹ without example i. As it is: a principal submatrix of D − K̃ ⪰ 0 is ⪰ 0, so the bound stands."""
+        """D⁻¹ of a copy without one of example i.
+
+        As it is: a principal submatrix of D − K̃ ⪰ 0 is ⪰ 0, so the bound stands.
+        """
         return inverse
 
 
 class RowSums(Diagonal):
     """The fast approximation FA (A §5): D̃_jj = Σ_i K̃_ij."""
 
-    def _without(self, inverse: Array, others: Array) -> Array:
+    def _without(self, inverse: Array, others: Array, gone: Array) -> Array:
         """1 / (D̃_jj − K_ij): what training without example i gives."""
-        return np.asarray(inverse / (1.0 - inverse * others))
+        return np.asarray(inverse / (1.0 - inverse * others * gone))
 
 
 class Parzen(Diagonal):
@@ -76,24 +90,26 @@ class Parzen(Diagonal):
     No bound: it is one only where K̃ ⪯ nI, such as for k(x, x) ≤ 1 − σ².
     """
 
-    def _without(self, inverse: Array, others: Array) -> Array:
-        return np.full_like(inverse, 1.0 / max(1, inverse.size - 1))
+    def _without(self, inverse: Array, others: Array, gone: Array) -> Array:
+        return np.asarray(inverse / np.maximum(1.0 - inverse * gone, np.finfo(np.float64).eps))
 
 
-def diagonal(
-    K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-) -> RowSums:
+def diagonal(trained: Trained) -> RowSums:
     """FA, A (12): one pass over K, which must not be negative, and n numbers.
 
-    D̃ − K̃ is diagonally dominant, hence positive semi-definite, and D̃⁻¹ is below K̃⁻¹.
+    D̃ − K̃ is diagonally dominant, hence positive semi-definite, and D̃⁻¹ is below K̃⁻¹. Of w copies, each has
+    D̃ = Σ_i w_i K_ij + σ², and N is σ²/w.
     """
-    return RowSums(1.0 / (_row_sums(K) + noise))
+    sums, weight = _row_sums(trained.K), trained.weight
+    if weight is not None:
+        sums = trained.K.matmul(weight[:, None]) / weight[:, None]
+    return RowSums(1.0 / (sums + trained.noise), weight)
 
 
-def parzen(n: int) -> Parzen:
+def parzen(trained: Trained) -> Parzen:
     """Parzen's estimator for n examples."""
-    return Parzen(np.full((n, 1), 1.0 / n))
+    weight = np.ones(trained.K.shape[0]) if trained.weight is None else trained.weight
+    return Parzen((weight / weight.sum())[:, None], trained.weight)
 
 
 def _weighted_squares(

@@ -86,13 +86,16 @@ class Exact(Approximation):
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """As `left_out` without its remedy for much noise: no column of K is needed beside a factor."""
         noise = self.trained.noise[rows]
-        if self.trained.factors:
-            alpha, d = self.weights(Y)[rows], self._inverse_diagonal[rows]
-        else:
-            alpha, d = self._by_unit_vectors(rows, Y)
+        alpha, d = self.alpha_and_diagonal(rows, Y)
         d = np.maximum(d, 1.0 / (noise + prior))  # the least that d can be, whatever the solver did
         mean, variance = leave_one_out(Y[rows], alpha, d, noise)
         return mean, np.clip(variance, 0.0, prior)
+
+    def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """α and the diagonal of K̃⁻¹ at the rows."""
+        if self.trained.factors:
+            return self.weights(Y)[rows], self._inverse_diagonal[rows]
+        return self._by_unit_vectors(rows, Y)
 
     def _halves(self, k_star: Array) -> tuple[list[Array], list[Array]]:
         """A and B with AᵀB + BᵀA = k*ᵀK̃⁻¹k*, all columns of k* with each other; from below where it is iterated."""

@@ -163,7 +163,7 @@ class GP(LeftOut):
     @property
     def _trained(self) -> Trained:
         solving = self.solving
-        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter)
+        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter, self.weight)
 
     def _rng(self) -> np.random.Generator:
         """The same numbers every time."""
@@ -195,12 +195,21 @@ class GP(LeftOut):
         parts = known.parts if isinstance(known, Apart) else (known,)
         return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
 
+    def on_some(self, rows: Array) -> GP:
+        weight, given = None if self.weight is None else self.weight[rows], self.by.inducing
+        by = self.by if np.ndim(given) == 0 else replace(self.by, inducing=np.flatnonzero(np.isin(rows, given)))
+        by = by if self.variance_method is not None else replace(by, variance="exact")
+        gram = self.gram.subset(rows).with_kernel(self.kernel, weight)
+        targets, noise = self.sites.targets[rows], self.sites.noise[rows]
+        return GP.fit(gram, targets, noise, weight=weight, solving=self.solving, by=by)
+
     def _held_out(self) -> Array | None:
         """The examples that stay new to a low rank, for new ones to be compared with."""
         if not self.by.compares:
             return None
         n, pool = self.gram.shape[0], self.gram.given
-        return hold_out(np.arange(n) if pool is None else pool, n, self.by.rank, self._rng())
+        rank = self.by.directions(1 if self.inference == "regression" else self.sites.noise.shape[1])
+        return hold_out(np.arange(n) if pool is None else pool, n, rank, self._rng())
 
     def with_variance(self, method: Method | None) -> GP:
         """The same with another approximation of the variance."""

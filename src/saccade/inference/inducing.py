@@ -1,7 +1,8 @@
 """Few inducing points u instead of n examples: FITC, DTC, SoR, and the mere subset of the data (A §2.2).
 
 With K_uu = LLᵀ, V = L⁻¹K_un and Q = VᵀV the first three put Q + Λ in the place of K + N (Quiñonero-Candela and
-Rasmussen 2005), Λ = diag(K − Q) + N for FITC and N for the others. With A = I + VΛ⁻¹Vᵀ = RRᵀ and v* = L⁻¹k_u*
+Rasmussen 2005), Λ = diag(K − Q)/w + N for FITC, w the copies of each example, and N for the others. With
+A = I + VΛ⁻¹Vᵀ = RRᵀ and v* = L⁻¹k_u*
 
     mean = v*ᵀA⁻¹VΛ⁻¹y,   variance = k** − ‖v*‖² + ‖R⁻¹v*‖²,   SoR: ‖R⁻¹v*‖² alone.
 
@@ -45,6 +46,7 @@ class Inducing(Approximation):
     roots: tuple[Array, ...]  # (r, r) lower, R for each column of the noise
     own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
     adapts: bool  # whether Λ depends on the points: FITC's does
+    weight: Array | None = None  # (n,): how many equal copies each example stands for
 
     def comparable(self) -> Array | None:
         """Without an inducing point the Λ of FITC is another: enough other examples are left to compare with."""
@@ -88,12 +90,18 @@ class Inducing(Approximation):
         The example gone, A loses v v'/Λ_i, with h = vᵀA⁻¹v and l = 1 − h/Λ_i: vᵀA₋⁻¹v = h/l. The inducing point gone,
         Q loses the direction b of v that no other point has, the unit vector along L⁻¹e: vectors v lose bᵀv, and A₋ is
         inverted beside b. With c = vᵀA⁻¹b and e = bᵀA⁻¹b + c²/(Λ_i l), the mean and ‖R⁻¹v‖² lose (c/l)/e times their
-        like at b. FITC keeps Λ of the other examples, which would grow: see `comparable`.
+        like at b. Of w copies one goes, with wΛ_i in the place of Λ_i, and an inducing point stays. FITC keeps Λ of the
+        other examples, which would grow: see `comparable`.
         """
         v, b, means, remains = self.V[:, rows], self._own_directions(rows), [], []
+        copies = np.ones(rows.size) if self.weight is None else np.maximum(self.weight[rows], 1.0)
         for j, (R, p) in enumerate(zip(self.roots, self._targets(Y), strict=True)):
             half, half_b = (solve_triangular(R, x, lower=True) for x in (v, b))
-            half_p, y, scale = solve_triangular(R, p, lower=True), outputs(Y, self.scale, j)[rows], self.scale[rows, j]
+            half_p, y, scale = (
+                solve_triangular(R, p, lower=True),
+                outputs(Y, self.scale, j)[rows],
+                copies * self.scale[rows, j],
+            )
             leverage, c = _squares(half) / scale, np.einsum("ij,ij->j", half, half_b)
             left = np.maximum(1.0 - leverage, np.finfo(np.float64).eps)
             e = _squares(half_b) + c**2 / (scale * left)
@@ -105,10 +113,14 @@ class Inducing(Approximation):
         beside = v - b * np.einsum("ij,ij->j", b, v)
         return np.hstack(means), self._with_prior(np.column_stack(remains), beside, own(k_rows, rows))
 
+    def leaves_all(self, weight: Array) -> Array | None:
+        return None
+
     def _own_directions(self, rows: Array) -> Array:  # (r, b)
         """The unit vector along L⁻¹e of every row that is an inducing point, 0 for the others."""
         place = np.full(self.V.shape[1], -1)
-        place[self.points[self.needed]] = np.flatnonzero(self.needed)
+        needed = self.needed if self.weight is None else self.needed & (self.weight[self.points] <= 1.0)
+        place[self.points[needed]] = np.flatnonzero(needed)
         found, inside = np.zeros((self.points.size, rows.size)), place[rows] >= 0
         unit = np.eye(self.points.size)[:, place[rows[inside]]]
         direction = solve_triangular(self.L, unit, lower=True)
@@ -173,6 +185,10 @@ class Subset(Approximation):
             mean[inside], variance[inside] = self.exact.left_out(some, place[rows[inside]], Y[self.points])
         return mean, variance
 
+    def leaves_all(self, weight: Array) -> Array | None:
+        """The subset leaves an example out with all its copies; of the others there is nothing to leave out."""
+        return np.where(np.isin(np.arange(self.n), self.points), weight, 1.0)
+
 
 def inducing_points(
     method: str,
@@ -195,9 +211,10 @@ def inducing_points(
     V = solve_triangular(L, K_nu.T, lower=True)
     needed = _needed(L, V[:, away])
     left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
-    scale = noise + left if method == "fitc" else noise
+    weight, fitc = trained.weight, method == "fitc"
+    scale = noise + (left if weight is None else left / weight[:, None]) if fitc else noise
     roots = tuple(_root(V, column) for column in scale.T)
-    return Inducing(points, needed, L, V, scale, roots, own_prior=method != "sor", adapts=method == "fitc")
+    return Inducing(points, needed, L, V, scale, roots, own_prior=method != "sor", adapts=fitc, weight=weight)
 
 
 def choose_points(

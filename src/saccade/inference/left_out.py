@@ -10,7 +10,7 @@ from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Apart, Approximation, own
 from saccade.inference.exact import Exact
-from saccade.inference.low_rank import LowRank
+from saccade.inference.low_rank import LowRank, made_again
 from saccade.inference.sites import Sites
 from saccade.kernels.gram import Gram
 
@@ -37,12 +37,16 @@ def left_out_by(
         mean, variance, with_itself = (np.hstack(columns) for columns in zip(*found, strict=True))
         if low[0].held_out.size:
             return mean, variance, with_itself
+        if low[0].W.shape[1] < len(targets) < limits.HELD_OUT_FROM:
+            every_row = gram.block(np.arange(len(targets)))
+            return *made_again(low, every_row, rows, targets, weight), with_itself
     elif isinstance(method, Exact) and gram.given is None and not method.takes_columns():
         mean, variance = method.left_out_by_diagonal(rows, gram.diag()[rows, None], targets)
         with_itself = NOT_NEEDED
     else:
         mean, variance, with_itself = _by_columns(method, gram, targets, rows)
-    return *_with_other_copies(sites, weight, rows, mean, variance), with_itself
+    copies = None if weight is None else method.leaves_all(weight)
+    return *_with_other_copies(sites, copies, rows, mean, variance), with_itself
 
 
 def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:

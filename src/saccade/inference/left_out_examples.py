@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from functools import reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
 from saccade.inference.approximation import Approximating
-from saccade.inference.base import Approximation, Explains
+from saccade.inference.base import Approximation, Explains, Trained, outputs
+from saccade.inference.exact import Exact
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.inference.left_out import left_out_by
+from saccade.inference.left_out_centre import without_each
 from saccade.inference.posterior import Posterior
 from saccade.inference.regression import Solution
 from saccade.inference.sites import Sites
@@ -46,13 +50,27 @@ class LeftOut(Posterior):
     def _tabled(self) -> TabledGram | None:
         """The kernel matrix behind the tables of the variance; None where the variance is not from tables."""
 
+    @property
+    @abstractmethod
+    def _trained(self) -> Trained: ...
+
     @abstractmethod
     def _rng(self) -> np.random.Generator:
         """The same numbers every time."""
 
+    @abstractmethod
+    def _solve(self, B: Array, j: int) -> Array:  # (n, k)
+        """(K + N)⁻¹B for column j of the noise."""
+
+    @abstractmethod
+    def on_some(self, rows: Array) -> LeftOut:
+        """The posterior of some of the examples, with a kernel settled on these alone."""
+
     def leave_one_out(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
         """Mean and variance of every example without one copy of it, by the exact mean (closed form)."""
         sites, found = self.sites, self.solution
+        if self._has_centre:
+            return self._refitted if self.kernel.mixes_centre else self._recentred
         return leave_one_out(sites.targets, found.alpha, found.inverse_diagonal, sites.noise, self.weight)
 
     def left_out(
@@ -66,6 +84,10 @@ class LeftOut(Posterior):
         are judged otherwise, the difference that makes for each of these is added: new and old ones are judged alike.
         Of an example with a weight, one copy is left out; of one that a low rank holds out, all are.
         """
+        if self._has_centre:
+            exact = not self.kernel.mixes_centre and self.by.mean == self.variance_method == "exact"
+            mean, variance = self._recentred if exact else self._refitted
+            return mean[rows], variance[rows]
         X = self.gram.as_given(rows) if X is None else X
         if not isinstance(self._variance, Approximation):
             raise InvalidInput(f'variance="{self.variance_method}" cannot leave examples out. Use "auto" or "lowrank".')
@@ -79,9 +101,40 @@ class LeftOut(Posterior):
 
     def left_out_mean(self, rows: Array, X: Any = None) -> Array:  # (b, m)
         """The mean alone, which takes no variance."""
+        if self._has_centre and self.by.mean != "exact":
+            return self._refitted[0][rows]
         known = self.by.mean == "exact" and not np.isnan(self.solution.error)
         mean = self.leave_one_out()[0][rows] if known else self._left_out_by(self._mean, rows)[0]
         return np.asarray(mean + self.mean_shift(rows, X))
+
+    @property
+    def _has_centre(self) -> bool:
+        """Whether the kernel has the mean of the training examples in it, which goes with each of them."""
+        moves = self.kernel.mixes_centre or self.kernel.centred_part() is not None
+        return moves and self.gram.shape[0] > 1
+
+    @cached_property
+    def _recentred(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
+        """`leave_one_out` where the mean of the training examples goes without each of them too."""
+        sites, part, found = self.sites, self.kernel.centred_part(), list[tuple[Array, Array]]()
+        C = None if part is self.kernel or part is None else part(self.gram.rows())
+        alpha, d = Exact(self._trained).alpha_and_diagonal(np.arange(self.gram.shape[0]), sites.targets)
+        for j, noise in enumerate(sites.noise.T):
+            solve, given = partial(self._solve, j=j), (outputs(Y, sites.noise, j) for Y in (alpha, sites.targets))
+            found.append(without_each(self.gram.diag(), C, noise, solve, d[:, j], *given, self.weight))
+        return np.hstack([mean for mean, _ in found]), np.column_stack([variance for _, variance in found])
+
+    @cached_property
+    def _refitted(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
+        """Mean and variance of every example by a posterior without it; of many, some are left out together."""
+        n, found = self.gram.shape[0], list[tuple[Array, Array]]()
+        groups = np.array_split(self._rng().permutation(n), min(n, limits.LEFT_OUT_TOGETHER))
+        for some in groups:
+            found.append(self.on_some(np.setdiff1d(np.arange(n), some)).mean_and_variance(self.gram.rows(some)))
+            report("leaving one out", len(found) / len(groups))
+        back = np.argsort(np.concatenate(groups), kind="stable")
+        mean, variance = (np.concatenate(parts)[back] for parts in zip(*found, strict=True))
+        return mean, variance
 
     @property
     def _rounded(self) -> bool:

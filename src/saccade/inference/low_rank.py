@@ -9,15 +9,16 @@ spectrum is flat, examples left out so look more familiar than new ones. So W ma
 the held-out ones. To W they are new examples, and what they score is what new ones of their kind will score.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.progress import report
+from saccade._core.progress import listening, report
 from saccade.inference.base import Approximation, own
-from saccade.operators.base import Operator
+from saccade.operators.base import Dense, Operator
 
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
@@ -104,14 +105,44 @@ class LowRank(Approximation):
         return mean, np.clip(rho / S - noise, 0.0, prior)[:, None]
 
 
+def made_again(
+    parts: Sequence[LowRank],  # one, or one for each output; nothing is held out
+    K: Array,  # (n, n)
+    rows: Array,  # (b,)
+    Y: Array,  # (n, m)
+    weight: Array | None,  # (n,): how many equal copies each example stands for
+) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+    """Mean and variance of each of the rows by directions that are found without it, or without one of its copies."""
+    n, noise, rank = len(K), np.hstack([part.noise for part in parts]), parts[0].W.shape[1]
+    targets = [Y] if len(parts) == 1 else np.hsplit(Y, len(parts))
+    means, left = np.empty((rows.size, Y.shape[1])), np.empty((rows.size, len(parts)))
+    for b, i in enumerate(rows):
+        some, apart = np.arange(n), noise.copy()
+        if weight is None or weight[i] <= 1.0:
+            some = np.delete(some, i)
+        else:  # w − 1 of w copies have the noise N w/(w − 1)
+            apart[i] *= weight[i] / (weight[i] - 1.0)
+        with listening(lambda what, done: None):
+            found = low_ranks(Dense(K[np.ix_(some, some)]), apart[some], rank, np.random.default_rng(0))
+        k_star = K[some, i, None]
+        means[b] = np.hstack([k_star.T @ low.weights(T[some]) for low, T in zip(found, targets, strict=True)])
+        left[b] = np.hstack([low.variance(k_star, K[i, i, None]) for low in found])
+        report("leaving one out", (b + 1) / rows.size)
+    return means, left
+
+
 def hold_out(
     pool: Array,  # (p,) numbers of examples
     n: int,
     rank: int,
     rng: np.random.Generator,
 ) -> Array:  # (h,) ascending
-    """Some of the examples in the pool; none where W spans everything, and leaving one out is exact."""
-    count = min(limits.EXAMPLES_COMPARED, int(HELD_OUT_SHARE * n)) if rank < n else 0
+    """Some of the examples in the pool.
+
+    None where W spans everything, and leaving one out is exact, and none of few examples, whose W is made again without
+    each of them: a quarter of those is too few to compare with.
+    """
+    count = min(limits.EXAMPLES_COMPARED, int(HELD_OUT_SHARE * n)) if rank < n >= limits.HELD_OUT_FROM else 0
     return np.sort(rng.permutation(pool)[:count])
 
 

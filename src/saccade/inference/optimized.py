@@ -15,6 +15,9 @@ eigenvalue instead (Chen et al. 2004), which finds the same optimum by hundreds 
 is the elementwise squares of two inverses: a Newton step takes a few n³, and there are some 30 to 200 of them. The two
 inverses also give a feasible point of the dual problem, which says how far from the optimum the result is at most.
 
+An example of w copies has w equal entries in D⁻¹. K̃ of all copies is W^½KW^½ + σ² on the span of the examples, with
+W = diag w, and σ² on differences of copies, w − 1 of them for each example: n rows and these numbers say all of it.
+
 Where the largest eigenvalue of K̃⁻¹ belongs to few examples, OA spends all it has on those, and on average over new
 examples may explain less than FA, as A found in two of its three data sets.
 """
@@ -54,30 +57,33 @@ class Optimum:
 class Optimized(Diagonal):
     """OA, and the record of each column of the noise."""
 
-    searches: tuple[Optimum, ...]
+    searches: tuple[Optimum, ...] = ()
 
 
 def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
     """D⁻¹ for every column of the noise: not negative, or of either sign as A (6) is printed."""
     K = trained.K.written_out()
     found = [_search(trained, K, j, signed) for j in range(trained.noise.shape[1])]
-    return Optimized(np.column_stack([inverse for inverse, _ in found]), tuple(record for _, record in found))
+    inverse = np.column_stack([inverse for inverse, _ in found])
+    return Optimized(inverse, trained.weight, tuple(record for _, record in found))
 
 
 def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Optimum]:
     """D⁻¹ (n,) for one column of the noise."""
-    noise = trained.noise[:, j]
+    noise, n = trained.noise[:, j], len(K)
+    weight = np.ones(n) if trained.weight is None else trained.weight
     factor = trained.factors[j] if trained.factors else factorise(K, noise)
-    sums = 1.0 / (np.abs(K).sum(axis=1) + noise)  # absolute values: for any kernel below K̃⁻¹
-    path = _Path(factor, sums, positive=not signed)
-    of_sums = path.largest(np.ones(len(K)))
-    x, least = path.follow() if of_sums > NOTHING else (np.ones(len(K)), 0.0)
+    factor = Factor(np.sqrt(weight)[:, None] * factor.L)  # of W^½KW^½ + σ²
+    sums = 1.0 / (np.abs(K) @ weight + weight * noise)  # absolute values: for any kernel below K̃⁻¹
+    path = _Path(factor, sums, positive=not signed, weight=weight, alone=1.0 / (weight * noise))
+    of_sums = path.largest(np.ones(n))
+    x, least = path.follow() if of_sums > NOTHING else (np.ones(n), 0.0)
     inverse = _onto_constraint(factor, sums * x)
     largest = path.largest(inverse / sums)
     if largest > of_sums:
         inverse, largest = sums, of_sums
     largest, of_sums, gap = (path.unit * value for value in (largest, of_sums, largest - least))
-    return inverse, Optimum(largest, of_sums, gap, path.steps)
+    return weight * inverse, Optimum(largest, of_sums, gap, path.steps)
 
 
 def _onto_constraint(
@@ -97,25 +103,35 @@ class _Point(NamedTuple):
 
     above: Array  # (n, n): (tI − K̃⁻¹ + D⁻¹)⁻¹
     below: Array  # (n, n): (K̃⁻¹ − D⁻¹)⁻¹
+    above_apart: Array  # (n,): 1/(t − σ⁻² + D⁻¹), as above on differences of copies, where there are some
+    below_apart: Array  # (n,): 1/(σ⁻² − D⁻¹)
     barrier: float  # without s t
 
 
 class _Path:
     """The central path over x and t, D⁻¹ = x times that of FA; eigenvalues in units of λ_max(K̃⁻¹)."""
 
-    def __init__(self, factor: Factor, sums: Array, positive: bool) -> None:
-        P = factor.inverse()
-        self.unit = float(np.linalg.eigvalsh(P)[-1])
+    def __init__(
+        self,
+        factor: Factor,
+        sums: Array,  # (n,)
+        positive: bool,
+        weight: Array,  # (n,): copies of each example
+        alone: Array,  # (n,): σ⁻², the eigenvalue of K̃⁻¹ on differences of copies
+    ) -> None:
+        P, self.weight, self.more = factor.inverse(), weight, np.maximum(weight - 1.0, 0.0)
+        self.unit = max(float(np.linalg.eigvalsh(P)[-1]), float(alone[self.more > 0].max(initial=0.0)))
         self.P, self.L, self.sums = P / self.unit, factor.L * np.sqrt(self.unit), sums / self.unit
-        self.positive, self.steps = positive, 0
+        self.alone, self.positive, self.steps = alone / self.unit, positive, 0
 
     def largest(self, x: Array) -> float:
-        return float(np.linalg.eigvalsh(self.P - np.diag(self.sums * x))[-1])
+        apart = (self.alone - self.sums * x)[self.more > 0]
+        return max(float(np.linalg.eigvalsh(self.P - np.diag(self.sums * x))[-1]), float(apart.max(initial=0.0)))
 
     def follow(self) -> tuple[Array, float]:
         """x at the end of the path, and what any x leaves at least."""
-        n = self.sums.size
-        x, t, s = np.full(n, INSIDE), 1.0 + 1.0 / n, float(n)
+        n = max(float(self.weight.sum()), 1.0)
+        x, t, s = np.full(self.sums.size, INSIDE), 1.0 + 1.0 / n, n
         best, least = (np.inf, x), 0.0
         while self.steps < STEPS and s <= LONGEST * n:
             x, t, found = self._centre(x, t, s)
@@ -152,27 +168,35 @@ class _Path:
         """None outside of the constraints."""
         if self.positive and not x.min() > 0.0:
             return None
-        inverse, eye = self.sums * x, np.eye(x.size)
+        inverse, eye, several = self.sums * x, np.eye(x.size), self.more > 0
+        apart = [np.where(several, part, 1.0) for part in (t - self.alone + inverse, self.alone - inverse)]
+        if not np.min(apart) > 0.0:
+            return None
         try:
             above = factorise(-self.P, t + inverse)
             inner = factorise((-self.L.T * inverse) @ self.L, np.ones(x.size))  # Lᵀ(K̃⁻¹ − D⁻¹)L: far better conditioned
         except ValueError:
             return None
         below = self.L @ cho_solve((inner.L, True), self.L.T)
-        logs = above.log_determinant() + inner.log_determinant() + (np.log(x).sum() if self.positive else 0.0)
-        return _Point(cho_solve((above.L, True), eye), below, -float(logs))
+        logs = above.log_determinant() + inner.log_determinant() + (self.weight @ np.log(x) if self.positive else 0.0)
+        logs += self.more @ (np.log(apart[0]) + np.log(apart[1]))
+        return _Point(cho_solve((above.L, True), eye), below, 1.0 / apart[0], 1.0 / apart[1], -float(logs))
 
     def _newton(self, point: _Point, x: Array, s: float) -> tuple[Array, Array]:  # (n+1,), (n+1,)
         """The slope and Newton's step; the derivative of an inverse is its elementwise square."""
         n, above, below = x.size, np.square(point.above), np.square(point.below)
+        above += np.diag(self.more * point.above_apart**2)
+        below += np.diag(self.more * point.below_apart**2)
         H = np.empty((n + 1, n + 1))
         H[:n, :n] = (above + below) * self.sums[:, None] * self.sums
         H[n, :n] = H[:n, n] = above.sum(axis=1) * self.sums
         H[n, n] = above.sum()
-        slope = np.append((point.below.diagonal() - point.above.diagonal()) * self.sums, s - np.trace(point.above))
+        of_above = point.above.diagonal() + self.more * point.above_apart
+        of_below = point.below.diagonal() + self.more * point.below_apart
+        slope = np.append((of_below - of_above) * self.sums, s - of_above.sum())
         if self.positive:
-            slope[:n] -= 1.0 / x
-            H[np.arange(n), np.arange(n)] += 1.0 / x**2
+            slope[:n] -= self.weight / x
+            H[np.arange(n), np.arange(n)] += self.weight / x**2
         try:
             return slope, -np.asarray(cho_solve(cho_factor(H), slope))
         except LinAlgError:
@@ -188,4 +212,6 @@ class _Path:
         inverse = self.sums * step[:-1]
         V = point.above - (point.above * (inverse + step[-1])) @ point.above
         W = point.below + (point.below * inverse) @ point.below
-        return float(np.einsum("ij,ij->", V - W, self.P)) / s
+        v = point.above_apart - point.above_apart**2 * (inverse + step[-1])
+        w = point.below_apart + point.below_apart**2 * inverse
+        return (float(np.einsum("ij,ij->", V - W, self.P)) + float(self.more @ ((v - w) * self.alone))) / s

@@ -126,6 +126,18 @@ class Kernel(BaseEstimator, abc.ABC):
         distance += other[None, :]
         return distance, ROUNDING * float(min(own.max(initial=0.0), other.max(initial=0.0)))
 
+    def centred_part(self) -> Kernel | None:
+        """The summand of k that is a product of features less their mean over the training rows; None for none.
+
+        k itself where all of it is. Leaving a training row out moves that mean.
+        """
+        return None
+
+    @property
+    def mixes_centre(self) -> bool:
+        """Whether that mean counts in other ways too, as in a product of kernels."""
+        return False
+
     def __add__(self, other: object) -> Kernel:
         """k + k', again a kernel."""
         from .combine import Sum

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgWarning
 from sklearn.utils import gen_batches
 
 from .._core import limits
@@ -10,7 +14,9 @@ from .._core.checks import check_range
 from ..operators.codes import encode, split_signs
 from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
-from .base import Array, Kernel, Matrix, check_kernel, symmetric
+from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, symmetric
+from .dot import Linear
+from .generalized import BLURRED
 from .intersection import HIK
 from .learned import prefixed
 
@@ -23,8 +29,8 @@ class Centred(Kernel):
     It is the product of Φ̃(x) = Φ(x) − mean_j Φ(x_j). With it, the variance of Gaussian process regression is a
     Mahalanobis distance from the mean, by the covariance of the training examples plus σ² (O (8)).
 
-    A settled one holds the training examples, or for HIK the table of their mean. One that is not settled takes the
-    rows it is called with for the training examples.
+    A settled one holds the training examples, or for HIK the table of their mean, for Linear() their mean, which is
+    subtracted from the rows. One that is not settled takes the rows it is called with for the training examples.
 
     Parameters
     ----------
@@ -41,7 +47,7 @@ class Centred(Kernel):
            [ 0.,  3.]])
     """
 
-    _mean: PiecewiseTables | Matrix | None = None
+    _mean: PiecewiseTables | Matrix | None = None  # (n, d), or (1, d) where it is the mean of the rows
     _share: Array  # (n,) of each training example in the mean
     _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
 
@@ -59,9 +65,13 @@ class Centred(Kernel):
         if isinstance(fitted.base, HIK):
             K = intersection(encode(split_signs(X)), fitted.base.levels)
             fitted._mean = K.tables(share[:, None])
+        elif fitted._moves_rows(X):
+            fitted._mean = X[:1] + share @ (X - X[:1])  # sums of differences keep the digits
+            return fitted
         else:
             fitted._mean, fitted._share = X.copy(), share
         fitted._mean_norm2 = float(fitted._to_mean(X) @ share)
+        _warn_of_rounding(fitted, X)
         return fitted
 
     def __call__(
@@ -71,6 +81,8 @@ class Centred(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         kernel = self._ready(X)
+        if kernel._moved_rows:
+            return kernel.base(kernel._moved(X), None if Z is None else kernel._moved(Z))
         left = kernel._to_mean(X)
         right = left if Z is None else kernel._to_mean(Z)
         K = kernel.base(X, Z)
@@ -85,7 +97,17 @@ class Centred(Kernel):
     ) -> Array:
         """‖Φ̃(x)‖², (n,)."""
         kernel = self._ready(X)
+        if kernel._moved_rows:
+            return kernel.base.diag(kernel._moved(X))
         return kernel._own(X, kernel._to_mean(X))
+
+    def centred_part(self) -> Kernel:
+        """All of it."""
+        return self
+
+    @property
+    def mixes_centre(self) -> bool:
+        return check_kernel("base", self.base).mixes_centre
 
     def gradient(
         self,
@@ -106,6 +128,17 @@ class Centred(Kernel):
         """Those of the base: another origin changes no distance."""
         return self._ready(X).base.squared_distances(X, Z)
 
+    def _moves_rows(self, X: Matrix) -> bool:
+        """Whether rows can be centred themselves: products of rows far from 0 would lose their digits."""
+        return isinstance(self.base, Linear) and not sp.issparse(X)
+
+    @property
+    def _moved_rows(self) -> bool:
+        return isinstance(self._mean, np.ndarray) and self._moves_rows(self._mean)
+
+    def _moved(self, X: Matrix) -> Array:  # (n, d)
+        return np.asarray((X.toarray() if sp.issparse(X) else X) - self._mean)
+
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
@@ -123,6 +156,18 @@ class Centred(Kernel):
 
     def _ready(self, X: Matrix) -> Centred:
         return self if self._mean is not None else self.settled(X)
+
+
+def _warn_of_rounding(kernel: Centred, X: Matrix) -> None:
+    """Centred values are differences of those of the base, which may be far larger."""
+    off, own = ROUNDING * float(kernel.base.diag(X).max(initial=0.0)), float(kernel.diag(X).mean())
+    if off > BLURRED * own and (X.max(axis=0) - X.min(axis=0)).max() > 0:
+        warnings.warn(
+            f"Values of {kernel!r} are differences of much larger numbers: rounding changes them by up to "
+            f"{off / own if own > off else 1.0:.1g} of their size. Subtract the mean of each column from the data.",
+            LinAlgWarning,
+            stacklevel=3,
+        )
 
 
 def _shares(X: Matrix, weight: Array | None) -> Array:  # (n,)

@@ -27,6 +27,10 @@ class Pair(Kernel):
         left, right = self._check()
         return type(self)(left.settled(X, weight), right.settled(X, weight))
 
+    @property
+    def mixes_centre(self) -> bool:
+        return any(kernel.mixes_centre for kernel in self._check())
+
     def _check(self) -> tuple[Kernel, Kernel]:
         return check_kernel("left", self.left), check_kernel("right", self.right)
 
@@ -77,6 +81,13 @@ class Sum(Pair):
         """The derivatives of both kernels."""
         left, right = self._check()
         return prefixed("left", left.gradient(X, A, weight)) | prefixed("right", right.gradient(X, A, weight))
+
+    def centred_part(self) -> Kernel | None:
+        """The sum of the centred parts."""
+        left, right = (kernel.centred_part() for kernel in self._check())
+        if left is self.left and right is self.right:
+            return self
+        return Sum(left, right) if left is not None and right is not None else left or right
 
     def squared_distances(
         self,
@@ -135,6 +146,10 @@ class Product(Pair):
         of_left = left.gradient(X, A * right.settled(X, weight)(X), weight)
         of_right = right.gradient(X, A * left.settled(X, weight)(X), weight)
         return prefixed("left", of_left) | prefixed("right", of_right)
+
+    @property
+    def mixes_centre(self) -> bool:
+        return any(kernel.mixes_centre or kernel.centred_part() is not None for kernel in self._check())
 
 
 class Scaled(Kernel):
@@ -207,6 +222,16 @@ class Scaled(Kernel):
         base, factor = self._check()
         distance, off = base.squared_distances(X, Z)
         return factor * distance, factor * off
+
+    def centred_part(self) -> Kernel | None:
+        """That of the base, multiplied."""
+        base, factor = self._check()
+        part = base.centred_part()
+        return self if part is base else None if part is None else Scaled(part, factor)
+
+    @property
+    def mixes_centre(self) -> bool:
+        return self._check()[0].mixes_centre
 
     def _check(self) -> tuple[Kernel, float]:
         remedy = "A kernel times a number of zero or less is no kernel; leave it out instead."

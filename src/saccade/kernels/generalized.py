@@ -107,6 +107,11 @@ class GeneralizedRBF(Kernel):
         found = prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
         return found if self.beta == "auto" else found | {"beta": np.asarray(by_beta)}
 
+    @property
+    def mixes_centre(self) -> bool:
+        """Distances do not depend on where the origin is."""
+        return check_kernel("base", self.base).mixes_centre
+
     def _check(self) -> tuple[Kernel, float]:
         remedy = 'Try "auto", or 1 / (the median squared distance in the feature space of the base).'
         return check_kernel("base", self.base), check_positive("beta", self.beta, remedy)

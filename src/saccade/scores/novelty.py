@@ -111,12 +111,37 @@ def p_values(
 ) -> Array:  # (b,)
     """How often a normal example scores no higher: (1 + how many of the training examples do) / (n + 1).
 
-    >>> p_values(np.array([0.0, 2.5, 9.0]), np.array([1.0, 2.0, 3.0]))
-    array([0.25, 0.75, 1.  ])
+    Below all of them it is less than 1/(n + 1), and the less the farther below: such scores are still ranked. In units
+    of the distance from the lowest to the middle training score, x below the lowest is 1/(1 + log(1 + x)) of 1/(n + 1).
+
+    >>> p_values(np.array([2.5, 9.0]), np.array([1.0, 2.0, 3.0]))
+    array([0.75, 1.  ])
+    >>> p_values(np.array([1.0, 0.5, 0.0]), np.array([1.0, 2.0, 3.0])).round(3)
+    array([0.5  , 0.178, 0.148])
     """
     n = normal.size if n is None else n
-    no_higher = np.searchsorted(normal, scores + ROUNDING * np.abs(scores), side="right") * (n / normal.size)
-    return np.asarray((1.0 + no_higher.round()) / (n + 1.0))
+    no_higher, tail = _place(scores, normal, n)
+    return np.asarray((tail + no_higher) / (n + 1.0))
+
+
+def own_p_values(
+    scores: Array,  # (b,): of training examples, each as if it had not been there
+    normal: Array,  # (n,): ascending, of all of them, less what rounding may do
+) -> Array:  # (b,)
+    """p-values of the training examples themselves, each compared with the n − 1 others.
+
+    >>> own_p_values(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 2.0])).round(3)
+    array([0.333, 1.   , 1.   ])
+    """
+    return np.asarray(np.maximum(*_place(scores, normal, normal.size)) / normal.size)
+
+
+def _place(scores: Array, normal: Array, n: int) -> tuple[Array, Array]:  # (b,), (b,)
+    """How many of n training examples score no higher, and 1, or less below all of them."""
+    high, lowest = scores + ROUNDING * np.abs(scores), float(normal[0])
+    no_higher = np.searchsorted(normal, high, side="right") * (n / normal.size)
+    unit = float(normal[normal.size // 2]) - lowest or abs(lowest) or 1.0
+    return no_higher.round(), 1.0 / (1.0 + np.log1p(np.maximum(lowest - high, 0.0) / unit))
 
 
 def joined(
