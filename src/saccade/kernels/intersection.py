@@ -159,13 +159,13 @@ class HIK(Kernel):
         if isinstance(self.scale, str) and self.scale == "auto":
             with np.errstate(over="ignore"):
                 found = mean(steps)
-                scale = float(1.0 / np.float64(found)) if found > 0 else 1.0
+                scale = float(self._check_factor() / np.float64(found or 1.0))
             if not 0.0 < scale < np.inf:
                 raise InvalidInput(
                     f"The mean self-similarity of the data is {found:.3g}, which float64 cannot invert. "
                     "Scale the features to about [0, 1] first."
                 )
-            return HIK(Chain(steps).short, scale=scale * self._check_factor())
+            return HIK(Chain(steps).short, scale=scale)
         return HIK(Chain(steps).short, scale=self.check_scale())
 
     def check_scale(self) -> float:
