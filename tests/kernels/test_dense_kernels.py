@@ -20,6 +20,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter, SaccadeError
 from saccade.kernels import (
     HIK,
     RBF,
+    Centred,
     Chi2,
     Exponential,
     GeneralizedRBF,
@@ -185,6 +186,34 @@ def test_read_only_and_fortran_input(kernel: Kernel, X: Array) -> None:
     assert_close(fitted(frozen), fitted(X))
     assert_close(fitted(frozen, Z), fitted(X, X[:4]))
     assert_close(fitted(Z, frozen), fitted(X[:4], X))
+
+
+@pytest.mark.parametrize("value", [1e-250, 1e-307, 2.2e-308, 1e-310, 5e-324])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        HIK(),
+        3.0 * HIK(),
+        HIK() + 2.0 * HIK(),
+        HIK(Power(2.0)) + 4.0 * HIK(Power(0.5)),
+        GeneralizedRBF(HIK()),
+        GeneralizedRBF(HIK(scale=1.0)),
+        GeneralizedRBF(Linear()),
+        Centred(HIK() + 2.0 * HIK()),
+        RBF(1.0) + 2.0 * HIK(),
+    ],
+    ids=repr,
+)
+def test_auto_on_the_smallest_numbers_is_finite_or_refused_by_what_the_data_are(kernel: Kernel, value: float) -> None:
+    X = np.array([[value], [0.0]])
+    try:
+        fitted = kernel.settled(X)
+    except InvalidInput as error:
+        assert value <= np.finfo(np.float64).tiny
+        assert "cannot invert" in str(error)
+        return
+    assert np.isfinite(fitted(X)).all()
+    assert_close(kernel.gram(X).block(np.arange(2)), fitted(X))
 
 
 @every_width

@@ -31,7 +31,7 @@ from saccade.kernels import (
     TransformSum,
     Weights,
 )
-from saccade.kernels.learned import learned
+from saccade.kernels.learned import is_log, learned
 from tests.operators.histograms import sparse_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -54,6 +54,7 @@ SIMPLE: list[Kernel] = [
     HIK(Weights([0.5, 2.0], blocks=[1, 3])),
     HIK(Monotone(KNOTS, KNOTS + 0.3)),
     HIK([Power(0.5), Weights(W)], scale=2.0),
+    HIK([Power(0.5), Exponential(-0.8), TransformSum([HIK(Weights(W)), HIK(Power(2.0), scale=0.3)])]),
     HIK(Power(0.6)) + 2.0 * HIK(Exponential(1.4)) + HIK(Weights(W), scale=0.3),
     HIK(TransformSum([HIK(Power(0.6)), HIK(TransformSum([HIK(Power(2.0))]), factor=3.0)])),
 ]
@@ -89,7 +90,9 @@ def by_differences(kernel: Kernel, X: Any, A: Array, weight: Array | None, step:
     for name, value in learned(kernel).items():
         slopes = np.empty(value.size)
         for k in range(value.size):
-            up, down = (value * np.exp(sign * step * np.eye(value.size)[k].reshape(value.shape)) for sign in (1, -1))
+            nudge = step * np.eye(value.size)[k].reshape(value.shape)
+            log = is_log(kernel, name)
+            up, down = (value * np.exp(by) if log else value + by for by in (nudge, -nudge))
             K = [
                 clone(kernel).set_params(**{name: at if at.ndim else float(at)}).settled(X, weight)(X)
                 for at in (up, down)

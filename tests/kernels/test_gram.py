@@ -81,6 +81,20 @@ def test_products_and_parts(make: Callable[[Any], Gram], X: Array) -> None:
 @every
 @few
 @given(data=st.data())
+def test_rows_in_any_order_and_more_than_once(make: Callable[[Any], Gram], data: st.DataObject) -> None:
+    X = data.draw(histograms(dims=3))
+    gram, numbers = make(X), st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=6)
+    K = matrix(gram)
+    a, b = (np.array(data.draw(numbers), np.int64) for _ in range(2))
+    assert_close(gram.between(a, b), K[np.ix_(a, b)])
+    assert_close(gram.between(a, a), K[np.ix_(a, a)])
+    assert_close(gram.block(a), K[np.ix_(a, a)])
+    assert_close(gram.columns(a), K[:, a])
+
+
+@every
+@few
+@given(data=st.data())
 def test_new_rows(make: Callable[[Any], Gram], data: st.DataObject) -> None:
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
     gram = make(X)

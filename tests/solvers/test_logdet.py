@@ -8,6 +8,7 @@ from scipy.linalg import sqrtm
 
 from saccade.datasets.synthetic import histograms as synthetic
 from saccade.kernels import HIK
+from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
 from saccade.solvers.cg import solve_cg
@@ -39,6 +40,37 @@ def test_estimate_is_within_its_error_bar(level: float) -> None:
         assert error < 0.03 * abs(truth)
     spread = np.std([value for value, _ in found], ddof=1)
     assert spread < 3.0 * np.mean([error for _, error in found])  # the bar is not too short
+
+
+def matrices(n: int):
+    """Kernel matrices with spectra from narrow to eight decades wide."""
+    rng, t = np.random.default_rng(0), np.linspace(0.0, 1.0, n)[:, None]
+    yield HIK()(rng.gamma(0.3, 1.0, (n, 3)))
+    yield HIK()(np.repeat(rng.gamma(0.5, 1.0, (n, 4)), 3, axis=0)[:n])
+    yield np.exp(-8.0 * (t - t.T) ** 2)
+    yield np.diag(10.0 ** -np.linspace(0.0, 8.0, n))
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 20, 32, 33, 300])
+@pytest.mark.parametrize("level", [0.1, 1e-3, 1e-6])
+def test_the_error_covers_the_truth_also_where_lanczos_ends_too_soon(n: int, level: float) -> None:
+    for K in matrices(n):
+        noise = level * np.linspace(0.7, 1.4, n)
+        truth = exact(K, noise)
+        for seed in range(8):
+            value, error = stochastic_log_determinant(Dense(K), noise, np.random.default_rng(seed))
+            assert abs(value - truth) < 4.0 * error + 1e-6 * (1.0 + abs(truth))
+
+
+@pytest.mark.parametrize("steps", [2, 5, 20])
+def test_quadratures_are_bounds_of_the_logarithm(steps: int) -> None:
+    for K in matrices(60):
+        A, z = np.eye(60) + K / 1e-3, np.random.default_rng(0).standard_normal((60, 3))
+        values, vectors = np.linalg.eigh(A)
+        truth = np.square(vectors.T @ z).T @ np.log(np.maximum(values, 1.0))
+        seen, slack = lanczos(lambda V, A=A: A @ V, z, steps), 1e-6 * truth
+        assert (seen.with_node(1.0).quadratic_forms(np.log) <= truth + slack).all()
+        assert (seen.quadratic_forms(np.log) >= truth - slack).all()
 
 
 @settings(max_examples=40, deadline=None)

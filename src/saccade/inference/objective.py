@@ -103,7 +103,7 @@ class Objective:
         # evidence counts copies; a leave-one-out loss has its weights already
         self.weight = task.weight if kind == "evidence" else None
         self._total = float(self.n if self.weight is None else self.weight.sum())
-        names, table = self.space.coordinates
+        names, table, self.plain = self.space.coordinates
         self.names = [*names, "noise"]
         self.table = np.vstack([table, self._noise_row()])
         self._alpha: Array | None = None

@@ -19,7 +19,7 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.inference.objective import FEW, Objective, Task, Value
-from saccade.inference.tune import PLAIN, Evaluation, Tune, Tuning
+from saccade.inference.tune import Evaluation, Tune, Tuning
 from saccade.kernels.gram import Gram
 
 FIRST_STEP = 0.5  # of the coordinate that changes most, in typical steps
@@ -145,7 +145,8 @@ class Search:
             axes = [np.linspace(lower, upper, GRID) for lower, upper in self.bounds()]
             points = [np.array(point) for point in product(*axes)]
         else:
-            points = list(_combinations(np.array(self.objective.names)[self.free], self.unit, listed))
+            names = np.array(self.objective.names)[self.free]
+            points = list(_combinations(names, self.unit, listed, self.objective.plain))
         self.limit, refused = len(points), None
         for point in points:
             try:
@@ -205,6 +206,7 @@ def _combinations(
     names: Array,  # (p,)
     unit: Array,  # (p,)
     listed: Mapping[str, Sequence[Any]],
+    plain: Sequence[str],  # names of those that are no logarithms
 ) -> Iterator[Array]:  # (p,)
     """Free coordinates in units of their typical steps, for every combination of the listed values."""
     for values in product(*listed.values()):
@@ -213,7 +215,7 @@ def _combinations(
             own, numbers = names == name, np.asarray(value, np.float64)
             if numbers.ndim and numbers.shape != (own.sum(),):
                 raise InvalidParameter(f"`grid` must have {own.sum()} numbers in each {name!r}, got {value!r}.")
-            point[own] = numbers if name in PLAIN else np.log(numbers)
+            point[own] = numbers if name in plain else np.log(numbers)
         yield point / unit
 
 
@@ -297,7 +299,7 @@ def _warn_of_bounds(search: Search) -> None:
         at_least, at_most = theta[k] - lower < 1e-3 * unit, upper - theta[k] < 1e-3 * unit
         if objective.names.count(name) > 1 or not (at_least or at_most):
             continue
-        value = theta[k] if name in PLAIN else np.exp(theta[k])
+        value = theta[k] if name in objective.plain else np.exp(theta[k])
         side: Literal["least", "most"] = "least" if at_least else "most"
         warnings.warn(
             f"Tuning ended at the bound of {name}: {value:.3g}, the {side} it may be. The examples do not say where to "

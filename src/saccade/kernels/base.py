@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import gen_batches
 
 from saccade._core.arrays import Array
@@ -59,6 +59,17 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return self
 
+    def opened(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Kernel:
+        """A copy with a start for all that tuning learns: `Weights()` inside it then has ones, `Monotone()` knots."""
+        inside = {
+            name: part.opened(X) for name, part in self.get_params(deep=False).items() if isinstance(part, Kernel)
+        }
+        copy: Kernel = clone(self).set_params(**inside)
+        return copy
+
     def gram(
         self,
         X: Matrix,  # (n, d)
@@ -103,6 +114,8 @@ class Kernel(BaseEstimator, abc.ABC):
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
         """The derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists, by name.
+
+        With respect to `eta` itself for `Exponential`, where it may be negative.
 
         k is `settled(X, weight)`: what is settled on the data moves with the parameters. The kernels of this package
         have closed forms; one that is made of others hands them another A. This default takes central differences.

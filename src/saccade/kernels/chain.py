@@ -82,6 +82,18 @@ class Chain(Transform):
             parts.append(part)
         return np.concatenate([np.zeros(0), *parts[::-1]]), up
 
+    def gradients(self, x: Array, dims: Array, upstream: Array, share: Array) -> tuple[list[dict[str, Array]], Array]:
+        """What `gradient` returns for each step, and the derivative with respect to x."""
+        seen = [np.asarray(x, np.float64)]
+        for step in self.steps[:-1]:
+            ready = step.scaled(lambda inner, y=seen[-1]: float(share @ Chain(inner)(y, dims)))  # type: ignore[misc]
+            seen.append(ready(seen[-1], dims))
+        found, up = list[dict[str, Array]](), upstream
+        for step, y in zip(self.steps[::-1], seen[::-1][: len(self.steps)], strict=True):
+            own, up = step.gradient(y, dims, up, share)
+            found.append(own)
+        return found[::-1], up
+
     def by_coordinates(self, x: Array, dims: Array, upstream: Array) -> Array:
         """Without the derivative with respect to x, which only an earlier step needs."""
         if not self.steps:

@@ -100,7 +100,7 @@ class GeneralizedRBF(Kernel):
         if self.beta == "auto":
             rows, share = _pairs(X, weight)
             mean = share @ D[np.ix_(rows, rows)] @ share
-            if mean > 2.0 * base.squared_distances(X[rows])[1]:
+            if _are_apart(mean, base.squared_distances(X[rows])[1]):
                 F[np.ix_(rows, rows)] -= by_beta / mean * np.outer(share, share)
         down = -2.0 * F
         down[np.diag_indices_from(down)] += 2.0 * F.sum(axis=1)
@@ -122,14 +122,22 @@ def typical_beta(
     X: Matrix,  # (n, d)
     weight: Array | None = None,  # (n,): copies of each row
 ) -> float:
-    """½ over the mean squared distance of two different examples in the feature space of the base; 1 if all are equal.
+    """½ over the mean squared distance of two different examples in the feature space of the base; 1 if that is zero.
 
     Two copies of a row are different examples. Of many examples, some that are spread evenly give the mean distance.
     """
     rows, share = _pairs(X, weight)
     between, off = base.squared_distances(X[rows])
     distance = float(share @ np.maximum(between, 0.0) @ share)
-    return 0.5 / distance if distance > 2.0 * off else 1.0
+    return 0.5 / distance if _are_apart(distance, off) else 1.0
+
+
+def _are_apart(
+    distance: float,
+    off: float,  # what rounding may change
+) -> bool:
+    """Whether a mean squared distance is more than zero: rounding makes none, and float64 can invert it."""
+    return distance > max(2.0 * off, float(np.finfo(np.float64).tiny))
 
 
 def mean_distance(

@@ -36,7 +36,7 @@ class Gram(Operator):
     @abstractmethod
     def rows(
         self,
-        numbers: Array | None = None,  # (b,) ascending; None for all
+        numbers: Array | None = None,  # (b,) ascending, each once; None for all
     ) -> Matrix:  # (b, d)
         """Training rows as K knows them: with a number of levels, rounded to these."""
 
@@ -90,22 +90,19 @@ class Gram(Operator):
 
     def between(
         self,
-        a: Array,  # (p,) row numbers, each once
+        a: Array,  # (p,) row numbers
         b: Array,  # (q,)
     ) -> Array:  # (p, q)
         """K[a, b], from the rows alone."""
         if a is b:
             return self.block(a)
-        first, second = np.argsort(a, kind="stable"), np.argsort(b, kind="stable")
-        K = np.empty((a.size, b.size))
-        K[np.ix_(first, second)] = self.kernel(self.rows(a[first]), self.rows(b[second]))
-        return K
+        (first, places), (second, others) = (np.unique(rows, return_inverse=True) for rows in (a, b))
+        return np.asarray(self.kernel(self.rows(first), self.rows(second))[np.ix_(places, others)])
 
     def block(self, rows: Array) -> Array:
-        order = np.argsort(rows, kind="stable")
-        K = self.kernel(self.rows(rows[order]))
-        back = np.argsort(order, kind="stable")
-        return np.asarray(K if (order[1:] > order[:-1]).all() else K[np.ix_(back, back)])
+        some, places = np.unique(rows, return_inverse=True)
+        K = self.kernel(self.rows(some))
+        return np.asarray(K if np.array_equal(some, rows) else K[np.ix_(places, places)])
 
     @property
     def given(self) -> Array | None:  # ascending

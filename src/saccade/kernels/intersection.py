@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils import gen_batches
 
 from .._core import limits
@@ -16,6 +17,7 @@ from ..operators.block import intersections
 from ..operators.codes import Codes, encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
+from ..operators.intersection_base import Intersection
 from .base import Array, Kernel, Matrix, symmetric
 from .chain import Chain
 from .gram import TabledGram
@@ -116,6 +118,23 @@ class HIK(Kernel):
 
         return self.scaled(mean)
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Of a list of transforms, the one with number k is `transform{k}`."""
+        found: dict[str, Any] = super().get_params(deep)
+        if deep and self.transform is not None and not isinstance(self.transform, Transform):
+            for k, step in enumerate(self.transforms()):
+                found |= {f"transform{k}": step} | prefixed(f"transform{k}", step.get_params())
+        return found
+
+    def opened(self, X: Matrix) -> HIK:
+        """What is "auto" stays so."""
+        plain, width = _plain(X), X.shape[1]
+        chain = self.settled(X).chain().settled(plain.levels, level_dims(plain.starts) % width, width)
+        numbers = HIK(chain.short if isinstance(self.transform, Transform) else chain.steps).get_params()
+        copy: HIK = clone(self)
+        left_open = [name for name, value in copy.get_params().items() if value is None and "__" in name]
+        return copy.set_params(**{name: numbers[name] for name in left_open})
+
     def gram(
         self,
         X: Matrix,  # (n, d)
@@ -140,13 +159,13 @@ class HIK(Kernel):
         if isinstance(self.scale, str) and self.scale == "auto":
             with np.errstate(over="ignore"):
                 found = mean(steps)
-                scale = float(1.0 / np.float64(found)) if found > 0 else 1.0
+                scale = float(self._check_factor() / np.float64(found or 1.0))
             if not 0.0 < scale < np.inf:
                 raise InvalidInput(
                     f"The mean self-similarity of the data is {found:.3g}, which float64 cannot invert. "
                     "Scale the features to about [0, 1] first."
                 )
-            return HIK(Chain(steps).short, scale=scale * self._check_factor())
+            return HIK(Chain(steps).short, scale=scale)
         return HIK(Chain(steps).short, scale=self.check_scale())
 
     def check_scale(self) -> float:
@@ -243,10 +262,10 @@ class HIK(Kernel):
     ) -> dict[str, Array]:
         """By way of the levels: one pass over the codes gives the derivative with respect to each."""
         self.check_width(X.shape[1])
-        plain = intersection(encode(split_signs(compressed(canonical(X)))), HIK(scale=1.0).levels)
+        plain = _plain(X)
         rows = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
         upstream = plain.matrix_gradient(np.ascontiguousarray(A))
-        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, plain.level_sums(rows))
+        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, plain.level_sums(rows))[0]
 
     def level_gradient(
         self,
@@ -254,8 +273,8 @@ class HIK(Kernel):
         dims: Array,  # (L,)
         upstream: Array,  # (L,): the derivative of a number with respect to `apply(x, dims)` of the settled kernel
         share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
-    ) -> dict[str, Array]:
-        """The derivatives of that number with respect to the logarithms of the parameters, by name."""
+    ) -> tuple[dict[str, Array], Array]:  # and (L,)
+        """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""
         settled = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
         levels = settled.apply(x, dims)
         along, up = upstream @ levels, settled.check_scale() * upstream
@@ -266,6 +285,12 @@ class HIK(Kernel):
             found["scale"] = np.asarray(along)
         elif (mean := share @ levels) > 0.0:  # "auto": the scale follows the transforms
             up = up - share * (settled.check_scale() * along / mean)
-        if isinstance(self.transform, Transform):
-            found |= prefixed("transform", self.transform.gradient(x, self.places(dims), up, share))
-        return found
+        steps, by_x = self.chain().gradients(x, self.places(dims), up, share)
+        for k, own in enumerate(steps):
+            found |= prefixed("transform" if isinstance(self.transform, Transform) else f"transform{k}", own)
+        return found, by_x
+
+
+def _plain(X: Matrix) -> Intersection:
+    """The rows of X under the plain intersection kernel."""
+    return intersection(encode(split_signs(compressed(canonical(X)))), HIK(scale=1.0).levels)

@@ -21,25 +21,40 @@ def learned(kernel: Kernel) -> dict[str, Array]:
     """The parameters that tuning may change, by their names in `get_params`: positive numbers, one or many.
 
     A whole number is learned too, RBF(2) as well as RBF(2.0), unless the parameter counts: its default is then a whole
-    number (`pieces`) or None (`blocks`). What a class lists in `chosen` is left as it is.
+    number (`pieces`) or None (`blocks`). What a class lists in `chosen` is left as it is, and so are zeros among many.
+    The `eta` of `Exponential` may also be negative or 0.
     """
     parameters = kernel.get_params()
-    found = {}
-    for name, value in parameters.items():
-        path, _, last = name.rpartition("__")
-        owner = parameters[path] if path else kernel
-        if last not in getattr(owner, "chosen", ()) and _is_learned(owner, last, value):
-            found[name] = np.asarray(value, np.float64)
-    return found
+    owners = {name: parameters.get(name.rpartition("__")[0], kernel) for name in parameters}
+    return {
+        name: np.asarray(value, np.float64)
+        for name, value in parameters.items()
+        if _is_learned(owners[name], name.rpartition("__")[2], value)
+    }
+
+
+def owner_of(kernel: Kernel, name: str) -> Any:
+    """The kernel or transform inside `kernel` that has the parameter of this name in `get_params`."""
+    return kernel.get_params().get(name.rpartition("__")[0], kernel)
+
+
+def is_log(kernel: Kernel, name: str) -> bool:
+    """Whether the logarithm of the parameter is learned, and not the parameter itself."""
+    return getattr(owner_of(kernel, name), "is_log", True)
 
 
 def _is_learned(owner: object, name: str, value: object) -> bool:
-    if not is_number(value) and not isinstance(value, list | tuple | np.ndarray):
+    plain = is_number(value) or isinstance(value, list | tuple | np.ndarray)
+    if not plain or name in getattr(owner, "chosen", ()):
         return False
-    numbers = np.asarray(value)
-    if numbers.dtype.kind not in "iuf" or not numbers.size or not (numbers > 0).all():
+    numbers, of_transform = np.asarray(value), getattr(owner, "learned", "") == name
+    if of_transform and not owner.is_log:  # type: ignore[attr-defined]
+        return True
+    if numbers.dtype.kind not in "iuf" or not numbers.any() or not (numbers >= 0).all():
         return False
-    return numbers.dtype.kind == "f" or isinstance(signature(type(owner)).parameters[name].default, float | str)
+    if numbers.dtype.kind == "f" or of_transform:
+        return True
+    return isinstance(signature(type(owner)).parameters[name].default, float | str)
 
 
 def differences(
@@ -59,7 +74,7 @@ def differences(
             K = []
             for nudge in (NUDGE, -NUDGE):
                 at = value.copy()
-                at[place] *= np.exp(nudge)
+                at[place] = at[place] * np.exp(nudge) if is_log(kernel, name) else at[place] + nudge
                 K.append(with_values(kernel, {name: at}).settled(X, weight)(X))
             found[name][place] = np.einsum("ij,ij->", A, K[0] - K[1]) / (2.0 * NUDGE)
     return found

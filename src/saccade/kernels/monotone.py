@@ -81,6 +81,8 @@ class Monotone(Transform):
         return self._copy(self.knots, np.exp(theta).reshape(np.shape(self.knots)))
 
     def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
+        if self.knots is None:
+            return np.zeros(0), upstream
         row, piece, rest, _, slopes = self._locate(x, dims)
         shape = slopes.shape
         place, count = row * shape[1] + piece, slopes.size

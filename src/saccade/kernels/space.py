@@ -8,7 +8,8 @@ import numpy as np
 
 from .._core.arrays import Array
 from .._core.checks import is_number
-from .learned import differences, learned, with_values
+from .learned import differences, is_log, learned, owner_of, with_values
+from .transforms import Transform
 
 if TYPE_CHECKING:
     from .base import Kernel
@@ -23,6 +24,7 @@ class Coordinates(NamedTuple):
 
     names: list[str]
     table: Array  # (p, 4): start, lower and upper bound, typical step
+    plain: tuple[str, ...] = ("exponential",)  # those that are no logarithms
 
 
 class Space(Protocol):
@@ -47,7 +49,7 @@ class Space(Protocol):
 
 
 class DenseSpace:
-    """The logarithms of all parameters that `saccade.kernels.learned` lists."""
+    """All parameters that `saccade.kernels.learned` lists, mostly by their logarithms."""
 
     def __init__(
         self,
@@ -55,13 +57,15 @@ class DenseSpace:
         gram: Gram,
         weight: Array | None = None,  # (n,)
     ) -> None:
-        self._kernel, self._gram, self._weight = kernel, gram, weight
-        found = learned(kernel)
-        self._shapes = {name: value.shape for name, value in found.items()}
-        start = np.concatenate([np.zeros(0), *[np.log(v).ravel() for v in found.values()]])
-        far = np.log(RANGE)
-        names = [name for name, value in found.items() for _ in range(value.size)]
-        self.coordinates = Coordinates(names, np.column_stack([start, start - far, start + far, np.ones_like(start)]))
+        self._kernel, self._gram, self._weight = kernel.opened(gram.rows()), gram, weight
+        self._start, top = learned(self._kernel), np.full(1, abs(gram.rows()).max())
+        plain = tuple(name for name in self._start if not is_log(self._kernel, name))
+        tables = [
+            owner_of(self._kernel, name).coordinates(top, np.zeros(1, np.int64)) if name in plain else _logs(value)
+            for name, value in self._start.items()
+        ]
+        names = [name for name, value in self._start.items() for _ in range(value.size)]
+        self.coordinates = Coordinates(names, np.concatenate([np.zeros((0, 4)), *tables]), plain)
 
     def kernel(self, theta: Array) -> Kernel:
         return self._at(theta).settled(self._gram.rows(), self._weight)
@@ -71,9 +75,15 @@ class DenseSpace:
 
     def _at(self, theta: Array) -> Kernel:
         """The kernel before it is settled on the rows."""
-        ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes.values()])
-        parts = zip(self._shapes.items(), np.split(np.exp(theta), ends)[: len(ends)], strict=True)
-        return with_values(self._kernel, {name: value.reshape(shape) for (name, shape), value in parts})
+        moved = {name: own.reshape(self._start[name].shape) for name, own in self._split(theta).items()}
+        for name in moved.keys() - self.coordinates.plain:
+            moved[name] = np.exp(moved[name]) * (self._start[name] > 0)
+        return with_values(self._kernel, moved)
+
+    def _split(self, theta: Array) -> dict[str, Array]:
+        """The coordinates of each parameter."""
+        ends = np.cumsum([value.size for value in self._start.values()])
+        return dict(zip(self._start, np.split(theta, ends)[: len(ends)], strict=True))
 
     def parameters(self, theta: Array) -> dict[str, Any]:
         found = self.kernel(theta).get_params()
@@ -83,9 +93,22 @@ class DenseSpace:
         kernel, X, A = self._at(theta), self._gram.rows(), slope.matrix()
         A = 0.5 * (A + A.T)
         found = kernel.gradient(X, A, self._weight)
-        missing = [name for name in self._shapes if name not in found]  # a user's gradient may leave some out
+        missing = [name for name in self._start if name not in found]  # a user's gradient may leave some out
         found |= differences(kernel, X, A, self._weight, missing)
-        return np.concatenate([np.zeros(0), *[np.ravel(found[name]) for name in self._shapes]])
+        return np.concatenate([np.zeros(0), *[np.ravel(found[name]) for name in self._start]])
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        return 0.0, np.zeros_like(theta)
+        """That of the transforms; other parameters have no prior."""
+        value, slopes = 0.0, [np.zeros(0)]
+        for name, own in self._split(theta).items():
+            owner = owner_of(self._kernel, name)
+            more, slope = owner.penalty(own) if isinstance(owner, Transform) else (0.0, np.zeros_like(own))
+            value += more
+            slopes.append(slope)
+        return value, np.concatenate(slopes)
+
+
+def _logs(value: Array) -> Array:  # (p, 4)
+    """Rows of coordinates for logarithms; a 0 stays 0."""
+    start, far = np.log(np.where(value > 0, value, 1.0)).ravel(), np.where(value > 0, np.log(RANGE), 0.0).ravel()
+    return np.column_stack([start, start - far, start + far, np.ones_like(start)])

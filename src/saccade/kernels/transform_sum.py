@@ -91,10 +91,14 @@ class TransformSum(Transform):
             by_x += more
         return np.concatenate(by_theta), by_x
 
-    def gradient(self, x: Array, dims: Array, upstream: Array, share: Array) -> dict[str, Array]:
+    def gradient(self, x: Array, dims: Array, upstream: Array, share: Array) -> tuple[dict[str, Array], Array]:
         """As `pull`, by the names of the parameters; a scale that is "auto" follows the transforms of its part."""
-        found = [part.level_gradient(x, dims, upstream, share) for part in self.parts]
-        return {name: value for k, own in enumerate(found) for name, value in prefixed(f"part{k}", own).items()}
+        found, by_x = dict[str, Array](), np.zeros_like(upstream)
+        for k, part in enumerate(self.parts):
+            own, more = part.level_gradient(x, dims, upstream, share)
+            found |= prefixed(f"part{k}", own)
+            by_x += more
+        return found, by_x
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
         """That of the parts; their scales have no prior."""

@@ -27,6 +27,8 @@ class Transform(BaseEstimator, abc.ABC):
 
     learned: ClassVar[str] = "eta"
     """The parameter behind the coordinates."""
+    is_log: ClassVar[bool] = True
+    """Whether the coordinates are logarithms of it, and not the parameter itself."""
 
     @property
     def width(self) -> int:
@@ -113,9 +115,10 @@ class Transform(BaseEstimator, abc.ABC):
         dims: Array,  # (k,)
         upstream: Array,  # (k,)
         share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
-    ) -> dict[str, Array]:
-        """The derivatives of that number with respect to the logarithms of the parameters, by name."""
-        return {self.learned: self.by_coordinates(x, dims, upstream)}
+    ) -> tuple[dict[str, Array], Array]:  # and (k,)
+        """The derivatives of that number with respect to the coordinates, by the name of the parameter, and to x."""
+        by_theta, by_x = self.pull(x, dims, upstream)
+        return {self.learned: by_theta}, by_x
 
     def penalty(
         self,
@@ -198,6 +201,8 @@ class Exponential(Transform):
     array([0. , 0.5])
     """
 
+    is_log = False
+
     def __init__(self, eta: float = 1.0) -> None:
         self.eta = eta
 
@@ -237,9 +242,6 @@ class Exponential(Transform):
         growth = np.where(close, series, (bend - _phi(np.array([eta]))) / (eta or 1.0))
         slope = np.divide(g * bend, x, out=np.zeros_like(x), where=positive)
         return np.array([(upstream * g) @ growth]), upstream * slope
-
-    def gradient(self, x: Array, dims: Array, upstream: Array, share: Array) -> dict[str, Array]:
-        return {"eta": float(self.eta) * self.pull(x, dims, upstream)[0]}
 
 
 class Weights(Transform):
@@ -297,6 +299,8 @@ class Weights(Transform):
         return Weights(np.where(self._checked() > 0, np.exp(theta), 0.0), blocks=self.blocks)
 
     def pull(self, x: Array, dims: Array, upstream: Array) -> tuple[Array, Array]:
+        if self.w is None:
+            return np.zeros(0), upstream
         w, block = self._checked(), self._block(dims)
         slope = upstream * w[block]
         return np.bincount(block, slope * x, w.size), slope

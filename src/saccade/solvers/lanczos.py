@@ -6,7 +6,8 @@ of the one they copy, so the quadrature stands.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -34,6 +35,20 @@ class Tridiagonals:
                 theta, W = eigh_tridiagonal(self.diagonal[:k, j], self.beside[: k - 1, j], lapack_driver="stev")
                 out[j] = self.length[j] * (W[0] ** 2 @ f(theta))
         return out
+
+    def with_node(self, node: float) -> Self:
+        """Changed so that `node`, an eigenvalue of A or less, is an eigenvalue of each: Gauss–Radau quadrature.
+
+        For the logarithm it is never above the truth, and that of Gauss never below. The last diagonal element becomes
+        node + b² [(T − node)⁻¹]_kk, b beside it and k the row before. A start that ended early is exact, and stays.
+        """
+        diagonal, whole, pivot = self.diagonal.copy(), self.steps == len(self.diagonal), self.diagonal[:1] - node
+        for k in range(1, len(diagonal)):
+            below = np.where(pivot > 0, np.square(self.beside[k - 1]) / np.where(pivot > 0, pivot, 1.0), 0.0)
+            if k == len(diagonal) - 1:
+                diagonal[k, whole] = node + below[0, whole]
+            pivot = diagonal[k] - node - below
+        return replace(self, diagonal=diagonal)
 
 
 def lanczos(
