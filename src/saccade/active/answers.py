@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+
+Label = Any  # text or a number; None: nobody can tell
+UNASKED = ("unasked",)  # in place of a label
+
+
+@dataclass(frozen=True)
+class Told:
+    """One call of `tell`: the rows, their labels, and what they were before."""
+
+    rows: tuple[int, ...]
+    labels: tuple[Label, ...]
+    before: tuple[Label, ...]  # UNASKED where there was none
+
+    @classmethod
+    def of(cls, rows: Any, labels: Any, n: int, known: Mapping[int, Label]) -> Told:
+        """Answers about a pool of n rows of which some are `known`; an error where they cannot be right."""
+        found = check_answers(rows, labels, n, known)
+        return cls(tuple(found), tuple(found.values()), tuple(known.get(row, UNASKED) for row in found))
+
+    def added_to(self, labels: Mapping[int, Label]) -> dict[int, Label]:
+        return {**labels, **dict(zip(self.rows, self.labels, strict=True))}
+
+    def taken_from(self, labels: Mapping[int, Label]) -> dict[int, Label]:
+        """The labels before these answers came."""
+        before = {**labels, **dict(zip(self.rows, self.before, strict=True))}
+        return {row: label for row, label in before.items() if label != UNASKED}
 
 
 def check_answers(
