@@ -169,16 +169,6 @@ def test_targets() -> None:
     assert_close(found[0, 25:], expected[25:])
 
 
-def test_a_batch_is_chosen_among_four_times_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Or among `BATCH_CANDIDATES`, where these are more: the best of them alone."""
-    alone = query(X, some_labels(), batch_size=125, joint=False, strategy="variance")
-    for most, size, seen in ((30, 5, 30), (8, 5, 20)):
-        monkeypatch.setattr(limits, "BATCH_CANDIDATES", most)
-        rows, scores = query(X, some_labels(), batch_size=size, strategy="variance", return_utilities=True)
-        assert np.flatnonzero(np.isfinite(scores[0])).tolist() == np.sort(alone[:seen]).tolist()
-        assert rows[0] == alone[0]
-
-
 def test_duplicates_are_not_asked_twice_in_a_batch() -> None:
     twice = np.vstack([X[:40], X[:40]])
     rows = query(twice, np.full(80, np.nan), batch_size=10)
