@@ -50,7 +50,7 @@ def check_answers(
     if numbers.ndim != 1 or numbers.size != len(values):
         raise InvalidInput(f"`rows` and `labels` must be as many, got {numbers.size} rows and {len(values)} labels.")
     if numbers.size and numbers.dtype.kind not in "iu":
-        raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r}.")
+        raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r:.100}.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
         bad = numbers[(numbers < 0) | (numbers >= n)][0]
         raise InvalidInput(f"`rows` has row {bad}, and the pool has rows 0 to {n - 1}. Nothing was changed.")
@@ -98,6 +98,9 @@ def joined(
         shown = [next(value for value in every if type(value) is kind) for kind in (odd or kinds)]
         raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
     found = np.asarray(every) if every else np.zeros(0)
+    if found.dtype.kind == "O":  # a Python integer of any size
+        large = next(value for value in every if abs(value) >= 2**63)
+        raise InvalidInput(f"Labels that are numbers must fit into 64 bits, got {large!r:.100}. Pass them as text.")
     broken = found[np.isinf(found) | (found != np.floor(found))] if found.dtype.kind == "f" else found[:0]
     if broken.size:
         raise InvalidInput(f"Labels must be text or whole numbers, the names of classes, got {broken[0].item()!r}.")

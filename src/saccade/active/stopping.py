@@ -93,7 +93,7 @@ class Accuracy:
     def reaches(self, target: float) -> bool:
         """Whether the whole interval lies at or above the target, so that the campaign can stop."""
         if not is_number(target) or not 0.0 < target < 1.0:
-            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r}. Pass an accuracy such as 0.9.")
+            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r:.100}. 0.9 is usual.")
         return self.low >= target
 
 
@@ -149,7 +149,7 @@ class Audit:
         object.__setattr__(self, "rows", rows)
         check_share("share", self.share, 1.0, "Pass 0.1 for one question in ten, 0 for no audit.")
         if not is_number(self.confidence) or not 0.5 <= self.confidence < 1.0:
-            raise InvalidParameter(f"`confidence` must lie in [0.5, 1), got {self.confidence!r}. Pass 0.95.")
+            raise InvalidParameter(f"`confidence` must lie in [0.5, 1), got {self.confidence!r:.100}. Pass 0.95.")
 
     def grown(self, before: int, after: int, rng: np.random.Generator) -> "Audit":
         """The audit of a pool that grew from `before` rows to `after`: again a random sample of all of it.
