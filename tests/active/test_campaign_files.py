@@ -12,7 +12,7 @@ from saccade._core import limits, model_file
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.active import ActiveLearner
 from saccade.kernels import RBF
-from tests.active.test_learner import DIGITS, X, assert_same, campaign, y
+from tests.active.test_learner import DIGITS, TRUTH, X, assert_same, campaign, y
 
 
 def test_a_saved_campaign_asks_the_same(tmp_path: Path) -> None:
@@ -115,6 +115,49 @@ def test_a_pool_that_grew(tmp_path: Path) -> None:
     again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:400])
     assert again.labels == learner.labels
     assert again.ask(300).max() >= 300  # new rows are asked too
+
+
+def test_a_pool_that_grew_by_new_classes_is_audited_anew(tmp_path: Path) -> None:
+    """The rule said stop for five classes. It says so again only when the model is good at all ten."""
+    order = np.argsort(TRUTH >= 5, kind="stable")[600:1200]  # 300 rows of the first five classes, 300 of the others
+    pool, truth = DIGITS[order], TRUTH[order]
+    learner = ActiveLearner(pool[:300], audit=0.3, random_state=0)
+    while not learner.should_stop(0.7):
+        rows = learner.ask(20)
+        learner.tell(rows, truth[rows])
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", pool)
+    assert (again.model.predict(pool) == truth).mean() < 0.6
+    assert not again.should_stop(0.7)
+    assert (again.audit.rows >= 300).sum() == 90  # three tenths of the new rows
+    assert np.isnan(again.accuracy().estimate) or again.accuracy().high > 0.5
+    first, asked = again.is_audit(np.arange(600)), list[int]()
+    while not again.should_stop(0.7):
+        rows = again.ask(20)
+        asked += rows.tolist()
+        again.tell(rows, truth[rows])
+    assert (again.model.predict(pool) == truth).mean() > 0.7
+    assert np.isin(asked, again.audit.rows).mean() < 0.5
+    assert (first == again.is_audit(np.arange(600))).all()
+    seen = again.audit.in_turn(np.fromiter(again.labels, int))[: again.accuracy().audited]
+    assert again.accuracy().estimate == (again.model.predict(pool[seen]) == truth[seen]).mean()
+    again.save(tmp_path / "d.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "d.saccade", pool), again)
+
+
+def test_answers_from_before_the_pool_grew_count_in_their_turn(tmp_path: Path) -> None:
+    """A few more rows of one kind: the next look comes at once, at rows up to the first new one."""
+    learner = ActiveLearner(DIGITS[:300], audit=0.3, random_state=0)
+    rows = np.arange(300)
+    learner.tell(rows, TRUTH[rows])
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:303])
+    (new,) = np.flatnonzero(again.audit.rows >= 300)
+    assert again.accuracy().audited == (new if new >= 16 else 0)
+    assert again.accuracy().labels == 210
+    again.tell([300, 301, 302], TRUTH[[300, 301, 302]])
+    assert again.accuracy().audited == 91
+    assert again.accuracy().curve[0].audited <= 91
 
 
 def test_another_pool_is_refused(tmp_path: Path) -> None:

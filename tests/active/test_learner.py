@@ -210,9 +210,14 @@ def test_audit_rows_told_unasked_count_in_their_turn() -> None:
     "model", [GPClassifier(inference="laplace"), GPClassifier(balanced=True), GPClassifier(HIK(), levels=16)]
 )
 def test_other_models(model: GPClassifier) -> None:
-    learner = campaign(rounds=4, k=20, model=model)
+    learner = campaign(rounds=4, k=20, model=model, audit=0.3)
     assert learner.model.score(X, y) > 0.6
-    assert learner.accuracy().audited == 0
+    accuracy, audited = learner.accuracy(), learner.audit.in_turn(np.fromiter(learner.labels, int))
+    assert accuracy.audited == audited.size == 24
+    right = learner.model.predict(X[audited]) == y[audited]
+    assert accuracy.estimate == right.mean()  # of the model that has not seen them
+    assert accuracy.estimate < (learner.fit().predict(X[audited]) == y[audited]).mean()
+    assert accuracy.labels == learner.model.gp_.gram.shape[0] == 56
 
 
 def test_parameters() -> None:

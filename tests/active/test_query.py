@@ -88,6 +88,7 @@ def test_a_joint_batch_conditions_on_itself(strategy: str) -> None:
         best = np.nanmax(utilities[k])
         assert utilities[k, rows[k]] >= best - 1e-9 * abs(best)
         assert np.isnan(utilities[k, rows[:k]]).all()
+        assert np.isfinite(utilities[k]).sum() == 125 - k  # so few candidates are all looked at
     if strategy in ("variance", "sigma", "variance-reduction"):
         _, C, _ = posterior(known)
         for k in range(6):
@@ -281,6 +282,16 @@ def test_many_candidates_and_few_that_are_looked_at_jointly(strategy: str, monke
     rows = query(X, some_labels(), strategy=strategy, batch_size=5)
     assert np.unique(rows).size == 5
     assert rows.min() >= 25
+
+
+def test_a_batch_is_chosen_among_four_times_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or among `BATCH_CANDIDATES`, where these are more: the best of them alone."""
+    alone = query(X, some_labels(), batch_size=125, joint=False, strategy="variance")
+    for most, size, seen in ((30, 5, 30), (8, 5, 20)):
+        monkeypatch.setattr(limits, "BATCH_CANDIDATES", most)
+        rows, scores = query(X, some_labels(), batch_size=size, strategy="variance", return_utilities=True)
+        assert np.flatnonzero(np.isfinite(scores[0])).tolist() == np.sort(alone[:seen]).tolist()
+        assert rows[0] == alone[0]
 
 
 def test_duplicates_are_not_asked_twice_by_any_strategy() -> None:

@@ -94,6 +94,67 @@ def test_input_that_cannot_be_right(change: dict[str, Any], message: str) -> Non
         query(**arguments)
 
 
+BIG = 10**400  # no float has it
+
+
+@pytest.mark.parametrize("big", [BIG, -BIG])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("batch_size", lambda big: {"batch_size": big}),
+        ("random_state", lambda big: {"random_state": big}),
+        ("budget", lambda big: {"budget": big, "costs": np.ones(150)}),
+        ("costs", lambda big: {"costs": [big] * 150}),
+        ("targets", lambda big: {"targets": [big]}),
+        ("candidates", lambda big: {"candidates": [big]}),
+        ("too large for float64", lambda big: {"candidates": [[big] * 64]}),
+        ("too large for float64", lambda big: {"X": [[big], [1]], "y": [None, None]}),
+        ("Labels", lambda big: {"y": [big, 1, *[None] * 148]}),
+        ("joint", lambda big: {"joint": big}),
+        ("strategy", lambda big: {"strategy": big}),
+    ],
+)
+def test_numbers_that_no_float_has(name: str, change: Any, big: int) -> None:
+    with pytest.raises((InvalidInput, InvalidParameter), match=name) as error:
+        query(**({"X": X, "y": some_labels()} | change(big)))
+    assert len(str(error.value)) < 700
+
+
+@pytest.mark.parametrize("big", [BIG, -BIG])
+def test_a_learner_and_numbers_that_no_float_has(big: int) -> None:
+    for name, options in {"audit": big, "random_state": big, "costs": [big] * 150, "joint": big}.items():
+        with pytest.raises((InvalidInput, InvalidParameter), match=name):
+            ActiveLearner(X, **{name: options})
+    learner = ActiveLearner(X)
+    learner.tell([3], [1])
+    for ask, name in (
+        (lambda: learner.ask(big), "`k`"),
+        (lambda: learner.tell([big], [1]), "`rows`"),
+        (lambda: learner.tell([5, big], [1, 2]), "`rows`"),
+        (lambda: learner.tell([5], [big]), "Labels"),
+        (lambda: learner.should_stop(big), "`target`"),
+    ):
+        with pytest.raises((InvalidInput, InvalidParameter), match=name):
+            ask()
+    assert learner.labels == {3: 1}
+    assert not learner.is_audit([big]).any()
+
+
+@pytest.mark.parametrize("odd", [np.random.default_rng(0), np.random.SeedSequence(1), "one", 1.5, -1, 2**32])
+def test_a_random_state_that_is_none(odd: Any) -> None:
+    for ask in (lambda: query(X, some_labels(), random_state=odd), lambda: ActiveLearner(X, random_state=odd)):
+        with pytest.raises(InvalidParameter, match="`random_state` must be None, a whole number"):
+            ask()
+
+
+def test_a_random_state_moves_on() -> None:
+    rng, known = np.random.RandomState(0), some_labels()
+    first, second = (query(X, known, strategy="random", batch_size=9, random_state=rng) for _ in range(2))
+    assert first.tolist() != second.tolist()
+    again = query(X, known, strategy="random", batch_size=9, random_state=np.random.RandomState(0))
+    assert again.tolist() == first.tolist()
+
+
 def test_a_bad_number_names_its_row() -> None:
     spoilt = X.copy()
     spoilt[77, 5] = np.inf

@@ -75,6 +75,70 @@ def test_holds_for_the_rows_set_apart_as_well(m: int) -> None:
     assert worst <= 0.05
 
 
+@pytest.mark.parametrize(("old", "new"), [(40, 40), (100, 10), (20, 140)])
+@pytest.mark.parametrize(("accuracy", "of_new"), [(1.0, 0.0), (0.9, 0.4), (0.3, 1.0), (0.8, 0.8)])
+def test_a_pool_that_grew_is_missed_in_at_most_one_campaign_of_twenty(
+    old: int, new: int, accuracy: float, of_new: float
+) -> None:
+    """Exact: rows of two accuracies in random order; the share of both together is the truth."""
+    truth, worst = (old * accuracy + new * of_new) / (old + new), 0.0
+    counts = [n for n in COUNTS if n <= old + new]
+    for n, end in zip(counts, ends_of_looks(counts, old + new), strict=True):
+        misses = (truth < end[:, 0] - 1e-12) | (truth > end[:, 1] + 1e-12)
+        for k in range(n + 1):  # new rows among the n
+            pmf = np.convolve(binom.pmf(np.arange(n - k + 1), n - k, accuracy), binom.pmf(np.arange(k + 1), k, of_new))
+            worst += hypergeom.pmf(k, old + new, new, n) * float(pmf[misses].sum())
+    assert worst <= 0.05
+
+
+def test_a_grown_audit_is_a_random_order_of_the_whole_pool() -> None:
+    """Each place has an old row as often as the pool has, and every new row equally often; 6 standard deviations."""
+    first = Audit(np.array([7, 2, 5, 0, 9, 4]), share=0.3)
+    grown = [first.grown(20, 30, np.random.default_rng(seed)) for seed in range(4000)]
+    rows = np.array([audit.rows for audit in grown])
+    assert rows.shape == (4000, 9)  # three tenths of 30
+    often = (rows < 20).mean(axis=0)
+    assert np.abs(often - 2 / 3).max() < 6 * np.sqrt(2 / 9 / 4000)
+    assert all(row[row < 20].tolist() == [7, 2, 5, 0, 9, 4] for row in rows)  # in their order: answers came in it
+    drawn = np.bincount(rows[rows >= 20] - 20, minlength=10)
+    assert np.abs(drawn - 1200).max() < 6 * np.sqrt(4000 * 0.3 * 0.7)
+
+
+def test_campaigns_that_stop_and_then_grow_stop_falsely_in_at_most_one_of_twenty() -> None:
+    """400 campaigns. The old pool is well above the target, the grown one 2 % below it; answers count again."""
+    target, stopped, false = 0.7, 0, 0
+
+    def looked_at(audit: Audit, right: Array) -> Audit:
+        """Until the target is reached, or all looks were taken."""
+        for n in range(1, audit.rows.size + 1):
+            audit = audit.looked(right[audit.rows[:n]], 0)
+            if audit.accuracy().reaches(target):
+                break
+        return audit
+
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        right = rng.random(1200) < np.where(np.arange(1200) < 600, 0.86, 0.50)  # 0.68 together
+        audit = looked_at(Audit(reserve(np.arange(600), 0.2, rng), share=0.2), right)
+        if not audit.accuracy().reaches(target):
+            continue
+        stopped, audit = stopped + 1, audit.grown(600, 1200, rng)
+        assert not audit.accuracy().reaches(target)  # before, it stayed as it was, and all of these were false stops
+        false += looked_at(audit, right).accuracy().reaches(target)
+    assert stopped > 300
+    assert false <= 20
+
+
+def test_a_pool_that_grows_little_by_little_keeps_the_share() -> None:
+    audit = Audit(reserve(np.arange(100), 0.1, np.random.default_rng(0)))
+    for n in range(100, 400, 3):
+        audit = audit.grown(n, n + 3, np.random.default_rng(n))
+    assert abs(audit.rows.size - 40) <= 1
+    assert np.unique(audit.rows).size == audit.rows.size
+    assert 15 <= (audit.rows >= 200).sum() <= 25
+    assert audit_of(0, share=0.0).grown(10, 90, np.random.default_rng(0)).rows.size == 0
+
+
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.floats(0.5, 0.999))
 def test_error_of_all_looks_together_is_never_overspent(counts: list[int], confidence: float) -> None:
     """Also when batches jump over looks, or answers are taken back."""

@@ -3,7 +3,9 @@
 import csv
 import os
 import re
+import shlex
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -15,6 +17,7 @@ from saccade._core.arrays import Array
 from saccade.active import query
 from saccade.active.strategies import WAYS
 from saccade.cli.ask import ask
+from saccade.cli.fit import fit
 from tests.cli.conftest import Data, Saccade, refused
 from tests.features.textures import write_folder
 
@@ -111,8 +114,10 @@ def test_the_loop_with_pictures(tmp_path: Path, saccade: Saccade) -> None:
     assert os.fsdecode(odd).rpartition("/")[2] in {row["file"] for row in every}
     assert all(0 < float(row["probability"]) <= 1 for row in every[-5:])
     done = saccade("ask", "known", "--cache", "kept", "--guess")
-    assert done.exit_code == 2
-    assert "Error: All 12 examples of known were asked, and there is nothing left to ask." in done.stderr
+    assert done.exit_code == 0, done.stderr
+    assert "All 12 examples of known were asked: there is nothing left to ask." in done.stderr
+    assert "Next, train: saccade fit known model.saccade --cache kept --labels questions.csv" in done.stderr
+    assert "Error" not in done.output
     save("questions.csv", every[:10] + [row | {"label": "?"} for row in every[10:]])
     fill_in("questions.csv", lambda row: kinds.get(row["file"][0], "gravel"))
     done = saccade("fit", "known", "m.saccade", "--labels", "questions.csv", "--cache", "kept")
@@ -121,6 +126,56 @@ def test_the_loop_with_pictures(tmp_path: Path, saccade: Saccade) -> None:
     assert saccade("predict", "m.saccade", "known", "--out", "answers.csv").exit_code == 0
     right = [kinds.get(row["file"][0], "gravel") == row["label"] for row in rows_of("answers.csv")]
     assert np.mean(right) > 0.8
+
+
+@pytest.mark.parametrize("label", ["ant", "?"])
+def test_a_campaign_that_is_finished_is_a_success(label: str, table: str, saccade: Saccade) -> None:
+    _questions(*(f"{i},{label},1,{i}" for i in range(1, 121)))
+    before = Path("questions.csv").read_bytes()
+    done = saccade("ask", table)
+    assert done.exit_code == 0, done.output
+    assert "All 120 examples of a.npy were asked: there is nothing left to ask." in done.stderr
+    assert ("a classifier needs two" in done.stderr) == (label == "ant")
+    assert "saccade fit" not in done.stderr
+    assert "new question" not in done.stderr
+    assert Path("questions.csv").read_bytes() == before
+    assert saccade("ask", table, "--out", "-", "--labels", "questions.csv").exit_code == 0
+
+
+def test_the_next_command_has_every_option_that_fit_has_too(data: Data, saccade: Saccade) -> None:
+    """Followed as it is printed, it trains the model that the questions came from."""
+    table = [",".join(["name", "odd", *"abcdef"])]
+    table += [",".join(map(str, [f"n{i}", "x", *row])) for i, row in enumerate(data.X.tolist())]
+    Path("my table.csv").write_text("\n".join(table))
+    given = ["--noise", 0.2, "--power", 0.5, "--exponential", 0.5, "--levels", 16, "--seed", 3, "--id", "name"]
+    given += ["--drop", "odd", "--header", "--batch", 30]
+    for _ in range(2):
+        done = saccade("ask", "my table.csv", *given)
+        assert done.exit_code == 0, done.output
+        rows = rows_of("questions.csv")
+        save("questions.csv", [row | {"label": str(CLASSES[data.y[int(row["name"][1:])]])} for row in rows])
+    (line,) = re.findall(r"To train with what is labelled: saccade (.*)", done.stderr)
+    words = shlex.split(line)
+    assert words[:3] == ["fit", "my table.csv", "model.saccade"]
+    assert saccade(*words).exit_code == 0
+    model = load("model.saccade")
+    assert (model.noise, model.levels) == (0.2, 16)
+    assert "Power" in repr(model.kernel)
+    assert "Exponential" in repr(model.kernel)
+    shared = set(signature(ask).parameters) & set(signature(fit).parameters) - {"data", "labels"}
+    assert {"features", "cache", "max_pixels", "label", "x", "zero_based"} <= shared  # these travel by the same line
+
+
+def test_the_next_command_names_the_features(tmp_path: Path, saccade: Saccade) -> None:
+    write_folder(tmp_path / "known", each=2)
+    names = sorted(str(p.relative_to(tmp_path / "known")) for p in (tmp_path / "known").rglob("*.*"))
+    kinds = {name: name.split("/")[0] for name in names}
+    Path("y.csv").write_text("file,label\n" + "".join(f"{name},{kinds[name]}\n" for name in names[::2]))
+    options = ["--features", "pyramid", "--labels", "y.csv", "--max-pixels", 9_000_000]
+    done = saccade("ask", "known", *options, "--batch", 2)
+    assert done.exit_code == 0, done.output
+    expected = "saccade fit known model.saccade --features pyramid --max-pixels 9000000 --labels y.csv"
+    assert f"{expected} --labels questions.csv" in done.stderr
 
 
 def test_what_a_person_wrote_stays(data: Data, table: str, saccade: Saccade) -> None:
@@ -263,7 +318,6 @@ def _questions(*lines: str) -> None:
         (["1,ant,1,1", "one,ant,1,2"], ["line 3", "no row 'one'"]),
         (["1,ant,1,1", "2,ant,1,2", "1,bee,1,3"], ["line 4", "'1' is 'bee'", "'ant' in questions.csv, line 2"]),
         (["1,ant,1"], ["line 2", "3 values"]),
-        ([f"{i},ant,1,{i}" for i in range(1, 121)], ["All 120 examples", "nothing left to ask"]),
     ],
 )
 def test_labels_that_cannot_be(lines: list[str], words: list[str], table: str, saccade: Saccade) -> None:

@@ -55,6 +55,9 @@ SMALLEST = {
         {"ask_batches.BATCHES": (1, 5, 10), "ask_batches.LABELS": 20},
     ),
     "experiments/ask_data.py": Small(TINY, {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40}, makes=()),
+    "experiments/ask_grown.py": Small(
+        "--out {out} --campaigns 1 --processes 1", {"ask_grown.DRAWS": 200}, ("results/ask_grown.json",)
+    ),
     "experiments/ask_kapoor_fig4.py": Small(
         "--cache {cache} --out {out} --runs 2",
         {"ask_kapoor_fig4.VALIDATION": 3, "ask_kapoor_fig4.QUESTIONS": 2, "ask_kapoor_fig4.LONG": 3}

@@ -70,6 +70,12 @@ def read(path: Any, judge: Judge | None = None) -> tuple[dict[str, Any], dict[st
     raise ModelFileError(f"{path} was changed after it was written. Save the model again.")
 
 
+def digest_of(path: Path) -> str:
+    """The digest that a file names: another one for any other content. The tensors are not read."""
+    with path.open("rb") as file:
+        return str(_head(path, file)[0].get("digest"))
+
+
 def _head(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Layout]:
     try:
         return read_head(file)

@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+
+Label = Any  # text or a number; None: nobody can tell
+UNASKED = ("unasked",)  # in place of a label
+
+
+@dataclass(frozen=True)
+class Told:
+    """One call of `tell`: the rows, their labels, and what they were before."""
+
+    rows: tuple[int, ...]
+    labels: tuple[Label, ...]
+    before: tuple[Label, ...]  # UNASKED where there was none
+
+    @classmethod
+    def of(cls, rows: Any, labels: Any, n: int, known: Mapping[int, Label]) -> Told:
+        """Answers about a pool of n rows of which some are `known`; an error where they cannot be right."""
+        found = check_answers(rows, labels, n, known)
+        return cls(tuple(found), tuple(found.values()), tuple(known.get(row, UNASKED) for row in found))
+
+    def added_to(self, labels: Mapping[int, Label]) -> dict[int, Label]:
+        return {**labels, **dict(zip(self.rows, self.labels, strict=True))}
+
+    def taken_from(self, labels: Mapping[int, Label]) -> dict[int, Label]:
+        """The labels before these answers came."""
+        before = {**labels, **dict(zip(self.rows, self.before, strict=True))}
+        return {row: label for row, label in before.items() if label != UNASKED}
 
 
 def check_answers(
@@ -23,7 +50,7 @@ def check_answers(
     if numbers.ndim != 1 or numbers.size != len(values):
         raise InvalidInput(f"`rows` and `labels` must be as many, got {numbers.size} rows and {len(values)} labels.")
     if numbers.size and numbers.dtype.kind not in "iu":
-        raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r}.")
+        raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r:.100}.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
         bad = numbers[(numbers < 0) | (numbers >= n)][0]
         raise InvalidInput(f"`rows` has row {bad}, and the pool has rows 0 to {n - 1}. Nothing was changed.")
@@ -71,6 +98,9 @@ def joined(
         shown = [next(value for value in every if type(value) is kind) for kind in (odd or kinds)]
         raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
     found = np.asarray(every) if every else np.zeros(0)
+    if found.dtype.kind == "O":  # a Python integer of any size
+        large = next(value for value in every if abs(value) >= 2**63)
+        raise InvalidInput(f"Labels that are numbers must fit into 64 bits, got {large!r:.100}. Pass them as text.")
     broken = found[np.isinf(found) | (found != np.floor(found))] if found.dtype.kind == "f" else found[:0]
     if broken.size:
         raise InvalidInput(f"Labels must be text or whole numbers, the names of classes, got {broken[0].item()!r}.")

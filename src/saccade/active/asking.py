@@ -173,7 +173,7 @@ def _rows(numbers: Any, name: str, n: int) -> Array | None:
     if found.dtype == bool and found.shape == (n,):
         return np.flatnonzero(found)
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
-        raise InvalidInput(f"`{name}` must be row numbers, got {numbers!r}.")
+        raise InvalidInput(f"`{name}` must be row numbers, got {numbers!r:.100}.")
     if found.size and not (found.min() >= 0 and found.max() < n):
         bad = found[(found < 0) | (found >= n)][0]
         raise InvalidInput(f"`{name}` has row {bad}, and X has rows 0 to {n - 1}.")

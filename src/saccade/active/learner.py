@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.active.answers import check_answers, joined
+from saccade.active.answers import Label, Told, joined
 from saccade.active.choosing import Beliefs, Wanted, beliefs_of_field, choose
 from saccade.active.models import beliefs_of, is_plain, kernel_and_noise
+from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool, one_against_rest, pool_gram
 from saccade.active.state_file import load, read_label, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
@@ -24,20 +25,8 @@ from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.field import Field
 
-Label = Any  # text or a number; None: nobody can tell
-UNASKED = ("unasked",)  # in place of a label
 
-
-@dataclass(frozen=True)
-class Told:
-    """One call of `tell`: the rows, their labels, and what they were before."""
-
-    rows: tuple[int, ...]
-    labels: tuple[Label, ...]
-    before: tuple[Label, ...]  # UNASKED where there was none
-
-
-class ActiveLearner:
+class ActiveLearner(OneAtATime):
     """Ask for labels where they are worth most, learn from each answer at once, and know when to stop.
 
     Parameters
@@ -86,7 +75,7 @@ class ActiveLearner:
         if WAYS[strategy].one_class:
             raise InvalidParameter(f'strategy="{strategy}" is for OneClassGP: use `query` with one.')
         self.strategy, self.joint = strategy, check_flag("joint", joint)
-        self.seed, self.X = seed_of(random_state), check_pool(X)
+        self.seed, self.X, self._files = seed_of(random_state), check_pool(X), frozenset[str]()
         self.given = clone(GPClassifier() if model is None else model)
         if not isinstance(self.given, GPClassifier):
             raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
@@ -110,6 +99,7 @@ class ActiveLearner:
         """Rows of X by their places in the part of the pool that the model sees; None for all of it."""
         return self.X[self._pool if rows is None else self._pool[rows]]
 
+    @alone
     def __repr__(self) -> str:
         known, n = self._known(), self.X.shape[0]
         audits = int(self.is_audit(list(self._labels)).sum())
@@ -132,6 +122,7 @@ class ActiveLearner:
         return self._told
 
     @property
+    @alone
     def classes(self) -> Array:
         """The labels known to the model, ascending."""
         return np.unique(np.asarray(list(self._known().values()))) if self._known() else np.zeros(0)
@@ -143,10 +134,12 @@ class ActiveLearner:
         return {row: label for row, label in every.items() if label is not None and row not in audited}
 
     @property
+    @alone
     def model(self) -> GPClassifier:
         """The classifier of the labels so far, without those of the audit: the one that `accuracy` is about."""
         return self._fitted(self._known())
 
+    @alone
     def fit(self) -> GPClassifier:
         """The classifier of all labels, those of the audit too: for after the last question."""
         return self._fitted({row: label for row, label in self._labels.items() if label is not None})
@@ -161,6 +154,7 @@ class ActiveLearner:
 
     # ---- asking
 
+    @alone
     def ask(self, k: int = 1) -> Array:  # (k,)
         """The next k questions, row numbers of X; the same until something is told. Fewer where no more are left.
 
@@ -202,28 +196,23 @@ class ActiveLearner:
 
     # ---- telling
 
+    @alone
     def tell(self, rows: Any, labels: Any) -> None:
         """Answers: rows of X and their labels; None for a row that nobody can label, which is not asked again.
 
         Rows that were never asked are welcome, new classes too; a row told again has its new label. All or nothing: an
         error leaves everything as it was.
         """
-        answers = check_answers(rows, labels, self.X.shape[0], self._labels)
-        before = tuple(self._labels.get(row, UNASKED) for row in answers)
-        told = Told(tuple(answers), tuple(answers.values()), before)
-        self._move({**self._labels, **answers}, (*self._told, told))
+        told = Told.of(rows, labels, self.rows_in_pool, self._labels)
+        self._move(told.added_to(self._labels), (*self._told, told))
 
+    @alone
     def undo(self) -> Told:
         """Take the last `tell` back, and return it. A look that it gave the audit stays: it was taken."""
         if not self._told:
             raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
-        last, labels = self._told[-1], dict(self._labels)
-        for row, label in zip(last.rows, last.before, strict=True):
-            if label is UNASKED:
-                del labels[row]
-            else:
-                labels[row] = label
-        self._move(labels, self._told[:-1])
+        last = self._told[-1]
+        self._move(last.taken_from(self._labels), self._told[:-1])
         return last
 
     def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
@@ -269,29 +258,33 @@ class ActiveLearner:
 
     # ---- files
 
+    @alone
     def save(self, path: Any) -> None:
-        """Write the campaign to one file: every answer, and all that the next question depends on, but not the pool."""
-        save(self, path)
+        """Write the campaign to one file: every answer, and all that the next question depends on, but not the pool.
+
+        A file that is there is replaced only if this learner read or wrote it as it is now. Otherwise it may hold
+        answers of somebody else: an error says how to keep both.
+        """
+        self._files |= {save(self, path, self._files)}
 
     @classmethod
     def load(cls, path: Any, X: Any, model: Any = None) -> ActiveLearner:
         """Go on with a saved campaign on the same pool X, which may have gained rows at its end.
 
-        `model` is needed only where the kernel is none that a file can keep.
+        New rows are audited too: the accuracy is that of the whole pool, and must be shown anew. `model` is needed only
+        where the kernel is none that a file can keep.
         """
         return load(cls, path, check_pool(X), model)
 
-    def resume(self, seed: int, audit: Audit, history: Any, tensors: dict[str, Array] | None) -> None:
+    def resume(self, seed: int, audit: Audit, history: Any, tensors: dict[str, Array] | None, file: str) -> None:
         """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
         self.seed = seed
         self._begin(replace(audit, looks=()))
-        labels, told = dict[int, Label](), list[Told]()
+        labels, every = dict[int, Label](), list[Told]()
         for rows, values in history:
-            answers = check_answers(rows, [read_label(value) for value in values], self.rows_in_pool, labels)
-            before = tuple(labels.get(row, UNASKED) for row in answers)
-            labels |= answers
-            told.append(Told(tuple(answers), tuple(answers.values()), before))
-        self._move(labels, tuple(told))
-        self.audit = audit
+            every.append(Told.of(rows, [read_label(value) for value in values], self.rows_in_pool, labels))
+            labels = every[-1].added_to(labels)
+        self._move(labels, tuple(every))
         if tensors is not None:
-            self.field = restored(self.field, tensors)
+            self.audit, self.field = audit, restored(self.field, tensors)
+        self._files = frozenset({file})

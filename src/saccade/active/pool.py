@@ -23,7 +23,10 @@ def check_pool(X: Any) -> Any:
     """X as finite floats, dense or canonical CSR; an error names the first row that has a NaN or an infinity."""
     X = canonical(X)
     kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_min_samples": 1}
-    X = canonical(check_array(X, ensure_all_finite=False, **kind))
+    try:
+        X = canonical(check_array(X, ensure_all_finite=False, **kind))
+    except OverflowError:  # a Python integer of any size
+        raise InvalidInput("A value is too large for float64 (beyond 1.8e308). Divide the data first.") from None
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values.sum(dtype=np.float64)):  # one bad number spoils the sum
         bad = np.flatnonzero(~np.isfinite(values).reshape(-1))

@@ -6,9 +6,10 @@ welcome, and the posterior is then made from the answers again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
 from saccade.active.stopping import Audit
 from saccade.estimators.classifier import GPClassifier
@@ -31,8 +33,8 @@ ARRAYS = ("mean", "variance")
 CLOSE = 1e-2  # the same posterior step by step and from the start: iteration with little noise differs by 1e-3
 
 
-def save(learner: ActiveLearner, path: Any) -> None:
-    """Write atomically: the old file stays until the new one is whole."""
+def save(learner: ActiveLearner, path: Any, known: Container[str]) -> str:
+    """Write atomically, and return the digest of the file. What is there must be a file with a digest of `known`."""
     model, field, n = learner.given, learner.field, learner.rows_in_pool
     kernel, parameters = field.gram.kernel, model.get_params(deep=False)
     parameters = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items() if k != "kernel"}
@@ -54,12 +56,36 @@ def save(learner: ActiveLearner, path: Any) -> None:
     tensors = {name: getattr(field, name) for name in ARRAYS} | {"observed": field.rows}
     if learner.costs is not None:
         tensors["costs"] = learner.costs
-    model_file.write(path, header, tensors)
+    path = Path(path)
+    with alone_in(path.parent):
+        if path.is_file() and _digest(path) not in known:
+            raise InvalidInput(_how_to_merge(str(path)))
+        model_file.write(path, header, tensors)
+        return model_file.digest_of(path)
+
+
+def _digest(path: Path) -> str:
+    """What tells the content of a file from any other; "" for what is no model file."""
+    try:
+        return model_file.digest_of(path)
+    except (ModelFileError, OSError):
+        return ""
+
+
+def _how_to_merge(path: str) -> str:
+    return f"""{path} is there, and this learner has not read it as it is now: it may hold answers of somebody else. \
+Nothing was saved. To keep the answers of both, load the file, tell it what it lacks, and save that:
+    both = ActiveLearner.load({path!r}, X)
+    new = {{row: label for row, label in learner.labels.items() if row not in both.labels}}
+    both.tell(list(new), list(new.values()))
+    both.save({path!r})
+Or save under another name, or delete the file if nobody needs it."""
 
 
 def load(kind: type[ActiveLearner], path: Any, X: Any, model: Any) -> ActiveLearner:
     """The campaign of a file, with its pool."""
     with _described(path):
+        file = _digest(Path(path))  # before the rest: if the file changes now, a later save refuses
         header, tensors = model_file.read(path, _judge)
         pool = header["pool"]
         n, d = int(pool["rows"]), int(pool["features"])
@@ -78,9 +104,11 @@ def load(kind: type[ActiveLearner], path: Any, X: Any, model: Any) -> ActiveLear
         seed, audit = header["seed"], Audit.from_state(header["audit"])
         if type(seed) is not int or not 0 <= seed < 2**31 or audit.rows.max(initial=0) >= n:
             raise ValueError(f"seed {seed!r}, audit rows up to {audit.rows.max(initial=0)} of {n}")
+        if X.shape[0] > n:
+            audit = audit.grown(n, X.shape[0], np.random.default_rng([seed, n, X.shape[0]]))
         options = {"strategy": header["strategy"], "joint": header["joint"], "costs": costs}
         learner = kind(X, given, **options, audit=0.0, random_state=0)
-        learner.resume(seed, audit, header["history"], None if X.shape[0] > n else tensors)
+        learner.resume(seed, audit, header["history"], None if X.shape[0] > n else tensors, file)
     return learner
 
 

@@ -16,6 +16,13 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
 - Looks come at numbers of audited rows that are fixed beforehand: 16, 20, 25, 32, 40, … Between two looks the last one
   stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
+A pool that grows. Its new rows may be of another kind, so what was shown for the old pool says nothing about the new
+one: `Audit.grown` sets the same share of the new rows apart and mixes them into the sequence at random. Each place of
+the sequence then belongs to an old or a new row with the probability that these have in the pool, and the accuracy is
+that of the whole pool. Looks begin anew, and the 5 % are for each pool: 0.95 is the probability that no interval misses
+between two growths. Answers from before count again, so growth must not depend on an audit either; that it hardly
+matters where people do add rows after a stop was measured: docs/decisions/041.
+
 What it asks of you. Do not show the model's guess before the answer. Do not show audit rows to the strategy, not even
 without labels; a class that only the audit has met stays unknown to the model. Do not change the model, the strategy or
 the number of audit questions because of an audit. A row that nobody can label is left out: the accuracy is then that of
@@ -86,7 +93,7 @@ class Accuracy:
     def reaches(self, target: float) -> bool:
         """Whether the whole interval lies at or above the target, so that the campaign can stop."""
         if not is_number(target) or not 0.0 < target < 1.0:
-            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r}. Pass an accuracy such as 0.9.")
+            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r:.100}. 0.9 is usual.")
         return self.low >= target
 
 
@@ -142,7 +149,23 @@ class Audit:
         object.__setattr__(self, "rows", rows)
         check_share("share", self.share, 1.0, "Pass 0.1 for one question in ten, 0 for no audit.")
         if not is_number(self.confidence) or not 0.5 <= self.confidence < 1.0:
-            raise InvalidParameter(f"`confidence` must lie in [0.5, 1), got {self.confidence!r}. Pass 0.95.")
+            raise InvalidParameter(f"`confidence` must lie in [0.5, 1), got {self.confidence!r:.100}. Pass 0.95.")
+
+    def grown(self, before: int, after: int, rng: np.random.Generator) -> "Audit":
+        """The audit of a pool that grew from `before` rows to `after`: again a random sample of all of it.
+
+        As many new rows are set apart as keep the share. New and old ones are mixed at random, old ones in their order:
+        their answers count as soon as the new rows before them have answers too. Looks begin anew.
+
+        >>> Audit(np.array([7, 2, 5])).grown(30, 50, np.random.default_rng(0)).rows
+        array([ 7, 34, 49,  2,  5])
+        """
+        wanted = max(0, round(self.share * after) - self.rows.size)
+        new = rng.permutation(np.arange(before, after))[:wanted]
+        rows = np.concatenate([self.rows, new])
+        old = rng.permutation(rows.size) < self.rows.size  # the places of old rows
+        rows[old], rows[~old] = self.rows, new
+        return Audit(rows, self.share, self.confidence)
 
     def due(self, asked: int, batch: int, audited: int) -> int:
         """How many of the next `batch` questions are audit questions.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -25,6 +25,7 @@ NAMED = 12  # classes in a message
 
 
 def ask(
+    context: typer.Context,
     data: o.Data,
     labels: o.Labels = None,
     batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Questions to have open.")] = 20,
@@ -87,7 +88,10 @@ def ask(
             from saccade.cli.question_sheet import write_sheet
 
             write_sheet(page, data, out, pictures, state.open + questions, _classes(state))
-    _summarise(data, state, questions, out, page if pictures is not None else None, known_files)
+    _summarise(state, questions, out, page if pictures is not None else None)
+    if out != "-" and len(_classes(state)) > 1:
+        words = "To train with what is labelled:" if state.open or questions else "Next, train:"
+        console.line(f"{words} {_to_train(context, data, (*known_files, out))}")
 
 
 class State(NamedTuple):
@@ -181,7 +185,6 @@ def _ask(
     """New questions, as many as are missing to the batch."""
     import numpy as np
 
-    from saccade._core.errors import InvalidInput
     from saccade._core.progress import report
     from saccade.active import query
     from saccade.cli.novelty import name_of
@@ -191,8 +194,6 @@ def _ask(
     taken = {*state.rows.tolist(), *state.passed, *(question.row for question in state.open)}
     candidates = np.setdiff1d(np.arange(n), np.fromiter(taken, np.int64, len(taken)))
     count = min(batch - len(state.open), candidates.size)
-    if not candidates.size and not state.open:
-        raise InvalidInput(f"All {n:,} examples of {state.names.source} were asked, and there is nothing left to ask.")
     if count <= 0:
         return []
     report("choosing", 0.0)
@@ -239,9 +240,7 @@ def _write(out: str, state: State, questions: list[Question], guess: bool) -> No
     sys.stdout.flush()
 
 
-def _summarise(
-    data: Path, state: State, questions: list[Question], out: str, page: Path | None, labels: tuple[Path, ...]
-) -> None:
+def _summarise(state: State, questions: list[Question], out: str, page: Path | None) -> None:
     what = "picture" if state.names.column == "file" else "example"
     n, classes = len(state.names.rows), _classes(state)
     of = f" of {console.count(len(classes), 'class', 'classes')}: {_counted(state.y)}" if classes else ""
@@ -249,15 +248,25 @@ def _summarise(
     console.note(f"{state.rows.size:,} of {console.count(n, what)} labelled{of}.{passed}")
     if len(classes) == 1:
         console.note("All labels are of one class so far, and a classifier needs two.")
+    if not state.open and not questions:
+        console.note(f"All {n:,} examples of {state.names.source} were asked: there is nothing left to ask.")
+        return
     waiting = f"{console.count(len(state.open), 'earlier question')} without an answer" if state.open else ""
     added = f"{console.count(len(questions), 'new question')} in {'the terminal' if out == '-' else out}"
     console.note(f"{waiting}{' and ' if waiting else ''}{added}.{f' Pictures in {page}.' if page else ''}")
-    if out == "-":
-        return
-    console.note(f"Next: fill in the column label of {out} (? if you cannot tell), and run the same command again.")
-    if len(classes) > 1:
-        files = " ".join(f"--labels {path}" for path in (*labels, out))
-        console.note(f"To train with what is labelled: saccade fit {data} model.saccade {files}")
+    if out != "-":
+        console.note(f"Next: fill in the column label of {out} (? if you cannot tell), and run the same command again.")
+
+
+def _to_train(context: typer.Context, data: Path, labels: Iterable[Path | str]) -> str:
+    """The command with all options of this run that `saccade fit` has too: with other features it would learn less."""
+    from inspect import signature
+
+    from saccade.cli.fit import fit
+
+    files = [part for path in labels for part in ("--labels", str(path))]
+    shared = o.given(context, set(signature(fit).parameters) - {"data", "labels"})
+    return o.quoted(["saccade", "fit", str(data), "model.saccade", *shared, *files])
 
 
 def _counted(y: Array) -> str:

@@ -1,5 +1,6 @@
 """Arguments and options that several commands share."""
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -98,6 +99,30 @@ MaxPixels = Annotated[
     int, typer.Option("--max-pixels", metavar="N", min=1, help="A larger picture is refused by its header.")
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there already.")]
+
+
+def given(context: Any, names: Container[str]) -> list[str]:
+    """The options of these parameters that the person gave to the command that runs, as one would type them again."""
+    found = list[str]()
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name)
+        if parameter.name not in names or context.get_parameter_source(parameter.name).name != "COMMANDLINE":
+            continue
+        if isinstance(value, bool):
+            found.append((parameter.opts if value else parameter.secondary_opts)[0])
+            continue
+        for one in value if isinstance(value, list | tuple) else [value]:
+            found += [parameter.opts[0], str(one)]
+    return found
+
+
+def quoted(parts: list[str]) -> str:
+    """A command as one would type it: what has blanks is quoted, in the way of the system's shell."""
+    import os
+    import shlex
+    import subprocess
+
+    return subprocess.list2cmdline(parts) if os.name == "nt" else shlex.join(parts)
 
 
 def kernel(power: float | None, exponential: float | None) -> Any:
