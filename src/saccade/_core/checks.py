@@ -17,8 +17,14 @@ LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A real number; True and False are not meant as 1 and 0."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    """A real number that float64 can hold; True and False are not meant as 1 and 0."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # a Python integer such as 10**400
+        return False
+    return True
 
 
 def check_positive(name: str, value: object, remedy: str) -> float:
@@ -26,21 +32,21 @@ def check_positive(name: str, value: object, remedy: str) -> float:
     if is_number(value) and 0.0 < float(value) < np.inf:
         return float(value)
     shown = value.item() if isinstance(value, np.generic) else value  # -1.0, not np.float64(-1.0)
-    raise InvalidParameter(f"`{name}` must be positive, got {shown!r}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be positive, got {shown!r:.100}. {remedy}")
 
 
 def check_count(name: str, value: object, remedy: str, *, least: int = 1) -> int:
     """The value as a whole number from `least` on, or an error as above."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= np.iinfo(np.int64).max:
         return int(value)
-    raise InvalidParameter(f"`{name}` must be a whole number from {least} on, got {value!r}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be a whole number from {least} on, got {value!r:.100}. {remedy}")
 
 
 def check_share(name: str, value: object, most: float, remedy: str) -> float:
     """The value as a float from 0 to `most`, or an error as above."""
     if is_number(value) and 0.0 <= float(value) <= most:
         return float(value)
-    raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {value!r}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {value!r:.100}. {remedy}")
 
 
 def check_noise(value: Any, *, zero: bool = False) -> float:
