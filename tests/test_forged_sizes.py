@@ -195,3 +195,28 @@ def test_real_tables_are_packed_less(tmp_path: Path) -> None:
     assert table.nbytes < limits.UNPACKED_TIMES / 2 * (tmp_path / "x.npz").stat().st_size
     assert issubclass(InvalidInput, SaccadeError)
     np.testing.assert_array_equal(read(tmp_path / "x.npz", Reading(), need_labels=False).X, table)
+
+
+# ---- chains of pictures
+
+
+@pytest.mark.parametrize(
+    "step", [{"name": "HOG", "size": 1 << 20, "cell": 1 << 19}, {"name": "Resize", "size": 1 << 20}]
+)
+def test_pictures_of_a_chain(step: dict[str, Any], tmp_path: Path) -> None:
+    """A few numbers ask for a picture of 10¹² pixels before it is turned into a short vector."""
+    from saccade.features import HOG
+
+    pictures = rng.integers(0, 255, (6, 40, 40, 3), np.uint8)
+    chain = HOG(size=(32, 32), cell=16)
+    model = OneClassGP(scale=None).fit(chain.fit_transform(list(pictures)))
+    model.save(tmp_path / "m", features=chain)
+    header, tensors = model_file.read(tmp_path / "m")
+    own = {"size": {"tuple": [step["size"]] * 2}} | ({"cell": step["cell"]} if "cell" in step else {})
+    if step["name"] == "HOG":
+        header["pictures"][0]["parameters"] |= own
+    else:
+        header["pictures"].insert(0, {"name": "Resize", "parameters": own})
+    model_file.write(tmp_path / "m", header, tensors)
+    with at_most(MEMORY), pytest.raises(SaccadeError, match="pixels"):
+        saccade.load(tmp_path / "m").decision_function(list(pictures))

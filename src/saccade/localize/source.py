@@ -17,7 +17,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.features.pixels import pillow, resize
+from saccade.features.pixels import check_pixels, pillow, resize
 from saccade.localize.boxes import check_boxes
 
 SLACK = 1e-6  # of a factor between levels: 1001 / 501 counts as two
@@ -217,6 +217,4 @@ def check_shown(size: Any, scale: Any) -> tuple[int, int] | None:
     if not isinstance(size, tuple | list | np.ndarray) or len(size) != 2:
         raise InvalidParameter(f"`size` must be (width, height) in pixels, got {size!r:.100}.")
     width, height = (check_count("size", side, "Pass (width, height) in pixels.") for side in size)
-    if width * height > limits.PICTURE_PIXELS:
-        raise InvalidParameter(f"`size` must have at most {limits.PICTURE_PIXELS:,} pixels, got {width} x {height}.")
-    return width, height
+    return check_pixels((width, height))
