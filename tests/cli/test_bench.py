@@ -1,10 +1,13 @@
 """The fits that `saccade bench` times, at a hundredth of their size: what stands behind docs/measured.md runs."""
 
+import json
 import os
+from pathlib import Path
 
 import pytest
 
-from saccade.cli.bench import classification
+from saccade.cli import measure
+from saccade.cli.bench import classification, large
 from saccade.cli.bench_fits import Case, cases, fit_times, in_products, with_threads
 from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.sorted_intersection import SortedIntersection
@@ -27,6 +30,22 @@ def test_classification_is_timed() -> None:
     for row in (exact, grid):
         for name in ("range, µs", "one thread, µs", "gain of the threads"):
             assert 0.0 < row[name]["least"] <= row[name]["median"] <= row[name]["most"]
+
+
+def test_memory_is_measured() -> None:
+    row = large(300, unseen=100)
+    assert 0.0 <= row["GB beyond input"] < 10.0
+
+
+def test_it_runs_where_there_is_no_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS and Windows: everything but the memory is measured, and the file is plain JSON."""
+    monkeypatch.setattr(measure, "PROCESSES", tmp_path / "nothing")
+    row = large(300, unseen=100)
+    assert row["GB beyond input"] is None
+    assert row["seconds"] > 0.0
+    measure.write_json(tmp_path / "bench.json", {"scale": [row]})
+    found = json.loads((tmp_path / "bench.json").read_text(), parse_constant=pytest.fail)
+    assert found["machine"]["cpu"]
 
 
 def test_everything_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:

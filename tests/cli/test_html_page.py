@@ -1,8 +1,10 @@
 """Every page shows names as text, whatever they hold, and no part of a template is left in it."""
 
+import ntpath
+import os
 import re
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -157,6 +159,14 @@ def test_links_lead_from_the_page_to_the_file(tmp_path: Path) -> None:
     for link, path in zip(found, pictures.paths or [], strict=True):
         assert (tmp_path / "pages" / unquote(link)).resolve() == path
         assert re.fullmatch(r"[\w./%-]+", link)
+
+
+def test_links_lead_to_another_drive_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No relative path leads there, and Python says so by a ValueError."""
+    monkeypatch.setattr(os.path, "relpath", ntpath.relpath)
+    page = PureWindowsPath("C:/pages")
+    assert html_page.address(PureWindowsPath("C:/a b/x#1.png"), page) == "../a%20b/x%231.png"
+    assert html_page.address(PureWindowsPath("D:/a b/x#1.png"), page) == "file:///D:/a%20b/x%231.png"
 
 
 def test_a_missing_value_is_an_error() -> None:

@@ -252,6 +252,13 @@ FILE_BYTES_AT_ONCE = 1 << 20
 LABEL_BYTES = 1 << 26
 # Known examples that a model file may say it has seen: float64 counts no further.
 KNOWN_EXAMPLES = 1 << 53
+# Rows or features of a sparse matrix in a file, however short; beyond, each needs a byte of the file. Training on so
+# many features takes up to 400 MB.
+SPARSE_SIDE = 1 << 20
+# Bytes that a compressed table may unpack to, however short it is: 0.5 GiB ...
+UNPACKED_BYTES = 1 << 29
+# ... and times its own bytes, where that is more. Real tables are packed to a tenth; zeros alone to a thousandth.
+UNPACKED_TIMES = 100
 # Sums of kernels within sums that a model file may have; `+` makes one sum of all.
 KERNEL_SUM_DEPTH = 16
 # Bins per feature of quantised tables: they take features × bins × outputs numbers of 4 bytes.
@@ -296,6 +303,12 @@ HYPOTHESES_FOR_MAPS = 64
 # Hypotheses under which candidates are scored. They are candidates too, with so many from the prior: 60,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200
 CANDIDATES_OF_PRIOR = 100
+# Size of a score, in units of the range of scores too: sums of squares of them stay finite.
+SCORE = 1e100
+# Hits in a tile: float64 counts no further.
+HITS = 1e15
+# Looks of a search: their covariances take 0.8 GB.
+LOOKS = 10_000
 # Cells of a map of a picture in a file: 32 MB.
 MAP_CELLS = 2**22
 # Proposals from which a batch is chosen, of a larger pool those that overlap the hypotheses most: 3 MB of scores.

@@ -44,7 +44,7 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
             file.write(data)
     except OSError as error:
         raise ModelFileError(
-            f"Cannot write {path}: {error.strerror}. Choose a folder that exists and is yours."
+            f"Cannot write {path}: {error.strerror}. Choose a folder that exists, is yours and has room."
         ) from None
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.declared import check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose, listed
@@ -183,8 +184,32 @@ def _open(
 
 def _text(path: Path, binary: Any, errors: str) -> TextIO:
     """The file as text; `binary` tells how much of it was read."""
-    stream = gzip.GzipFile(fileobj=binary) if path.suffix.lower() == ".gz" else binary
+    stream = io.BufferedReader(_Unpacked(path, binary)) if path.suffix.lower() == ".gz" else binary
     return io.TextIOWrapper(stream, encoding="utf-8-sig", errors=errors, newline="")
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzipped file as it is unpacked, until it is far more than what is packed."""
+
+    def __init__(self, path: Path, binary: Any) -> None:
+        self._path, self._stream = path, gzip.GzipFile(fileobj=binary)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        check_unpacked(self._path, self._stream.tell())
+        return count
 
 
 def _delimiter(line: str) -> str:

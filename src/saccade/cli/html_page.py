@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import os
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,13 +49,21 @@ def links(
     pictures: Any,  # Pictures
 ) -> list[str]:
     """Addresses of the files of pictures, seen from the page; empty where a picture has no file."""
-    from urllib.parse import quote
-
     paths = getattr(pictures, "paths", None)
     if paths is None:
         return [""] * len(pictures)
     folder = page.resolve().parent
-    return [quote(os.fsencode(os.path.relpath(path.resolve(), folder)).replace(b"\\", b"/")) for path in paths]
+    return [address(path.resolve(), folder) for path in paths]
+
+
+def address(path: PurePath, folder: PurePath) -> str:
+    """Of a file, seen from a folder."""
+    from urllib.parse import quote
+
+    try:
+        return quote(os.fsencode(os.path.relpath(path, folder)).replace(b"\\", b"/"))
+    except ValueError:  # another drive of Windows
+        return path.as_uri()
 
 
 def write(path: Path, page: str) -> None:

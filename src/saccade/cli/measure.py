@@ -9,13 +9,17 @@ import platform
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from saccade._core.atomic import replacing
 from saccade._core.threads import thread_count
+
+PROCESSES = Path("/proc")  # of Linux; other systems have none
 
 
 def seconds(
@@ -45,23 +49,25 @@ def unit(X: Any) -> float:
     return seconds(lambda: X64 @ ones, 15)
 
 
-def resident_bytes(peak: bool = False) -> int:
-    """Memory that this process holds now, or has held at most since `reset_peak`."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:" if peak else "VmRSS:"):
-            return int(line.split()[1]) * 1024
-    return 0
+def resident_bytes(peak: bool = False) -> float:
+    """Memory that this process holds now, or has held at most since `reset_peak`; NaN where there is no /proc."""
+    with suppress(OSError):
+        for line in (PROCESSES / "self" / "status").read_text().splitlines():
+            if line.startswith("VmHWM:" if peak else "VmRSS:"):
+                return float(line.split()[1]) * 1024
+    return float("nan")
 
 
 def reset_peak() -> None:
-    """Forget the peak so far (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5")
+    """Forget the peak so far, where the system can (Linux)."""
+    with suppress(OSError):
+        (PROCESSES / "self" / "clear_refs").write_text("5")
 
 
 def machine() -> dict[str, Any]:
     """CPU, threads and versions."""
     cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
+    info = PROCESSES / "cpuinfo"
     if info.is_file():
         names = [
             line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")
@@ -94,4 +100,5 @@ def write_json(path: Path, results: dict[str, Any]) -> None:
     """Results with the machine they are from."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps({"machine": machine(), **results}, indent=1, default=float)
-    path.write_text(text + "\n")
+    with replacing(path) as file:
+        file.write((text + "\n").encode())

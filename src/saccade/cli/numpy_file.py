@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.sparse import check_sparse
 from saccade.cli.columns import Reading, listed
 
 X_NAMES = ("X", "x", "features", "data")
 Y_NAMES = ("y", "Y", "labels", "label", "target")
+# What NumPy and zipfile raise for a file that is damaged, encrypted or packed in a way they do not know.
+DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError)
 
 
 def load_array(path: Path) -> Array:
@@ -33,8 +38,9 @@ def load_archive(path: Path, how: Reading) -> tuple[Any, Array | None]:
         if isinstance(archive, np.ndarray):
             raise InvalidInput(f"{path} is not an .npz file. A single array must be called .npy.")
         names = list(archive.files)
+        check_unpacked(path, sum(member.file_size for member in archive.zip.infolist()))
         if {"format", "shape"} <= set(names) and how.x is None:
-            return _load_sparse(path), None
+            return _load_sparse(path, archive), None
         x = _name(path, names, how.x, X_NAMES, "--x")
         if x is None:
             raise InvalidInput(f"{path} holds the arrays {listed(names)}: name the features with --x.")
@@ -53,15 +59,27 @@ def _name(path: Path, names: list[str], wish: str | None, usual: tuple[str, ...]
 def _load(path: Path, file: Any, **options: Any) -> Any:
     try:
         return np.load(file, allow_pickle=False, **options)
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except DAMAGED as error:
         raise InvalidInput(_why(path, error)) from None
 
 
 def _member(path: Path, archive: Any, name: str) -> Array:
     try:
+        _check_filled(archive, name)
         return np.asarray(archive[name])
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGED as error:
         raise InvalidInput(_why(path, error)) from None
+
+
+def _check_filled(archive: Any, name: str) -> None:
+    """A ValueError unless the array has as many bytes as its header declares: NumPy would ask for them all."""
+    file = name if name in archive.zip.namelist() else f"{name}.npy"
+    with archive.zip.open(file) as member:
+        version = np.lib.format.read_magic(member)
+        head = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = head(member)
+        if not dtype.hasobject and member.tell() + prod(shape) * dtype.itemsize != archive.zip.getinfo(file).file_size:
+            raise ValueError(f"{file} does not fill the shape {shape}")
 
 
 def _why(path: Path, error: Exception) -> str:
@@ -73,14 +91,17 @@ def _why(path: Path, error: Exception) -> str:
     return f"{path} is damaged or not a NumPy file. Save it again."
 
 
-def _load_sparse(path: Path) -> Any:
+def _load_sparse(path: Path, archive: Any) -> Any:
     import scipy.sparse as sp
 
     try:
+        for name in archive.files:
+            _check_filled(archive, name)
         X = sp.load_npz(path)
+        check_sides(X.shape, path.stat().st_size, path)
         check_sparse(X, f"The sparse matrix in {path}")
         return sp.csr_matrix(X)
     except InvalidInput:
         raise
-    except (ValueError, EOFError, KeyError, IndexError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error):
+    except (*DAMAGED, LookupError, TypeError):
         raise InvalidInput(f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz.") from None

@@ -10,6 +10,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
@@ -131,9 +132,14 @@ def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bo
 def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     try:
+        size = pq.read_metadata(path)
+        check_unpacked(path, 8 * size.num_rows * size.num_columns)
         frame = pd.read_parquet(path, engine="pyarrow")
+    except InvalidInput:
+        raise
     except (pa.ArrowException, ValueError, OSError):
         raise InvalidInput(f"{path} is damaged or not a parquet file. Write it again.") from None
     names = [str(name) for name in frame.columns]
@@ -171,6 +177,7 @@ def _from_svmlight(path: Path, how: Reading, width: int | None) -> Examples:
         if "n_features" in reason:
             raise InvalidInput(f"{path} has features beyond the {width:,} that the model was trained on.") from None
         raise InvalidInput(f"{path} is not a svmlight file ({reason}).") from None
+    check_sides(X.shape, path.stat().st_size, path)
     return Examples(X, whole(checked(y, str(path))))
 
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from saccade._core import model_file
 from saccade._core.arrays import Array
+from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade._core.feature_steps import describe
 from saccade.estimators.repeats import unseen
@@ -52,6 +53,7 @@ def save_examples(
     given = model.kernel if isinstance(model.kernel, Kernel) and model.tuning_ is None else model.kernel_
     matrix = {"X": X} if not sp.issparse(X) else {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     tensors = {PREFIX + name: _stored(array) for name, array in (matrix | arrays).items()}
+    check_sides(X.shape, _bytes(tensors), path)  # else it could not be loaded
     told = {
         "estimator": type(model).__name__,
         "examples": int(X.shape[0]),
@@ -77,6 +79,10 @@ def _stored(array: Any) -> Array:
     return found.astype(np.int64) if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
 
 
+def _bytes(arrays: dict[str, Array]) -> int:
+    return sum(array.nbytes for array in arrays.values())
+
+
 def restore(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     """Make the saved model of a new estimator; a ValueError or a relative where the parts do not fit together."""
     from saccade.estimators.classifier import GPClassifier
@@ -94,9 +100,11 @@ def restore(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> No
     if isinstance(model, SVDD):
         model._restore_support(X, parts["dual"], parts["support"], header["extra"])
     elif isinstance(model, GPClassifier):
-        if not 0 <= parts["y"].min() <= parts["y"].max() < model.classes_.size:
+        y, classes = parts["y"], model.classes_
+        if y.ndim != 1 or not 0 <= y.min() <= y.max() < classes.size:
             raise ValueError("labels beyond the classes")
-        X = model._begin(X, model.classes_[parts["y"]], model.classes_, weight)
+        X = model._begin(X, y, np.arange(classes.size), weight)  # by number: one forged label may have megabytes
+        model.classes_ = classes
         model._calibrate(model._learn(X, model._targets()))
     elif isinstance(model, GPRegressor):
         model._function = model._prior = None
@@ -109,6 +117,7 @@ def restore(model: Any, header: dict[str, Any], tensors: dict[str, Array]) -> No
 
 def _read_rows(header: dict[str, Any], parts: dict[str, Array]) -> Any:
     shape = (int(header["examples"]), int(header["features"]))
+    check_sides(shape, _bytes(parts), "the file")
     if "X" in parts:
         X: Any = parts["X"]
     else:

@@ -16,7 +16,7 @@ from saccade.features import efficientnet
 from saccade.features.base import VectorEncoder
 from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, first_line, read_onnx
-from saccade.features.pixels import resize, to_grey, to_rgb
+from saccade.features.pixels import check_pixels, resize, to_grey, to_rgb
 
 __all__ = ["DeepFeatures"]
 
@@ -269,7 +269,7 @@ def _check_size(size: Any) -> tuple[int, int] | None:
         return None
     sides = tuple(size) if isinstance(size, tuple | list) else (size, size)
     if len(sides) == 2 and all(isinstance(side, int) and not isinstance(side, bool) and side > 0 for side in sides):
-        return sides
+        return check_pixels(sides)
     raise InvalidParameter(f"`size` must be None, a whole number from 1 on or (width, height), got {size!r}.")
 
 

@@ -16,7 +16,7 @@ from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
 from saccade.features.opencv import opencv
-from saccade.features.pixels import resize, to_grey
+from saccade.features.pixels import check_pixels, resize, to_grey
 
 CLIP = 0.2  # of L2-Hys: no bin of a block holds more
 TINY = 1e-5
@@ -123,6 +123,7 @@ class HOG(Gradients):
                     f"`size` must be whole cells of {self.cell} px, and at least a block of {self.block}, got "
                     f"{tuple(self.size)}. Choose multiples of {self.cell} from {self.cell * self.block} on."
                 )
+        check_pixels((self.size[0], self.size[1]))
 
     def _cells(self) -> tuple[int, int]:
         return self.size[0] // self.cell, self.size[1] // self.cell

@@ -23,7 +23,7 @@ from saccade.features.decode import DECODER
 from saccade.features.files import PictureFile, check_files
 from saccade.features.folder import Found, find_pictures
 from saccade.features.lazy import Items, digest_of, is_selection, selected
-from saccade.features.pixels import check_picture, limited, pillow, resize, to_grey, to_rgb
+from saccade.features.pixels import check_picture, check_pixels, limited, pillow, resize, to_grey, to_rgb
 
 __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]
 
@@ -179,11 +179,7 @@ class Resize(PerPicture):
             raise InvalidParameter(f"`size` must be (width, height) or a number, got {self.size!r}.")
         for side in self.size:
             check_count("size", side, "(256, 256) is usual.")
-        if self.size[0] * self.size[1] > limits.PICTURE_PIXELS:
-            raise InvalidParameter(
-                f"`size` must have at most {limits.PICTURE_PIXELS:,} pixels, got {tuple(self.size)}."
-            )
-        return self.size[0], self.size[1]
+        return check_pixels((self.size[0], self.size[1]))
 
 
 def _listed(source: Any) -> list[Any]:

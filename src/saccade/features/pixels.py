@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
 
 
 def to_rgb(
@@ -71,6 +72,13 @@ def resize(
     if size == (width, height):
         return picture
     return np.array(Image.fromarray(picture).resize(size, Image.Resampling.BICUBIC, reducing_gap=3.0))
+
+
+def check_pixels(size: tuple[int, int]) -> tuple[int, int]:
+    """The size, or an error where a picture of it would have too many pixels: a forged model file may say any size."""
+    if size[0] * size[1] > limits.PICTURE_PIXELS:
+        raise InvalidParameter(f"`size` must have at most {limits.PICTURE_PIXELS:,} pixels, got {tuple(size)}.")
+    return size
 
 
 def limited(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:

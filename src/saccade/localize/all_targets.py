@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count, check_share, is_number
@@ -14,7 +15,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize import tile_state
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
-from saccade.localize.source import open_source
+from saccade.localize.source import check_shown, open_source
 from saccade.localize.tile_checks import check_features, check_inside, check_prior, source_and_bounds, standardised
 from saccade.localize.tile_judge import FoundBoxes, judged
 from saccade.localize.tile_left import WIDER, Left, all_tiles_at_most, interval, moments
@@ -101,7 +102,7 @@ class TileSearch:
         check_choice("policy", policy, get_args(Policy))
         self.policy: Policy = policy
         if threshold is not None and not is_number(threshold):
-            raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r}.")
+            raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r:.100}.")
         self.threshold = None if threshold is None else float(threshold)
         self.start, self._seed = check_share("start", share, 1.0, "The default is 0.15."), seed
         first = max(1, round(self.start * min(n, self._horizon)))
@@ -172,7 +173,8 @@ class TileSearch:
         wrong = [value for value in values.tolist() if not np.isnan(value) and not self._possible(value)]
         if wrong:
             raise InvalidInput(
-                f"`hits` must be numbers of hits from 0 on, got {wrong[0]:g}. Set `threshold` if they are scores."
+                f"`hits` must be numbers of hits from 0 to {limits.HITS:g}, got {wrong[0]:g}. Set `threshold` if they "
+                f"are scores, which may be from {-limits.SCORE:g} to {limits.SCORE:g}."
             )
         found = check_inside(inside, numbers)
         for number, value, own in zip(numbers.tolist(), values.tolist(), found, strict=True):
@@ -214,6 +216,7 @@ class TileSearch:
         too few answers, is shown again tile by tile; tiles at which it fails again are listed in `problems`, and the
         search goes on.
         """
+        check_shown(size, scale)
         boxes = self.ask(n)
         if not len(boxes):
             return 0
@@ -228,8 +231,8 @@ class TileSearch:
         return len(boxes)
 
     def _possible(self, value: float) -> bool:
-        """A number of hits, or any score where there is a threshold."""
-        return bool(np.isfinite(value)) and (self.threshold is not None or value >= 0.0)
+        """A number of hits, or a score of any sign where there is a threshold."""
+        return 0.0 <= value <= limits.HITS if self.threshold is None else abs(value) <= limits.SCORE
 
     # ---- what is known
 

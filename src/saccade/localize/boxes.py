@@ -219,7 +219,7 @@ def as_numbers(values: Any, name: str) -> Array:
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"`{name}` must be an array of numbers, got {values!r}.") from None
+        raise InvalidInput(f"`{name}` must be an array of numbers, got {values!r:.100}.") from None
 
 
 def _refuse(wrong: Array, boxes: Array, name: str, problem: str, remedy: str) -> None:

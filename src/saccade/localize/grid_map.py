@@ -11,6 +11,7 @@ from scipy.interpolate import make_interp_spline
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.errors import InvalidParameter
 from saccade.localize.belief import Belief, GivenObjects, Smooth
 from saccade.localize.learned_response import Judgement
 
@@ -38,6 +39,8 @@ def grid_moments(
     bounds = belief.evidence.looks.bounds
     objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_FOR_MAPS, rng)]
     given, weights = belief.evidence.given(objects), np.full(len(objects), 1.0 / len(objects))
+    if rows * columns > limits.MAP_CELLS:
+        raise InvalidParameter(f"A map has at most {limits.MAP_CELLS:,} cells, got {rows} x {columns}.")
     boxes = grid_boxes(bounds, size, rows, columns)
     if isinstance(given, Judgement):
         mean, variance = belief.moments(boxes)

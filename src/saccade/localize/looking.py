@@ -82,7 +82,7 @@ def judged(
         return np.full(n, np.nan), f"{type(error).__name__}: {error}"
     if len(scores) != n:
         return np.full(n, np.nan), f"{len(scores)} scores for {n} boxes"
-    return scores, "no finite score"
+    return np.where(np.abs(scores) <= limits.SCORE, scores, np.nan), "no finite score"
 
 
 def _source(search: Localizer, picture: Any) -> Source:

@@ -21,7 +21,7 @@ from saccade.localize.location import Failure, Location
 from saccade.localize.looking import Judge, look
 from saccade.localize.prior import BoxPrior
 from saccade.localize.response import Misfit
-from saccade.localize.search_checks import check_prior, check_proposals, check_repeated, check_scores, check_size
+from saccade.localize.search_checks import check_looks, check_prior, check_proposals, check_scores, check_size
 from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
@@ -110,7 +110,7 @@ class Localizer:
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_proposals(proposals, self.bounds)
         seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
-        self.random_state = check_count("random_state", int(seed), "Pass a whole number from 0 on.", least=0)
+        self.random_state = check_count("random_state", seed, "Pass a whole number from 0 on.", least=0)
         self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
         self.failures: list[Failure] = []
         self.misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)
@@ -152,13 +152,12 @@ class Localizer:
         if values.shape != (len(boxes),):
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         good = np.isfinite(values)
-        if self.noise == 0.0:
-            check_repeated(np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good]), self._range)
+        all_boxes, told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
+        check_looks(all_boxes, told, self.scores, self.noise)
         known = self.noise is not None or self.response is not None or not self.looks
         misfit = self.misfit if known else self._belief().better_misfit()
         self.failures += [Failure(box, why) for box in boxes[~good]]
-        self.boxes, self.told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
-        self.misfit, self._believed = misfit, None
+        self.boxes, self.told, self.misfit, self._believed = all_boxes, told, misfit, None
 
     def run(
         self,

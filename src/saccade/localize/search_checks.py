@@ -6,19 +6,38 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.boxes import as_numbers, check_boxes
 from saccade.localize.prior import BoxPrior
 
 
 def check_scores(scores: Any) -> tuple[float, float]:
-    if len(scores) != 2 or not all(is_number(score) for score in scores) or not scores[1] > scores[0]:
+    """The judge's scores of background and object, with a range that numbers of float64 can be divided by."""
+    found = as_numbers(scores, "scores")
+    if found.shape != (2,) or not np.abs(found).max() <= limits.SCORE or not np.diff(found)[0] >= 1.0 / limits.SCORE:
         raise InvalidParameter(
-            f"`scores` must be two numbers, the judge's score of background and of the object, got {scores!r}."
+            "`scores` must be two numbers, the judge's score of background and of the object, the second larger and "
+            f"both at most {limits.SCORE:g} in size, got {scores!r:.100}."
         )
-    return float(scores[0]), float(scores[1])
+    return float(found[0]), float(found[1])
+
+
+def check_looks(boxes: Array, told: Array, scores: tuple[float, float], noise: float | None = None) -> None:
+    """All looks of a search: not too many, no score too large for sums of squares, none told twice without noise."""
+    if len(boxes) > limits.LOOKS:
+        raise InvalidInput(f"A search takes at most {limits.LOOKS:,} looks, got {len(boxes):,}. Keep the best ones.")
+    size = np.maximum(np.abs(told), np.abs(told - scores[0]) / (scores[1] - scores[0]))
+    if not (size <= limits.SCORE).all():
+        row = int(np.flatnonzero(~(size <= limits.SCORE))[0])
+        raise InvalidInput(
+            f"Scores must be at most {limits.SCORE:g} in size, as they are and in units of the range "
+            f"scores={scores}, got {told[row]:g} for box {boxes[row].tolist()}. Divide the scores, or pass NaN for a "
+            "look that failed."
+        )
+    if noise == 0.0:
+        _check_repeated(boxes, told, scores[1] - scores[0])
 
 
 def check_size(size: Any, bounds: Array) -> tuple[float, float]:
@@ -46,7 +65,7 @@ def check_prior(prior: Any, bounds: Array) -> BoxPrior | None:
     return prior
 
 
-def check_repeated(boxes: Array, scores: Array, unit: float) -> None:
+def _check_repeated(boxes: Array, scores: Array, unit: float) -> None:
     """Without noise one box cannot have two scores; what differs by a billionth of the unit is the same."""
     known: dict[tuple[float, ...], float] = {}
     for box, score in zip(map(tuple, boxes), scores, strict=True):

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade.localize import prior_file
 from saccade.localize.boxes import check_boxes
 from saccade.localize.learned_response import Response
 from saccade.localize.response import Misfit
+from saccade.localize.search_checks import check_looks
 
 if TYPE_CHECKING:
     from saccade.localize.search import Localizer
@@ -63,8 +65,9 @@ def from_dict(kind: type[Localizer], state: Any) -> Localizer:
         search = kind(options.pop("bounds"), None if prior is None else prior_file.from_dict(prior), **options)
         boxes, told = check_boxes(state["boxes"], bounds=search.bounds), np.array(state["told"], np.float64)
         noise, clutter = (float(value) for value in state["misfit"])
-        if told.shape != (len(boxes),) or not np.isfinite(told).all() or not (noise >= 0.0 and clutter >= 0.0):
+        if told.shape != (len(boxes),) or not all(0.0 <= size <= limits.SCORE for size in (noise, clutter)):
             raise ValueError("looks and scores do not fit each other")
+        check_looks(boxes, told, search.scores)
         failures = [(check_boxes(box)[0], str(why)) for box, why in state["failures"]]
     except WRONG as error:
         raise ModelFileError(f"This does not describe a {NAME} ({error!r}). Save it again.") from None

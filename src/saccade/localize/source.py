@@ -17,7 +17,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.features.pixels import pillow, resize
+from saccade.features.pixels import check_pixels, pillow, resize
 from saccade.localize.boxes import check_boxes
 
 SLACK = 1e-6  # of a factor between levels: 1001 / 501 counts as two
@@ -131,7 +131,7 @@ def whole_box(box: Any, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 def check_scale(scale: Any) -> float:
     if is_number(scale) and 0.0 < float(scale) <= 1.0:
         return float(scale)
-    raise InvalidParameter(f"`scale` must be above 0 and at most 1, got {scale!r}. 0.5 reads half as many rows.")
+    raise InvalidParameter(f"`scale` must be above 0 and at most 1, got {scale!r:.100}. 0.5 reads half as many rows.")
 
 
 def open_source(picture: Any) -> Source:
@@ -200,10 +200,21 @@ def crops(
     >>> [crop.shape for crop in crops(source, [[0, 0, 100, 100], [0, 0, 9, 7]], size=(32, 32))]
     [(32, 32, 3), (32, 32, 3)]
     """
-    found = check_boxes(boxes, bounds=(source.shape[1], source.shape[0]))
-    if size is None:
+    found, shown = check_boxes(boxes, bounds=(source.shape[1], source.shape[0])), check_shown(size, scale)
+    if shown is None:
         return [source.read(box, scale) for box in found]
-    width, height = (check_count("size", side, "Pass (width, height) in pixels.") for side in size)
+    width, height = shown
     wanted = np.maximum(width / (found[:, 2] - found[:, 0]), height / (found[:, 3] - found[:, 1]))
     read = zip(found, np.minimum(wanted, 1.0), strict=True)
     return [resize(np.asarray(source.read(box, float(each))), (width, height)) for box, each in read]
+
+
+def check_shown(size: Any, scale: Any) -> tuple[int, int] | None:
+    """The size of every crop, or None where `scale` decides."""
+    if size is None:
+        check_scale(scale)
+        return None
+    if not isinstance(size, tuple | list | np.ndarray) or len(size) != 2:
+        raise InvalidParameter(f"`size` must be (width, height) in pixels, got {size!r:.100}.")
+    width, height = (check_count("size", side, "Pass (width, height) in pixels.") for side in size)
+    return check_pixels((width, height))

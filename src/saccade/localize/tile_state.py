@@ -61,9 +61,8 @@ def from_state(kind: type[TileSearch], state: Mapping[str, Any]) -> TileSearch:
         search._asked = [_tile(search, number) for number in state["asked"]]
         search._inside = [[float(value) for value in row] for row in state["inside"]]
         search.problems = [dict(problem) for problem in state["problems"]]
-        if (
-            len({*search._order, *search._failed, *search._asked}) < search._spent
-            or np.isnan(search.hits[search._order]).any()
+        if len({*search._order, *search._failed, *search._asked}) < search._spent or not all(
+            search._possible(value) for _, value in looks
         ):
             raise ValueError("a tile is in it twice, or without its answer")
         if any(len(row) != 6 for row in search._inside):

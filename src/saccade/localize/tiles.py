@@ -44,15 +44,18 @@ class Tiles:
         """
         edges = check_bounds(bounds)
         tile = check_count("tile", tile, "Pass the side of a tile in pixels, such as 1024.")
+        if tile > limits.BOX_COORDINATE:
+            raise InvalidParameter(f"`tile` must be at most {limits.BOX_COORDINATE:g} pixels, got {tile}.")
         share = check_share("overlap", overlap, 0.9, "0.1 finds objects that the border of two tiles would cut.")
         if edges.ndim != 1:
             raise InvalidInput("A search has one picture; pass the bounds of one.")
-        starts = [_starts(edges[k], edges[k + 2], tile, share) for k in (0, 1)]
-        columns, rows = len(starts[0]), len(starts[1])
+        step = max(1.0, round(tile * (1.0 - share)))
+        columns, rows = (_count(edges[k + 2] - edges[k], tile, step) for k in (0, 1))
         if rows * columns > limits.TILES:
             raise InvalidParameter(
                 f"`tile` of {tile} makes {rows * columns} tiles, and a search takes {limits.TILES}. Take larger tiles."
             )
+        starts = [_starts(edges[k], edges[k + 2], tile, step, n) for k, n in ((0, columns), (1, rows))]
         x, y = (part.ravel() for part in np.meshgrid(*starts))
         right, bottom = np.minimum(x + tile, edges[2]), np.minimum(y + tile, edges[3])
         return cls(edges, tile, share, (rows, columns), np.column_stack([x, y, right, bottom]))
@@ -79,14 +82,14 @@ class Tiles:
         return np.asarray(numbers)
 
 
-def _starts(low: float, high: float, tile: int, overlap: float) -> Array:
+def _count(length: float, tile: int, step: float) -> int:
+    """Tiles along one side."""
+    return 1 if length <= tile else int(np.ceil((length - tile) / step - 1e-9)) + 1
+
+
+def _starts(low: float, high: float, tile: int, step: float, count: int) -> Array:
     """Where tiles begin along one side."""
-    length = high - low
-    if length <= tile:
-        return np.array([low])
-    step = max(1.0, round(tile * (1.0 - overlap)))
-    count = int(np.ceil((length - tile) / step - 1e-9)) + 1
-    return np.asarray(low + np.minimum(np.arange(count) * step, length - tile))
+    return np.asarray(low + np.maximum(np.minimum(np.arange(count) * step, high - low - tile), 0.0))
 
 
 def overview(
