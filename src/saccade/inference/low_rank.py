@@ -17,7 +17,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.inference.base import Approximation, own
-from saccade.operators.base import Operator
+from saccade.operators.base import Dense, Operator
 
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
 LARGEST_SINGLE = 1e30  # kernel values beyond would overflow float32
@@ -138,6 +138,7 @@ def low_ranks(
 ) -> tuple[LowRank, ...]:
     """One for each column of the noise; they share the leading eigenvectors, which take most of the products."""
     held_out = np.zeros(0, int) if held_out is None else held_out
+    K = Dense(K.written_out()) if K.shape[0] <= limits.FACTOR_UP_TO and not K.in_memory else K
     S, left = _leading(K, min(rank, K.shape[0] - held_out.size), rng, held_out)
     found = list[LowRank]()
     for column in noise.T[:, :, None]:
