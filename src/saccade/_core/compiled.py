@@ -25,7 +25,7 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(loop: Callable[..., Any]) -> Any:
         try:
-            return njit(nogil=True, cache=True, **options)(loop)
+            return njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(loop)
         except RuntimeError:  # "cannot cache function ...: no locator available"
             _warn()
             return njit(nogil=True, **options)(loop)

@@ -159,7 +159,9 @@ COLUMN_ENTRIES = 200
 LANE_BYTES = 32
 # The same for sorted columns: one line of the cache.
 SORTED_LANE_BYTES = 64
-# New rows that go by dimension together, where a table is read at their values ...
+# Values of new rows up to which a table is read row by row, and not by dimension ...
+FEW_ENTRIES = 65_536
+# ... beyond, so many new rows go by dimension together ...
 PREDICTED_ROWS = 8192
 # ... and where many columns of tables are, of which 64 numbers a row stay in the cache.
 SQUARED_ROWS = 4096

@@ -169,6 +169,7 @@ def low_ranks(
 ) -> tuple[LowRank, ...]:
     """One for each column of the noise; they share the leading eigenvectors, which take most of the products."""
     held_out = np.zeros(0, int) if held_out is None else held_out
+    K = Dense(K.written_out()) if K.shape[0] <= limits.FACTOR_UP_TO and not K.in_memory else K
     S, left = _leading(K, min(rank, K.shape[0] - held_out.size), rng, held_out)
     found = list[LowRank]()
     for column in noise.T[:, :, None]:

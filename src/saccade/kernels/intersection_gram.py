@@ -110,6 +110,10 @@ class IntersectionGram(TabledGram):
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
 
+    def written_out(self) -> Array:
+        """From pairs of rows, each once: a quarter of the time of products with unit vectors."""
+        return self.block(np.arange(self.shape[0]))
+
     def extends_to(self, other: Gram) -> bool:
         """The first negative values bring new dimensions, and chosen levels are then chosen anew for all rows."""
         same = self.raw is None or (isinstance(other, IntersectionGram) and other.codes.shape[1] == self.codes.shape[1])

@@ -60,6 +60,9 @@ class BinnedIntersection(Intersection):
         starts, D, threads = self.codes.level_starts, self.codes.shape[1], thread_count()
         read = starts, self.steps(np.float64), nodes.starts, nodes.places
         for W in Ws:
+            if nodes.levels.size == self.levels.size:  # every level is a node, and no line between two is off
+                yield Lines.of_tables(self.tables(W).T)
+                continue
             to, off = Lines.empty(nodes, W.shape[1]), np.zeros(self.levels.size)
             first = self._histograms(np.ascontiguousarray(W[:, :1]), (0,)), to.blocks[0, :, 0], to.above, (0,)
             share_calls(ranged(table_loops.binned_line_below, read, first), D, threads)

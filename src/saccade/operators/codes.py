@@ -179,11 +179,12 @@ def _distinct_levels(
                 entries = X.values[X.starts[d] : X.starts[d + 1]]
             else:
                 entries = np.ascontiguousarray(X[:, d], np.float64)
-            found = encode_loops.distinct(entries.view(np.int64), most)
-            if found.size == 0 and entries.size and entries.max() > 0:
+            found = np.empty(most, np.int64)
+            count = encode_loops.distinct(entries.view(np.int64), np.zeros(4 * most, np.int64), found)
+            if count == 0 and entries.size and entries.max() > 0:
                 tables[d] = None
                 return
-            tables[d] = np.append(0.0, np.sort(found.view(np.float64)))
+            tables[d] = np.append(0.0, np.sort(found[:count].view(np.float64)))
 
     share(look, X.shape[1], thread_count())
     known = [table for table in tables if table is not None]

@@ -211,14 +211,13 @@ def column_max(indices, data, first, last, out):
 
 
 @compiled()
-def distinct(bits, limit):
-    """The distinct positive numbers of a column, unsorted; an empty array when there are more than `limit`.
+def distinct(bits, table, found):
+    """Write the distinct positive numbers of a column to `found`, unsorted; returns how many, 0 when more than fit.
 
-    Floats come as their bits: positive floats are positive integers, zeros and negative ones are not.
+    Floats come as their bits: positive floats are positive integers, zeros and negative ones are not. `table` is
+    scratch, zeros, some times as long as `found`.
     """
-    slots = 4 * limit
-    table, found = np.zeros(slots, np.int64), np.empty(limit, np.int64)
-    count = 0
+    slots, count = table.size, 0
     for x in bits:
         if x <= 0:
             continue
@@ -226,8 +225,8 @@ def distinct(bits, limit):
         while table[slot] != 0 and table[slot] != x:
             slot = slot + 1 if slot + 1 < slots else 0
         if table[slot] == 0:
-            if count == limit:
-                return found[:0]
+            if count == found.size:
+                return 0
             table[slot] = found[count] = x
             count += 1
-    return found[:count]
+    return count

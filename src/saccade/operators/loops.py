@@ -131,53 +131,40 @@ def histogram(starts, rows, codes, bases, level_starts, first, last, V, H, lanes
     """H_d[b] += sum of V over the rows with code b, blocks first..last. rows=None (dense): a code per row.
 
     Two halves of a column go in step, because an addition waits for the last one to the same place. A dense column has
-    often one code in neighbouring rows (pixels: zero): four quarters, each into sums of its own.
+    often one code in neighbouring rows (pixels: zero): four quarters, each into sums of its own. Both kinds of column
+    are in one loop: Numba compiles only the one that is met, and a loop that calls another is compiled twice.
     """
-    one = V.dtype.type(1)
-    dims = level_starts.size - 1
-    for block in range(first, last):
-        base = bases[block]
+    one, dims = V.dtype.type(1), level_starts.size - 1
+    sums = np.empty((4 * CODES if rows is None else 0, len(lanes)), V.dtype)
+    for column in range(first * dims, last * dims):
+        base, o, start, end = bases[column // dims], level_starts[column % dims], starts[column], starts[column + 1]
+        own, count = codes[start:end], U(end - start)
         if rows is None:
-            _histogram_dense(codes[starts[block * dims] :], level_starts, base, bases[block + 1], V, H, lanes)
-            continue
-        for d in range(dims):
-            o = level_starts[d]
-            start, end = starts[block * dims + d], starts[block * dims + d + 1]
-            column, owners = codes[start:end], rows[start:end]
-            half = U(column.size // 2)
+            quarter = count >> TWO
+            sums[:] = 0
+            for k in range(quarter):
+                a, b = U(own[k]), U(own[k + quarter]) + U(CODES)
+                c, e = U(own[k + TWO * quarter]) + U(2 * CODES), U(own[k + THREE * quarter]) + U(3 * CODES)
+                i = U(base) + k
+                fma_row(sums, a, sums, a, one, V, i, lanes)
+                fma_row(sums, b, sums, b, one, V, i + quarter, lanes)
+                fma_row(sums, c, sums, c, one, V, i + TWO * quarter, lanes)
+                fma_row(sums, e, sums, e, one, V, i + THREE * quarter, lanes)
+            for k in range(FOUR * quarter, count):
+                a = U(own[k])
+                fma_row(sums, a, sums, a, one, V, U(base) + k, lanes)
+            for b in range(U(level_starts[column % dims + 1] - o)):
+                for part in range(4):
+                    fma_row(H, U(o) + b, H, U(o) + b, one, sums, b + U(part * CODES), lanes)
+        else:
+            owners, half = rows[start:end], count >> ONE
             for k in range(half):
-                a, b = o + column[k], o + column[k + half]
+                a, b = o + own[k], o + own[k + half]
                 fma_row(H, a, H, a, one, V, base + owners[k], lanes)
                 fma_row(H, b, H, b, one, V, base + owners[k + half], lanes)
-            if column.size % 2:
-                a = o + codes[end - 1]
-                fma_row(H, a, H, a, one, V, base + rows[end - 1], lanes)
-
-
-@compiled()
-def _histogram_dense(codes, level_starts, base, end, V, H, lanes):
-    """The same for one block of dense codes."""
-    one, count = V.dtype.type(1), end - base
-    quarter = U(count // 4)
-    sums = np.empty((4 * CODES, len(lanes)), V.dtype)
-    for d in range(level_starts.size - 1):
-        column, o = codes[d * count : (d + 1) * count], level_starts[d]
-        p, q = column[:quarter], column[quarter : TWO * quarter]
-        r, s = column[TWO * quarter : THREE * quarter], column[THREE * quarter :]
-        sums[:] = 0
-        for k in range(quarter):
-            a, b, c, e = U(p[k]), U(q[k]) + U(CODES), U(r[k]) + U(2 * CODES), U(s[k]) + U(3 * CODES)
-            i = U(base) + k
-            fma_row(sums, a, sums, a, one, V, i, lanes)
-            fma_row(sums, b, sums, b, one, V, i + quarter, lanes)
-            fma_row(sums, c, sums, c, one, V, i + TWO * quarter, lanes)
-            fma_row(sums, e, sums, e, one, V, i + THREE * quarter, lanes)
-        for k in range(quarter, U(s.size)):
-            a = U(s[k])
-            fma_row(sums, a, sums, a, one, V, U(base) + k + THREE * quarter, lanes)
-        for b in range(U(level_starts[d + 1] - o)):
-            for part in range(4):
-                fma_row(H, U(o) + b, H, U(o) + b, one, sums, b + U(part * CODES), lanes)
+            for k in range(TWO * half, count):
+                a = o + own[k]
+                fma_row(H, a, H, a, one, V, base + owners[k], lanes)
 
 
 @compiled()
@@ -220,14 +207,22 @@ def cumulate(level_starts, steps, first, last, H, lanes):
 
 @compiled()
 def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes):
-    """out_i += sum_d T_d[c_id], blocks first..last: the second half of the product."""
-    one = T.dtype.type(1)
-    dims = level_starts.size - 1
+    """out_i += sum_d T_d[c_id], blocks first..last: the second half of the product.
+
+    Four dimensions of dense codes at a time: out_i is loaded and stored once for four.
+    """
+    one, dims = T.dtype.type(1), level_starts.size - 1
     for block in range(first, last):
         base, done = bases[block], 0
         if rows is None:
-            done = dims - dims % 4
-            _look_up_fours(codes[starts[block * dims] :], level_starts, base, bases[block + 1], done, T, out, lanes)
+            done, count = dims - dims % 4, bases[block + 1] - base
+            for d in range(0, done, 4):
+                a, b, c, e = level_starts[d], level_starts[d + 1], level_starts[d + 2], level_starts[d + 3]
+                start = starts[block * dims + d]
+                p, q = codes[start : start + count], codes[start + count : start + 2 * count]
+                r, s = codes[start + 2 * count : start + 3 * count], codes[start + 3 * count : start + 4 * count]
+                for k in range(U(count)):
+                    add_rows(out, base + SIGNED(k), T, (a + p[k], b + q[k], c + r[k], e + s[k]), lanes)
         for d in range(done, dims):
             o = level_starts[d]
             start, end = starts[block * dims + d], starts[block * dims + d + 1]
@@ -235,18 +230,6 @@ def look_up(starts, rows, codes, bases, level_starts, first, last, T, out, lanes
             for k in range(U(column.size)):
                 i = base + (SIGNED(k) if rows is None else owners[k])
                 fma_row(out, i, out, i, one, T, o + column[k], lanes)
-
-
-@compiled()
-def _look_up_fours(codes, level_starts, base, end, dims, T, out, lanes):
-    """The same for one block of dense codes, four dimensions at a time: out_i is loaded and stored once for four."""
-    count = end - base
-    for d in range(0, dims, 4):
-        a, b, c, e = level_starts[d], level_starts[d + 1], level_starts[d + 2], level_starts[d + 3]
-        four = codes[d * count : (d + 4) * count]
-        p, q, r, s = four[:count], four[count : 2 * count], four[2 * count : 3 * count], four[3 * count :]
-        for k in range(U(count)):
-            add_rows(out, base + SIGNED(k), T, (a + p[k], b + q[k], c + r[k], e + s[k]), lanes)
 
 
 @compiled()

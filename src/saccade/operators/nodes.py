@@ -7,7 +7,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.threads import share_calls, thread_count
-from saccade.operators.tables import on_lines
+from saccade.operators.tables import on_lines, stacked
 
 WIDEST = 64  # columns that go through the walk together
 
@@ -38,6 +38,16 @@ class Lines:
         blocks = on_lines((-(-columns // lanes), N, lanes), np.float32)
         return cls(blocks, columns, np.empty(N), np.zeros(N), np.zeros(N))
 
+    @classmethod
+    def of_tables(
+        cls,
+        T: Array,  # (N, r)
+    ) -> "Lines":
+        """Of tables that are known at every level."""
+        N, r = T.shape
+        blocks = stacked(T.astype(np.float32), table_lanes(r))
+        return cls(blocks, r, np.zeros(N), np.square(T[:, 1:]).sum(axis=1), np.zeros(N))
+
 
 def table_lanes(columns: int) -> int:
     """The columns of a table that go through the walk together."""
@@ -66,6 +76,8 @@ def kept_nodes(
     """
     from saccade.operators import table_loops
 
+    if int(np.diff(starts).max(initial=0)) <= nodes:
+        return np.arange(levels.size), starts
     stays, threads = np.empty(levels.size, bool), thread_count()
     total = np.empty((threads, int(np.diff(starts).max(initial=0))))
     read = levels, starts, nodes

@@ -10,6 +10,7 @@ is never negative) its table is too small already, and needs no slack: more than
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,12 +59,17 @@ class NormTables:
         X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
     ) -> Array:  # (n,)
         """A lower bound of ‖Wᵀk*‖² for every row."""
-        from saccade.operators import predict_loops
+        from saccade.operators import few_loops, predict_loops
 
-        out, lanes = np.zeros((X.shape[0], 4)), (0,) * self.blocks.shape[2]
-        tables = self.level_starts, self.levels, self.blocks, self.slack
-        calls = ranged(predict_loops.walk_squares, (X.indptr, X.indices, X.data, *tables), (out, lanes))
-        share_calls(calls, X.shape[0], thread_count())
+        out, (blocks, _, wide) = np.zeros((X.shape[0], 4)), self.blocks.shape
+        read, lanes = (X.indptr, X.indices, X.data, self.level_starts, self.levels), (0,) * wide
+        if X.nnz <= limits.FEW_ENTRIES:
+            T, f = self.blocks.reshape(-1, wide), np.empty((thread_count(), blocks, wide), np.float32)
+            few = partial(few_loops.walk_squares_few, *read, T, self.slack)
+            share_calls(lambda t, a, b: partial(few, a, b, out, f[t], lanes), X.shape[0], len(f))
+        else:
+            calls = ranged(predict_loops.walk_squares, (*read, self.blocks, self.slack), (out, lanes))
+            share_calls(calls, X.shape[0], thread_count())
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))
 

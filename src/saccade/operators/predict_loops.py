@@ -42,7 +42,8 @@ def _by_dimension(indptr, indices, data, first, last, heads, tails, entries):
     """
     known = U(heads.size - 2)
     _count(indices[indptr[first] : indptr[last]], heads)
-    tails[:] = heads
+    for d in range(known + TWO):  # plain loops throughout: a slice that is assigned takes seconds to compile
+        tails[d] = heads[d]
     for i in range(first, last):
         dims, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         for k in range(U(dims.size)):
@@ -171,7 +172,8 @@ def interpolate(indptr, indices, data, level_starts, levels, T, first, last, out
             for start in range(heads[d], heads[d] + count, TOGETHER):
                 some = entries[start : min(start + TOGETHER, heads[d + 1])]
                 x = values[: len(some)]
-                x[:] = some[:, 1]
+                for k in range(U(len(some))):
+                    x[k] = some[k, 1]
                 _search(x, own, ladder, starts, above, places)
                 for k in range(U(len(some))):
                     b = U(places[k])
@@ -195,7 +197,8 @@ def _find(level_starts, levels, slack, heads, entries, base, scratch, fill, reco
         for start in range(heads[d], heads[d] + count, TOGETHER):
             some = entries[start : min(start + TOGETHER, heads[d + 1])]
             x = values[: len(some)]
-            x[:] = some[:, 1]
+            for k in range(U(len(some))):
+                x[k] = some[k, 1]
             _search(x, own, ladder, starts, above, found)
             at = U(fill[d])
             for k in range(U(len(some))):
@@ -234,7 +237,8 @@ def walk_squares(indptr, indices, data, level_starts, levels, T, slack, first, l
     while chunk < last:
         end = _end_of_chunk(indptr, chunk, last, limits.SQUARED_ROWS, limits.PREDICTED_ENTRIES)
         _count(indices[indptr[chunk] : indptr[end]], ends)
-        fill[:] = ends
+        for d in range(U(size)):
+            fill[d] = ends[d]
         records = np.empty((ends[size - 1], 2), np.float32)
         part = chunk
         while part < end:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share, share_calls, thread_count
 
@@ -88,10 +89,11 @@ class PiecewiseTables:
         X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
     ) -> Array:  # (n, m)
         """f(x) for every row."""
-        from saccade.operators import predict_loops
+        from saccade.operators import few_loops, predict_loops
 
         read = X.indptr, X.indices, X.data, self.level_starts, self.levels
-        return _walk(predict_loops.interpolate, read, self._T_blocks, X.shape[0], self.T.shape[1])
+        loop = few_loops.interpolate_few if X.nnz <= limits.FEW_ENTRIES else predict_loops.interpolate
+        return _walk(loop, read, self._T_blocks, X.shape[0], self.T.shape[1])
 
 
 @dataclass(frozen=True)
