@@ -36,7 +36,7 @@ ROOT = Path(__file__).parent.parent
 ROOMS = ["active", "estimators", "inference", "localize"]
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 QUICKEST = 15  # tests that run before the others that reach the line
-GRACE, PATIENCE = 20, 5  # a mutation is endless after 20 s + 5 times what its tests take without it
+PATIENCE = 5  # a mutation is endless after `grace` seconds and this many times what its tests take without it
 ENDLESS = "endless"
 LEFT_BEHIND = (".git", ".venv*", ".*_cache", ".hypothesis", "demo", "build", "dist")  # not copied
 WORDS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all", "True": "False"}
@@ -62,7 +62,7 @@ class Mutation:
     at_import: bool  # the line runs when its module is imported
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.old} → {self.new}"
+        return f"{self.path}:{self.line}: {self.old} → {self.new or 'nothing'}"
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.begin] + self.new.encode() + source[self.end :]
@@ -229,8 +229,8 @@ class Recorder:
 class Judge:
     """Pytest plugin: runs the collected tests once with the recorder, then those that reach it for each mutation."""
 
-    def __init__(self, folder: str, mutations: list[dict[str, Any]], reports: int) -> None:
-        self.mutations, self.reports = [Mutation(**one) for one in mutations], reports
+    def __init__(self, folder: str, mutations: list[dict[str, Any]], grace: float, reports: int) -> None:
+        self.mutations, self.grace, self.reports = [Mutation(**one) for one in mutations], grace, reports
         self.recorder, self.seconds, self.failed = Recorder(folder), Counter[str](), set[str]()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -241,6 +241,8 @@ class Judge:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._run(session.items)
         self.recorder.stop()
+        if not self.recorder.tests:
+            raise pytest.UsageError("no test reaches the room: is another checkout imported?")
         # What fails without a mutation, at once or when it runs a second time, judges nothing.
         again = self._forked(None, [item for item in session.items if item.nodeid not in self.failed])
         self.failed |= set(again.splitlines())
@@ -275,8 +277,8 @@ class Judge:
             answer = self._forked(one, [*items[:QUICKEST], *(item for item in self.items if item in slower)])
         return ("endless" if answer == ENDLESS else "killed" if answer else "survived"), answer
 
-    def _limit(self, items: list[pytest.Item]) -> int:
-        return int(GRACE + PATIENCE * sum(self.seconds[item.nodeid] for item in items))
+    def _limit(self, items: list[pytest.Item]) -> float:
+        return self.grace + PATIENCE * sum(self.seconds[item.nodeid] for item in items)
 
     def _forked(self, one: Mutation | None, items: list[pytest.Item]) -> str:
         """Names of the tests that fail in a process of their own; with a mutation the first one."""
@@ -284,7 +286,10 @@ class Judge:
         child = os.fork()
         if child == 0:
             try:
-                signal.alarm(self._limit(items))  # ends the process, whatever it is at
+                # Ends the process, whatever it is at: by its own CPU time, which a busy machine does not stretch,
+                # and by the clock if it waits for something that never comes.
+                signal.setitimer(signal.ITIMER_PROF, self._limit(items))
+                signal.alarm(int(10 * self._limit(items)))
                 if one is not None:
                     _mutate(one)
                 before = set(self.failed)
@@ -299,7 +304,8 @@ class Judge:
             killers = answer.read()
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status):
-            return ENDLESS if os.WTERMSIG(status) == signal.SIGALRM else f"signal {os.WTERMSIG(status)}"
+            stopped = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
+            return ENDLESS if stopped else f"signal {os.WTERMSIG(status)}"
         return killers
 
     def _afresh(self, one: Mutation, items: list[pytest.Item]) -> str:
@@ -311,7 +317,7 @@ class Judge:
             path.write_bytes(one.applied(source))
             os.utime(path, (stamp.st_atime, stamp.st_mtime + 60))  # or Python takes the bytecode of before
             command = [sys.executable, "-m", "pytest", *PYTEST, "-x", f"@{names}"]
-            run = subprocess.run(command, capture_output=True, text=True, timeout=self._limit(items))
+            run = subprocess.run(command, capture_output=True, text=True, timeout=10 * self._limit(items))
         except subprocess.TimeoutExpired:
             return ENDLESS
         finally:
@@ -342,7 +348,7 @@ def _name(code: CodeType) -> tuple[str, int]:
     return code.co_qualname, code.co_firstlineno
 
 
-def judge(copy: Path, room: str, tests: list[str], mutations: list[Mutation]) -> Iterator[list[Any]]:
+def judge(copy: Path, room: str, mutations: list[Mutation], wish: argparse.Namespace) -> Iterator[list[Any]]:
     """What the plugin reports from a pytest process in the copy: the tests, then a verdict for each mutation."""
     folder = next(copy.glob(f"src/*/{room}"))
     settings = os.environ | {
@@ -353,8 +359,8 @@ def judge(copy: Path, room: str, tests: list[str], mutations: list[Mutation]) ->
     }
     read, write = os.pipe()
     order, log = copy.parent / "order.json", copy.parent / "log.txt"
-    plugin = {"folder": f"{folder}{os.sep}", "mutations": [asdict(one) for one in mutations], "reports": write}
-    order.write_text(json.dumps([tests or [f"tests/{room}", str(folder)], plugin]), "utf-8")
+    plugin = {"folder": f"{folder}{os.sep}", "mutations": [asdict(one) for one in mutations], "grace": wish.grace}
+    order.write_text(json.dumps([wish.tests or [f"tests/{room}", str(folder)], plugin | {"reports": write}]), "utf-8")
     with log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, __file__, "--serve", str(order)],
@@ -386,6 +392,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="Default: 0.")
     parser.add_argument("--line", default="", help="FILE.py:LINE: every mutation of this line instead of a draw.")
     parser.add_argument("--tests", nargs="+", default=[], help="Default: all tests of the room.")
+    parser.add_argument("--grace", type=float, default=20, help="Seconds before a mutation is endless. Default: 20.")
     parser.add_argument("--root", type=Path, default=ROOT, help="Default: this checkout.")
     wish = parser.parse_args(arguments)
     os.environ.setdefault("SACCADE_DATA", str(wish.root.resolve().parent / "shared" / "data"))
@@ -395,7 +402,7 @@ def main(arguments: list[str]) -> int:
         shutil.copytree(wish.root, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))  # compiled loops come along
         for room in wish.rooms:
             mutations = draw(copy, room, wish)
-            reports = judge(copy, room, wish.tests, mutations)
+            reports = judge(copy, room, mutations, wish)
             _, count, failed = next(reports)
             print(f"== {room}: {len(mutations)} mutations, {count} tests", *failed, sep="\n   without: ", flush=True)
             table[room] = Counter[str]()

@@ -1,37 +1,40 @@
-"""`make mutate` finds the faults that tests notice and those that they do not, and leaves the checkout as it was."""
+"""`make mutate` tells faults that tests notice from those that they do not, and leaves the checkout as it was."""
 
+import os
+import runpy
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-SOURCE = '''"""A module."""
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / ".ci" / "mutate.py"
+SOURCE = '''"""A module with 1 + 1."""
 
 LIMIT = 10
 
 
 def larger(a: float, b: float, *, step: int = 2) -> float:
-    """One of both. # + is no sign here"""
     if a == b:
         raise ValueError(f"equal: {a + b}")
-    best = max(a, b)  # α
-    while step > 9:
-        step += 0
-    return best
+    return max(a, b)  # α < β
 
 
 def unused(a: float) -> float:
     return -a
 
 
-def countdown(n: int) -> int:
-    while n > 0:
-        n -= 1
-    return n
+def half(n: int) -> int:
+    α, left = 0, n
+    while left > 1:
+        left -= 2
+        α += 1
+    return α if isinstance(n, int) or not (n > 0) else 0
 '''
 TESTS = """
 import pytest
-from tiny.room.numbers import LIMIT, countdown, larger
+from tiny.room.numbers import LIMIT, half, larger
 
 
 def test_larger():
@@ -47,31 +50,100 @@ def test_limit():
     assert LIMIT == 10
 
 
-def test_countdown():
-    assert countdown(3) == 0
+def test_half():
+    assert half(7) == 3
 
 
-def test_fails_without_any_mutation():
+def test_fails_also_without_a_mutation():
     assert larger(1.0, 2.0) == 1.0
 """
 
 
-def mutate(root: Path, *arguments: str) -> list[str]:
-    command = [sys.executable, ROOT / ".ci" / "mutate.py", "room", "--root", root, *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode in (0, 1), run.stderr
-    return run.stdout.splitlines()
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    root = tmp_path / "checkout"
+    settings = "[tool.pytest.ini_options]\naddopts = '--import-mode=importlib'\n"
+    files = {"src/tiny/room/numbers.py": SOURCE, "tests/room/test_numbers.py": TESTS, "pyproject.toml": settings}
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    return root
 
 
-def test_killed_and_surviving_mutations_are_told_apart(tmp_path: Path) -> None:
-    source, tests = tmp_path / "src" / "tiny" / "room" / "numbers.py", tmp_path / "tests" / "room" / "test_numbers.py"
-    for path, text in ((source, SOURCE), (tests, TESTS)):
-        path.parent.mkdir(parents=True)
-        path.write_text(text, "utf-8")
-    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = '--import-mode=importlib'\n")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+def contents(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
-    lines = mutate(tmp_path, "--count", "100")
-    verdicts = {line[9:].split(" ")[0] + line[9:].split(":", 2)[2].split("  [")[0]: line[:9].strip() for line in lines if "→" in line}
-    print(verdicts)
-    assert False
+
+def start(root: Path, *arguments: str) -> "subprocess.Popen[str]":
+    """The script with its temporary files beside the checkout."""
+    command = [sys.executable, SCRIPT, "room", "--root", root, *arguments]
+    (root.parent / "temporary").mkdir()
+    settings = os.environ | {"TMPDIR": str(root.parent / "temporary")}
+    return subprocess.Popen(command, env=settings, stdout=subprocess.PIPE, text=True)
+
+
+def test_killed_surviving_and_endless_mutations(checkout: Path) -> None:
+    before = contents(checkout)
+    with start(checkout, "--count", "100", "--grace", "3") as process:
+        output, _ = process.communicate()
+    assert process.returncode == 1
+    heading, failed, *verdicts = output.partition("\n\n")[0].splitlines()
+    assert heading == f"== room: {len(verdicts)} mutations, 4 tests"
+    assert failed.endswith("test_fails_also_without_a_mutation")
+    found = {int(line.split(":")[1]): line.split()[0] for line in verdicts}
+    assert found[3] == found[7] == found[9] == "killed"  # at import, by a fork
+    assert found[6] == "survived"  # the default
+    assert found[13] == "survived"  # no test reaches it
+    assert "src/tiny/room/numbers.py:6: 2 → 3\n" in output.partition("Survivors")[2]
+    assert contents(checkout) == before
+    assert not [*(checkout.parent / "temporary").iterdir()]
+
+
+def test_an_endless_mutation_is_stopped(checkout: Path) -> None:
+    with start(checkout, "--line", "numbers.py:19", "--grace", "2") as process:
+        output, _ = process.communicate()
+    assert "endless  src/tiny/room/numbers.py:19: - → +" in output
+
+
+def test_ctrl_c_leaves_nothing_behind(checkout: Path) -> None:
+    before = contents(checkout)
+    with start(checkout, "--line", "numbers.py:19", "--grace", "1000") as process:
+        assert process.stdout is not None
+        process.stdout.readline()  # now it is at work
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert contents(checkout) == before
+    assert not [*(checkout.parent / "temporary").iterdir()]
+
+
+def test_what_is_mutated() -> None:
+    found = runpy.run_path(str(SCRIPT))["Finder"]("numbers.py", SOURCE.encode()).found
+    assert [str(one).removeprefix("numbers.py:") for one in found] == [
+        "3: 10 → 11",
+        "6: 2 → 3",
+        "7: a == b → False",
+        "7: == → !=",
+        "9: max(a, b) → None",
+        "9: max → min",
+        "13: -a → None",
+        "13: - → nothing",
+        "17: 0 → 1",
+        "18: > → >=",
+        "18: > → <",
+        "18: 1 → 0",
+        "19: - → +",
+        "19: 2 → 3",
+        "20: + → -",
+        "20: 1 → 0",
+        "21: α if isinstance(n, int) or not (n > 0) else 0 → None",
+        "21: or → and",
+        "21: not → nothing",
+        "21: > → >=",
+        "21: > → <",
+        "21: 0 → 1",
+        "21: 0 → 1",
+    ]
+    for one in found:
+        changed = one.applied(SOURCE.encode()).decode()
+        compile(changed, "numbers.py", "exec")
+        assert SOURCE.splitlines()[one.line - 1] != changed.splitlines()[one.line - 1]
