@@ -200,7 +200,8 @@ def draw(root: Path, room: str, wish: argparse.Namespace) -> list[Mutation]:
         for one in Finder(str(path.relative_to(root)), path.read_bytes()).found:
             lines[one.path, one.line].append(one)
     if wish.line:
-        return [one for (path, line), all_ in lines.items() if f"{path}:{line}".endswith(wish.line) for one in all_]
+        wanted = tuple(f"/{line}" for line in wish.line)
+        return [one for (path, line), its in lines.items() if f"{path}:{line}".endswith(wanted) for one in its]
     rng = random.Random(f"{wish.seed} {room}")
     chosen = rng.sample(sorted(lines), min(wish.count, len(lines)))
     return [rng.choice(lines[line]) for line in chosen]
@@ -259,7 +260,10 @@ class Judge:
         """Run tests as pytest does; with `first` up to the first that fails."""
         for item, after in zip(items, [*items[1:], None], strict=True):
             self.recorder.test = item.nodeid
+            names = dict(item.dtest.globs) if hasattr(item, "dtest") else {}
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if names:  # a doctest forgets its names when it has run
+                item.dtest.globs.update(names)
             if first and item.nodeid in self.failed:
                 return
 
@@ -390,7 +394,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("rooms", nargs="*", default=ROOMS, help=f"Default: {' '.join(ROOMS)}.")
     parser.add_argument("--count", type=int, default=75, help="Mutations per room. Default: 75.")
     parser.add_argument("--seed", type=int, default=0, help="Default: 0.")
-    parser.add_argument("--line", default="", help="FILE.py:LINE: every mutation of this line instead of a draw.")
+    parser.add_argument("--line", nargs="+", default=[], help="FILE.py:LINE: every mutation of it instead of a draw.")
     parser.add_argument("--tests", nargs="+", default=[], help="Default: all tests of the room.")
     parser.add_argument("--grace", type=float, default=20, help="Seconds before a mutation is endless. Default: 20.")
     parser.add_argument("--root", type=Path, default=ROOT, help="Default: this checkout.")
