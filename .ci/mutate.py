@@ -109,6 +109,10 @@ class Finder(ast.NodeVisitor):
             self.visit(statement)
         self._at_import, self._reach = outside
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for statement in node.body:  # `frozen=True` of a decorator guards against us, not users
+            self.visit(statement)
+
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self.visit(node.body)
 
