@@ -45,6 +45,7 @@ SIGNS |= {"is not": ["is"], "in": ["not in"], "not in": ["in"], "and": ["or"], "
 SIGNS |= {"+": ["-"], "-": ["+"], "*": ["/"], "/": ["*"], "**": ["*"], "//": ["*"]}
 SIGN = re.compile(rb"#[^\n]*|\bis\s+not\b|\bnot\s+in\b|\b(?:is|in|and|or)\b|\*\*|//|[<>=!]=|[-+*/<>]")
 SPARED_CALLS = {"isinstance", "issubclass", "cast", "TypeVar", "warn"}
+SPARED_KEYWORDS = {"strict", "stacklevel"}  # of zip and warn
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,10 @@ class Finder(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         if ast.unparse(node.func).split(".")[-1] not in SPARED_CALLS:
+            self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in SPARED_KEYWORDS:
             self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -260,15 +265,18 @@ class Judge:
     def _report(self, *what: Any) -> None:
         os.write(self.reports, json.dumps(what).encode() + b"\n")
 
-    def _run(self, items: list[pytest.Item], first: bool = False) -> None:
-        """Run tests as pytest does; with `first` up to the first that fails."""
+    def _run(self, items: list[pytest.Item], mutated: bool = False) -> None:
+        """Run tests as pytest does; mutated ones up to the first that fails or does not end."""
         for item, after in zip(items, [*items[1:], None], strict=True):
+            if mutated:  # by its own CPU time, which a busy machine does not stretch; by the clock if it only waits
+                signal.setitimer(signal.ITIMER_PROF, self._limit([item]))
+                signal.alarm(int(10 * self._limit([item])))
             self.recorder.test = item.nodeid
             names = dict(item.dtest.globs) if hasattr(item, "dtest") else {}
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if names:  # a doctest forgets its names when it has run
                 item.dtest.globs.update(names)
-            if first and item.nodeid in self.failed:
+            if mutated and item.nodeid in self.failed:
                 return
 
     def _judged(self, one: Mutation) -> tuple[str, str]:
@@ -294,14 +302,10 @@ class Judge:
         child = os.fork()
         if child == 0:
             try:
-                # Ends the process, whatever it is at: by its own CPU time, which a busy machine does not stretch,
-                # and by the clock if it waits for something that never comes.
-                signal.setitimer(signal.ITIMER_PROF, self._limit(items))
-                signal.alarm(int(10 * self._limit(items)))
                 if one is not None:
                     _mutate(one)
                 before = set(self.failed)
-                self._run(items, first=one is not None)
+                self._run(items, mutated=one is not None)
                 os.write(write, "\n".join(self.failed - before).encode())
             except BaseException as error:  # a mutation that stops pytest itself
                 os.write(write, f"{type(error).__name__}: {error}".encode())
@@ -331,7 +335,8 @@ class Judge:
         finally:
             path.write_bytes(source)
             os.utime(path, (stamp.st_atime, stamp.st_mtime))
-        return run.stdout[-300:] or "pytest did not start" if run.returncode else ""
+        failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", run.stdout, re.MULTILINE)
+        return next(iter(failed), f"pytest ended with {run.returncode}") if run.returncode else ""
 
 
 def _mutate(one: Mutation) -> None:

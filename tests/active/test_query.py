@@ -316,3 +316,16 @@ def test_scores_of_any_size_have_the_same_best_places(size: float) -> None:
     """What counts as equal is relative to the scores."""
     rough = np.random.default_rng(2).permutation(np.r_[3.0, 2.0, 1.5, 1.0 + 1e-13 * np.arange(7), 0.5])
     assert best_places(size * rough, 5).tolist() == best_places(rough, 5).tolist()
+
+
+@pytest.mark.parametrize("labels", [0, 1])
+@pytest.mark.parametrize(
+    "strategy", ["margin", "uncertainty", "one-a-class", "entropy", "least-margin", "output-change"]
+)
+def test_strategies_that_compare_classes_ask_for_typical_examples_until_there_are_two(
+    strategy: str, labels: int
+) -> None:
+    known = np.full(150, np.nan)
+    known[:labels] = 3
+    found = query(X, known, strategy=strategy, batch_size=4)
+    np.testing.assert_array_equal(found, query(X, known, strategy="typical", batch_size=4))
