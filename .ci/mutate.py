@@ -409,6 +409,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="Default: this checkout.")
     wish = parser.parse_args(arguments)
     os.environ.setdefault("SACCADE_DATA", str(wish.root.resolve().parent / "shared" / "data"))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # as Ctrl-C, which a background job ignores
     table, survivors = {}, []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         copy = Path(folder).resolve() / "checkout"

@@ -105,12 +105,13 @@ def test_an_endless_mutation_is_stopped(checkout: Path) -> None:
     assert "endless  src/tiny/room/numbers.py:19: - → +" in output
 
 
-def test_ctrl_c_leaves_nothing_behind(checkout: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_leaves_nothing_behind(checkout: Path, stop: signal.Signals) -> None:
     before = contents(checkout)
     with start(checkout, "--line", "numbers.py:19", "--grace", "1000") as process:
         assert process.stdout is not None
         process.stdout.readline()  # now it is at work
-        process.send_signal(signal.SIGINT)
+        process.send_signal(stop)
         process.communicate()
     assert contents(checkout) == before
     assert not [*(checkout.parent / "temporary").iterdir()]
