@@ -409,7 +409,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="Default: this checkout.")
     wish = parser.parse_args(arguments)
     os.environ.setdefault("SACCADE_DATA", str(wish.root.resolve().parent / "shared" / "data"))
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # as Ctrl-C, which a background job ignores
+    for stop in (signal.SIGINT, signal.SIGTERM):  # also in the background, where Ctrl-C is ignored otherwise
+        signal.signal(stop, lambda *_: sys.exit("stopped"))
     table, survivors = {}, []
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         copy = Path(folder).resolve() / "checkout"
