@@ -37,7 +37,7 @@ ROOMS = ["active", "estimators", "inference", "localize"]
 PYTEST = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
 QUICKEST = 15  # tests that run before the others that reach the line
 PATIENCE = 5  # a mutation is endless after `grace` seconds and this many times what its tests take without it
-ENDLESS = "endless"
+ENDLESS, UNREACHED = "endless", "no test reaches it"
 LEFT_BEHIND = (".git", ".venv*", ".*_cache", ".hypothesis", "demo", "build", "dist")  # not copied
 WORDS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all", "True": "False"}
 SIGNS = {"<": ["<=", ">"], ">": [">=", "<"], "<=": ["<"], ">=": [">"], "==": ["!="], "!=": ["=="], "is": ["is not"]}
@@ -241,7 +241,8 @@ class Judge:
 
     def __init__(self, folder: str, mutations: list[dict[str, Any]], grace: float, reports: int) -> None:
         self.mutations, self.grace, self.reports = [Mutation(**one) for one in mutations], grace, reports
-        self.recorder, self.seconds, self.failed = Recorder(folder), Counter[str](), set[str]()
+        self.recorder, self.seconds = Recorder(folder), Counter[str]()
+        self.failed, self.trusted = set[str](), set[str]()  # tests; trusted ones pass when they run again
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.seconds[report.nodeid] += report.duration
@@ -253,22 +254,24 @@ class Judge:
         self.recorder.stop()
         if not self.recorder.tests:
             raise pytest.UsageError("no test reaches the room: is another checkout imported?")
-        # What fails without a mutation, at once or when it runs a second time, judges nothing.
-        again = self._forked(None, [item for item in session.items if item.nodeid not in self.failed])
-        self.failed |= set(again.splitlines())
         self._report("tests", len(session.items) - len(self.failed), sorted(self.failed))
-        self.items = [item for item in session.items if item.nodeid not in self.failed]
         for one in self.mutations:
-            self._report(*self._judged(one))
+            items = [item for item in session.items if item.nodeid not in self.failed]
+            answer = self._judged(one, items)
+            while answer in self.seconds and self._fails_again(answer, items):
+                items = [item for item in items if item.nodeid not in self.failed]
+                answer = self._judged(one, items)
+            verdict = "endless" if answer == ENDLESS else "killed" if answer not in ("", UNREACHED) else "survived"
+            self._report(verdict, answer)
         return True
 
     def _report(self, *what: Any) -> None:
         os.write(self.reports, json.dumps(what).encode() + b"\n")
 
-    def _run(self, items: list[pytest.Item], mutated: bool = False) -> None:
-        """Run tests as pytest does; mutated ones up to the first that fails or does not end."""
+    def _run(self, items: list[pytest.Item], limited: bool = False) -> None:
+        """Run tests as pytest does; with limits up to the first that fails or does not end."""
         for item, after in zip(items, [*items[1:], None], strict=True):
-            if mutated:  # by its own CPU time, which a busy machine does not stretch; by the clock if it only waits
+            if limited:  # by its own CPU time, which a busy machine does not stretch; by the clock if it only waits
                 signal.setitimer(signal.ITIMER_PROF, self._limit([item]))
                 signal.alarm(int(10 * self._limit([item])))
             self.recorder.test = item.nodeid
@@ -276,28 +279,34 @@ class Judge:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if names:  # a doctest forgets its names when it has run
                 item.dtest.globs.update(names)
-            if mutated and item.nodeid in self.failed:
+            if limited and item.nodeid in self.failed:
                 return
 
-    def _judged(self, one: Mutation) -> tuple[str, str]:
+    def _judged(self, one: Mutation, items: list[pytest.Item]) -> str:
+        """What noticed the mutation: a test in most cases, "" for nothing."""
         path, tests = str(Path(one.path).resolve()), self.recorder.tests
         reached = set[str]().union(*(tests.get((path, line), ()) for line in range(one.first, one.last + 1)))
-        items = sorted((i for i in self.items if i.nodeid in reached), key=lambda i: self.seconds[i.nodeid])
+        near = sorted((item for item in items if item.nodeid in reached), key=lambda item: self.seconds[item.nodeid])
         if one.at_import or "" in tests.get((path, one.line), ()):
-            others = [] if one.first > 1 else [item for item in self.items if item not in items]
-            answer = self._afresh(one, [*items, *others])
-        elif not items:
-            return "survived", "no test reaches it"
-        else:  # fixtures of a file serve all its tests that follow each other
-            slower = set(items[QUICKEST:])
-            answer = self._forked(one, [*items[:QUICKEST], *(item for item in self.items if item in slower)])
-        return ("endless" if answer == ENDLESS else "killed" if answer else "survived"), answer
+            others = [] if one.first > 1 else [item for item in items if item not in near]
+            return self._afresh(one, [*near, *others])
+        if not near:
+            return UNREACHED
+        slower = set(near[QUICKEST:])  # in the order of their files, so that fixtures serve all that follow each other
+        return self._forked(one, [*near[:QUICKEST], *(item for item in items if item in slower)])
+
+    def _fails_again(self, test: str, items: list[pytest.Item]) -> bool:
+        """Whether the test fails without a mutation too when it runs a second time: then it judges nothing."""
+        if test not in self.trusted and self._forked(None, [item for item in items if item.nodeid == test]):
+            self.failed.add(test)
+        self.trusted.add(test)
+        return test in self.failed
 
     def _limit(self, items: list[pytest.Item]) -> float:
         return self.grace + PATIENCE * sum(self.seconds[item.nodeid] for item in items)
 
     def _forked(self, one: Mutation | None, items: list[pytest.Item]) -> str:
-        """Names of the tests that fail in a process of their own; with a mutation the first one."""
+        """Name of the first test that fails in a process of its own."""
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -305,20 +314,20 @@ class Judge:
                 if one is not None:
                     _mutate(one)
                 before = set(self.failed)
-                self._run(items, mutated=one is not None)
-                os.write(write, "\n".join(self.failed - before).encode())
+                self._run(items, limited=True)
+                os.write(write, "".join(self.failed - before).encode())
             except BaseException as error:  # a mutation that stops pytest itself
                 os.write(write, f"{type(error).__name__}: {error}".encode())
             finally:
                 os._exit(0)
         os.close(write)
         with os.fdopen(read) as answer:
-            killers = answer.read()
+            killer = answer.read()
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status):
             stopped = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
             return ENDLESS if stopped else f"signal {os.WTERMSIG(status)}"
-        return killers
+        return killer
 
     def _afresh(self, one: Mutation, items: list[pytest.Item]) -> str:
         """What `_forked` answers, for lines that run at import: from a new process that reads the mutated file."""

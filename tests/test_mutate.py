@@ -31,10 +31,14 @@ def half(n: int) -> int:
         left -= 2
         α += 1
     return α if isinstance(n, int) or not (n > 0) else 0
+
+
+def seen(n: int) -> int:
+    return n + 1
 '''
 TESTS = """
 import pytest
-from tiny.room.numbers import LIMIT, half, larger
+from tiny.room.numbers import LIMIT, half, larger, seen
 
 
 def test_larger():
@@ -56,6 +60,14 @@ def test_half():
 
 def test_fails_also_without_a_mutation():
     assert larger(1.0, 2.0) == 1.0
+
+
+runs = []
+
+
+def test_fails_when_it_runs_again():
+    runs.append(seen(1))
+    assert len(runs) == 1
 """
 
 
@@ -88,12 +100,13 @@ def test_killed_surviving_and_endless_mutations(checkout: Path) -> None:
         output, _ = process.communicate()
     assert process.returncode == 1
     heading, failed, *verdicts = output.partition("\n\n")[0].splitlines()
-    assert heading == f"== room: {len(verdicts)} mutations, 4 tests"
+    assert heading == f"== room: {len(verdicts)} mutations, 5 tests"
     assert failed.endswith("test_fails_also_without_a_mutation")
     found = {int(line.split(":")[1]): line.split()[0] for line in verdicts}
     assert found[3] == found[7] == found[9] == "killed"  # at import, by a fork
     assert found[6] == "survived"  # the default
     assert found[13] == "survived"  # no test reaches it
+    assert found[25] == "survived"  # its test fails also without a mutation when it runs again
     assert "src/tiny/room/numbers.py:6: 2 → 3\n" in output.partition("Survivors")[2]
     assert contents(checkout) == before
     assert not [*(checkout.parent / "temporary").iterdir()]
@@ -143,6 +156,9 @@ def test_what_is_mutated() -> None:
         "21: > → <",
         "21: 0 → 1",
         "21: 0 → 1",
+        "25: n + 1 → None",
+        "25: + → -",
+        "25: 1 → 0",
     ]
     for one in found:
         changed = one.applied(SOURCE.encode()).decode()
