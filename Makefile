@@ -22,7 +22,7 @@ SHELL := /bin/sh
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check portable format bench clean distclean
+.PHONY: help demo test check portable mutate format bench clean distclean
 
 help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
@@ -42,6 +42,9 @@ check: $(VENV)/.dev  ## format, lint, types, import rules; changes nothing
 
 portable: $(VENV)/.dev $(FLOORS)/.dev  ## the numerical tests as on other CPUs, with other threads and the oldest versions
 	$(BIN)/python .ci/portable.py $(JOBS) $(ARGS)
+
+mutate: $(VENV)/.dev  ## small faults in the source that no test notices; ARGS= for the script
+	$(BIN)/python .ci/mutate.py $(ARGS)
 
 format: $(VENV)/.dev  ## format, and mend what the linter can mend
 	$(BIN)/ruff format .

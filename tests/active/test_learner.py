@@ -68,6 +68,12 @@ def test_new_classes_and_changed_labels() -> None:
     assert_close(learner.model.predict_proba(X[:50]), fresh.model.predict_proba(X[:50]))
 
 
+def test_two_classes_are_enough_for_a_model() -> None:
+    learner = ActiveLearner(X, audit=0.0)
+    learner.tell([0, 1, 10, 11], y[[0, 1, 10, 11]])
+    assert learner.model.predict(X[[0, 1]]).tolist() == [0, 1]
+
+
 def test_a_label_may_change_from_a_number_to_text() -> None:
     learner = ActiveLearner(X, audit=0.0)
     learner.tell([4, 5], [3, 3])
@@ -204,6 +210,21 @@ def test_audit_rows_told_unasked_count_in_their_turn() -> None:
     assert learner.accuracy().audited == 0
     learner.tell(rest[:1], y[rest[:1]])
     assert learner.accuracy().audited == 26
+
+
+@pytest.mark.parametrize("known", [0, 1])
+def test_a_look_before_there_are_two_classes(known: int) -> None:
+    """Without a label every guess is wrong; with one class it is the guess everywhere."""
+    learner = ActiveLearner(X, random_state=0, audit=0.3)
+    if known:
+        rows = learner._pool[y[learner._pool] == 3][:5]
+        learner.tell(rows, y[rows])
+    audited = learner.audit.rows[:20]
+    learner.tell(audited, y[audited])
+    look = learner.accuracy().curve[-1]
+    assert (look.audited, look.labels) == (20, 5 * known)
+    assert look.right == known * (y[audited] == 3).sum()
+    assert (y[audited] == 3).any()
 
 
 @pytest.mark.parametrize(

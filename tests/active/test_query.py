@@ -14,7 +14,7 @@ from saccade._core import limits
 from saccade.active import choosing, query
 from saccade.active.batch import best_places, greedy
 from saccade.active.strategies import WAYS
-from saccade.kernels import RBF
+from saccade.kernels import HIK, RBF
 from saccade.scores import query as scores
 from tests.tolerances import assert_close
 
@@ -34,8 +34,6 @@ def some_labels(count: int = 25) -> Array:
 
 def posterior(labelled: Array) -> tuple[Array, Array, Array]:
     """Mean of each class, covariance and calibrated probabilities, by the model and one inverse."""
-    from saccade.kernels import HIK
-
     K, rows = HIK().settled(X)(X), np.flatnonzero(~np.isnan(labelled))
     inverse = np.linalg.inv(K[np.ix_(rows, rows)] + NOISE * np.eye(rows.size))
     model = GPClassifier(HIK().settled(X)).fit(X[rows], labelled[rows])
@@ -309,3 +307,36 @@ def test_equal_rows_of_a_large_pool_are_equal(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(limits, "SKETCH_FLOAT64_NUMBERS", 0)
     twice = np.vstack([X, X])
     assert query(twice, np.full(300, np.nan), batch_size=20).max() < 150
+
+
+def test_only_label_regression_with_one_noise_is_answered_by_the_posterior_of_the_pool() -> None:
+    """Every other model is fitted, and its own probabilities are asked about."""
+    kernel, known = HIK().settled(X), some_labels()
+    plain = query(X, known, GPClassifier(kernel), strategy="entropy", return_utilities=True)[1][0, 25:]
+    for options in ({"inference": "laplace"}, {"balanced": True}, {"approximation": "lowrank"}):
+        clf = GPClassifier(kernel, **options)
+        found = query(X, known, clf, strategy="entropy", return_utilities=True)[1][0, 25:]
+        own = clf.set_params(noise=NOISE).fit(X[:25], y[:25])
+        assert_close(found, scores.entropy(own.predict_proba(X[25:])), np.float32)
+        if "approximation" not in options:  # which approximates the variance, and the mean stays
+            assert np.abs(found - plain).max() > 1e-3
+
+
+@pytest.mark.parametrize("size", [1e-12, 1e12])
+def test_scores_of_any_size_have_the_same_best_places(size: float) -> None:
+    """What counts as equal is relative to the scores."""
+    rough = np.random.default_rng(2).permutation(np.r_[3.0, 2.0, 1.5, 1.0 + 1e-13 * np.arange(7), 0.5])
+    assert best_places(size * rough, 5).tolist() == best_places(rough, 5).tolist()
+
+
+@pytest.mark.parametrize("labels", [0, 1])
+@pytest.mark.parametrize(
+    "strategy", ["margin", "uncertainty", "one-a-class", "entropy", "least-margin", "output-change"]
+)
+def test_strategies_that_compare_classes_ask_for_typical_examples_until_there_are_two(
+    strategy: str, labels: int
+) -> None:
+    known = np.full(150, np.nan)
+    known[:labels] = 3
+    found = query(X, known, strategy=strategy, batch_size=4)
+    np.testing.assert_array_equal(found, query(X, known, strategy="typical", batch_size=4))
