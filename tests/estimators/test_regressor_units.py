@@ -24,9 +24,9 @@ def problem(n: int = 25) -> tuple[Array, Array]:
 def test_tuning_records_are_in_units_of_the_targets() -> None:
     """Nats per example: a density of targets a thousand times as large is a thousandth."""
     X, y = problem()
-    found = []
+    found, grid = [], {"length_scale": [0.3, 0.6], "noise": [0.05, 0.1]}
     for unit in (1.0, 1000.0):
-        model = GPRegressor(RBF(0.5), tune=Tune("grid", "evidence", grid={"length_scale": [0.3, 0.6], "noise": [0.05, 0.1]})).fit(X, unit * y)
+        model = GPRegressor(RBF(0.5), tune=Tune("grid", "evidence", grid=grid)).fit(X, unit * y)
         found.append(np.array([e.value for e in model.tuning_.evaluations]))
     assert found[0].size == 4
     np.testing.assert_allclose(found[1] - found[0], np.log(1000.0), rtol=1e-6)
