@@ -24,7 +24,7 @@ def _asked(name: str) -> Any:
     return available_if(has)(answer)
 
 
-class PictureModel(Pipeline):
+class PictureModel(Pipeline):  # type: ignore[misc]  # scikit-learn has no types
     """Transformers of pictures and an estimator: a Pipeline that answers all that the estimator answers."""
 
     novelty = _asked("novelty")

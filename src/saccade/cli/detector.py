@@ -75,8 +75,8 @@ def _point_to_classes(path: Path, names: Sequence[str], recipe: str) -> None:
     few = ", ".join(map(p.printable, folders[:NAMED])) + (", …" if len(folders) > NAMED else "")
     console.warn(
         f"{path} has {len(folders)} folders ({few}), which are one kind here: a rare one may look newer than what is "
-        f"new. If they are classes, `saccade fit {path} MODEL --features {recipe}` and then `saccade predict MODEL SCORE` "
-        "write the novelty of each picture beside all of them."
+        f"new. If they are classes, `saccade fit {path} MODEL --features {recipe}` and then "
+        "`saccade predict MODEL SCORE` write the novelty of each picture beside all of them."
     )
 
 
