@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import saccade
-from saccade import GPClassifier, OneClassGP
+from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.features import BagOfWords, DenseSIFT, images, model_settings, read_pictures
 from tests.features.textures import textures, write_folder
@@ -32,6 +33,28 @@ def test_from_paths_arrays_or_pictures_to_answers(tmp_path: Path) -> None:
         np.testing.assert_array_equal(whole.predict_proba(given), model.predict_proba(X))
         np.testing.assert_array_equal(whole.predict(given), model.predict(X))
     np.testing.assert_array_equal(whole[-1].novelty(whole[:-1].transform(paths)), model.novelty(X))
+
+
+@pytest.mark.parametrize("examples", [True, False])
+def test_a_loaded_pipeline_answers_what_its_model_answers(examples: bool, tmp_path: Path) -> None:
+    pictures, y = textures(4)
+    X = CHAIN.fit_transform(pictures, y)
+    first = X[:, [0]].toarray()[:, 0]
+    for model in (GPClassifier(noise=0.1).fit(X, y), GPRegressor().fit(X, first), OneClassGP(measure="mean").fit(X)):
+        model.save(tmp_path / "m.saccade", features=CHAIN, examples=examples)
+        whole = saccade.load(tmp_path / "m.saccade")
+        for name in ("novelty", "latent_mean_and_variance", "explain", "sample_latent", "sample_y"):
+            assert hasattr(whole, name) == hasattr(model, name)
+        for name in ("novelty", "latent_mean_and_variance", "explain"):
+            if hasattr(model, name):
+                found, wanted = getattr(whole, name)(pictures[:3]), getattr(whole[-1], name)(X[:3])
+                parts = ([a.shares[0].toarray()] if name == "explain" else a for a in (found, wanted))
+                for one, other in zip(*parts, strict=True):
+                    np.testing.assert_array_equal(one, other)
+        if examples and isinstance(model, GPRegressor):
+            drawn = (one.sample_y(rows, 2, random_state=0) for one, rows in ((whole, pictures[:3]), (model, X[:3])))
+            np.testing.assert_allclose(*drawn, rtol=1e-6, atol=1e-9)
+    clone(whole)
 
 
 def test_one_class_too(tmp_path: Path) -> None:

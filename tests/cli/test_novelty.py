@@ -396,3 +396,44 @@ def test_a_failure_later_loses_nothing(digits: Digits, saccade: Saccade) -> None
     np.savez("bad.npz", X=np.full((2, 64), np.nan))
     refused(saccade("novelty", "zeros.npz", "bad.npz", "--save", "m.saccade"), "nan in example 1")
     assert saccade("novelty", "m.saccade", "new.npz").exit_code == 0
+
+
+def drawn(shape: str, seed: int) -> Array:
+    """A disc, stripes or a chessboard, each a little different."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:64, :64].astype(float)
+    if shape == "disc":
+        inside = (x - 32 - rng.normal(0, 4)) ** 2 + (y - 32 - rng.normal(0, 4)) ** 2 < rng.uniform(12, 22) ** 2
+    elif shape == "stripes":
+        inside = np.sin(2 * np.pi * (y + rng.uniform(0, 16)) / rng.uniform(9, 12)) > 0
+    else:
+        side = rng.uniform(7, 10)
+        inside = ((x // side) + (y // side)) % 2 > 0
+    return np.clip(60 + 120 * inside + rng.normal(0, 6, (64, 64)), 0, 255).astype(np.uint8)
+
+
+def test_folders_of_classes_are_pointed_to_predict(saccade: Saccade, tmp_path: Path) -> None:
+    """The commands that it names tell the new kind from a rare known one."""
+    kinds = {"disc": 30, "stripes": 6}
+    for kind, count in kinds.items():
+        for i in range(count):
+            write(tmp_path / "PHOTOS" / kind / f"{i}.png", drawn(kind, i))
+    for kind in ("disc", "stripes", "board"):
+        for i in range(4):
+            write(tmp_path / "NEW" / f"{kind} {i}.png", drawn(kind, 100 + i))
+    said = saccade("novelty", "PHOTOS", "NEW", "--features", "classic")
+    assert said.exit_code == 0, said.output
+    assert "PHOTOS has 2 folders (disc, stripes), which are one kind here" in " ".join(said.stderr.split())
+    told = re.findall(r"`saccade (.*?)`", " ".join(said.stderr.split()))
+    assert [line.split()[0] for line in told] == ["fit", "predict"]
+    for line in told:
+        words = [{"MODEL": "m.saccade", "SCORE": "NEW"}.get(word, word) for word in line.split()]
+        done = saccade(*words, *(("--out", "a.csv") if words[0] == "predict" else ()))
+        assert done.exit_code == 0, done.output
+    found = rows((tmp_path / "a.csv").read_text())
+    newest = sorted(found, key=lambda row: -float(row["novelty"]))
+    assert all(row["file"].startswith("board") for row in newest[:4])
+
+
+def test_one_kind_in_one_folder_is_not_pointed_anywhere(run: Run) -> None:
+    assert "predict" not in run.stderr

@@ -10,6 +10,7 @@ import pytest
 
 from saccade import GPClassifier, OneClassGP, load
 from saccade.features.recipes import model_settings
+from saccade.kernels import HIK
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -71,3 +72,21 @@ def test_beyond_all_known_the_farther_is_the_newer(measure: str, tmp_path: Path)
         assert (np.diff(found[beyond]) > 0).all()
         assert (found < 1.0).all()
         assert beyond.sum() >= 5 or measure == "mean"
+
+
+def test_weights_of_less_than_one_example() -> None:
+    X, y = kinds(20, 8, np.random.default_rng(0))
+    model = GPClassifier(HIK(), noise=0.1).fit(X, y, sample_weight=np.full(20, 1e-3))
+    found = model.novelty(X)
+    assert model._n_known == 1
+    assert found.min() >= 0.0
+    assert found.max() < 1.0
+
+
+def test_trimmed_examples_are_compared_with_as_often_as_the_others() -> None:
+    """A low rank compares with a quarter of the examples: with a quarter of the trimmed ones too."""
+    X = np.random.default_rng(0).gamma(0.5, size=(300, 12))
+    model = OneClassGP(approximation="lowrank", variance_rank=20, trim=0.1, scale=None).fit(X)
+    held_out = model.gp_.comparable().size
+    assert held_out == 270 // 4
+    assert model.n_known_ == held_out + len(range(0, 30, 4))

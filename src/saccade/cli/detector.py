@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from saccade.cli.columns import Reading
 from saccade.cli.read import TABLES, Examples, read, read_matching
 
 UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
+NAMED = 3  # folders, where there are many
 TELLING = 20  # known examples from which a p-value of 0.05 can occur
 
 
@@ -57,11 +59,25 @@ def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detect
     pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
     p.note_skipped(pictures)
     _check_several(path, len(pictures))
+    _point_to_classes(path, pictures.names, how.recipe)
     X = how.vectors(chain, pictures)
     detector.set_params(scale=None, **model_settings(X.shape[1], how.levels))  # features of pictures have one unit
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")
     return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
+
+
+def _point_to_classes(path: Path, names: Sequence[str], recipe: str) -> None:
+    """Say how to ask for pictures of no known class, where all pictures lie in folders of several classes."""
+    folders = sorted({PurePath(name).parts[0] for name in names if len(PurePath(name).parts) > 1})
+    if len(folders) < 2 or any(len(PurePath(name).parts) < 2 for name in names):
+        return
+    few = ", ".join(map(p.printable, folders[:NAMED])) + (", …" if len(folders) > NAMED else "")
+    console.warn(
+        f"{path} has {len(folders)} folders ({few}), which are one kind here: a rare one may look newer than what is "
+        f"new. If they are classes, `saccade fit {path} MODEL --features {recipe}` and then "
+        "`saccade predict MODEL SCORE` write the novelty of each picture beside all of them."
+    )
 
 
 def recall(path: Path, how: p.TrainingPictures, contamination: float | None) -> Detector:

@@ -77,7 +77,7 @@ class ClassAnswers(GaussianProcess):
         return squeezed(mean), squeezed(variance)
 
     def novelty(self, X: Any) -> Array:  # (n,)
-        """How little each example is like the known classes: 0 for one like many, 1 for one like none.
+        """How little each example is like the known classes: 0 for one like many, near 1 for one like none.
 
         Two signs, each compared with what training examples show when left out: the share of the variance that
         training does not explain, and how unsure the classes are. Their p-values are multiplied (Fisher's method), and

@@ -12,6 +12,8 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 
 PriorMean = float | Callable[[Any], Any] | None
+LARGEST, SMALLEST = 1e153, 1e-150  # targets, and differences of them, whose squares float64 can add up
+CONSTANT = 1e-12  # share of the targets below which a difference is rounding
 
 
 def check_mean(mean: object) -> Callable[[Any], Any] | None:
@@ -50,6 +52,16 @@ def values_at(
     return np.asarray(np.broadcast_to(table, (n, *wanted)))
 
 
+def check_targets(
+    y: Array,  # (n,) or (n, m)
+) -> Array:  # (n,) or (n, m)
+    """The targets in float64; an error where their squares overflow."""
+    y = y.astype(np.float64)
+    if (largest := float(np.abs(y).max(initial=0.0))) > LARGEST:
+        raise InvalidInput(f"`y` is too large for float64 squares, up to {largest:.2g}. Divide it first.")
+    return y
+
+
 def offset_and_scale(
     Y: Array,  # (n, m): the targets, less the mean where it is a function
     weight: Array | None,  # (n,)
@@ -64,8 +76,12 @@ def offset_and_scale(
     else:
         offset = np.full(m, 0.0 if mean is None or callable(mean) else float(mean))
     within = 0.0 if scatter is None or weight is None else scatter / weight[:, None]
+    apart = Y - offset
+    farthest = float(np.abs(apart).max(initial=0.0))
+    if normalize and CONSTANT * np.abs(Y).max(initial=0.0) < farthest < SMALLEST:
+        raise InvalidInput(f"`y` is too small for float64 squares: it differs by {farthest:.2g}. Multiply it first.")
     with np.errstate(over="ignore"):
-        spread = np.sqrt(np.average((Y - offset) ** 2 + within, axis=0, weights=weight))
+        spread = np.sqrt(np.average(apart**2 + within, axis=0, weights=weight))
     if not np.isfinite(spread).all():
         raise InvalidInput(f"`y` is too large for float64 squares, up to {np.abs(Y).max():.2g}. Divide it first.")
     return offset, np.where(spread > 0, spread, 1.0) if normalize else np.ones(m)

@@ -17,7 +17,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, GaussianProcess, weighed
 from saccade.estimators.examples_file import rows_of
 from saccade.estimators.model_file import save, save_with_examples
-from saccade.estimators.prior_mean import PriorMean, check_mean, offset_and_scale, values_at
+from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.inference.approximation import Method
 from saccade.inference.evidence import Evidence
@@ -121,7 +121,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
             new._function = check_mean(self.mean)
-            X, new._y, new._weight, new._apart = new._looks(X, y.astype(np.float64), weight)
+            X, new._y, new._weight, new._apart = new._looks(X, check_targets(y), weight)
             new._prior = new._function and values_at(new._function, X, new._y[0].size)
             new._learn(X, new._normalised())
         return self
@@ -140,7 +140,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 )
             if check_mean(self.mean) != self._function:
                 raise InvalidParameter("A function as `mean` must stay as in the first call. Call fit instead.")
-            X, y, weight, _ = new._further_looks(X, y.astype(np.float64), weight)
+            X, y, weight, _ = new._further_looks(X, check_targets(y), weight)
             new._join_weight(len(self._y), weight, len(y))
             new._y = np.concatenate([self._y, y])
             if self._function is not None and self._prior is not None:
@@ -231,15 +231,16 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
-        mean = self.gp_.mean(X) * self._scale + self._prior_mean(X)
+        mean, variance = self.gp_.mean_and_variance(X) if return_std else (self.gp_.mean(X), None)
+        mean = mean * self._scale + self._prior_mean(X)
         answer = mean[:, 0] if self._flat else mean
         if return_cov:
             covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(self._scale)
             return answer, covariance[:, :, 0] if self._flat else covariance
-        if return_std:
-            std = np.sqrt(self.gp_.variance(X)) * self._scale
-            return answer, std[:, 0] if self._flat else std
-        return answer
+        if variance is None:
+            return answer
+        std = np.sqrt(variance) * self._scale
+        return answer, std[:, 0] if self._flat else std
 
     def _additive(self, X: Any) -> tuple[Array, Array]:
         return self._scale[None], self._prior_mean(X)

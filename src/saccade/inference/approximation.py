@@ -15,14 +15,16 @@
 The right-hand column says where the variance lies.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice
+from saccade._core.checks import check_choice, is_number
 from saccade.inference.base import Apart, Approximation, Explains, Trained
 from saccade.inference.diagonal import diagonal, parzen
 from saccade.inference.eigenvalue_bounds import fine
@@ -59,6 +61,14 @@ class Approximating:
     def directions(self, columns: int) -> int:
         """The rank of "lowrank" where so many columns of the noise have directions of their own; 1: all share them."""
         return self.rank if columns == 1 else max(LEAST_RANK, 2 * self.rank // columns)
+
+    def on_some(
+        self,
+        rows: Array,  # (b,) ascending numbers of examples
+    ) -> Approximating:
+        """For these examples alone, with a variance in any case."""
+        given = self.inducing if is_number(self.inducing) else np.flatnonzero(np.isin(rows, self.inducing))
+        return replace(self, inducing=given, variance=self.variance or "exact")
 
     @property
     def streams(self) -> bool:

@@ -138,5 +138,5 @@ def new_columns(
     at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(gram.shape[0], 1), limits.NEW_AT_LEAST)
     for rows in gen_batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
         new = X[rows].astype(np.float64)
-        yield gram.cross(new), gram.kernel.diag(new)
+        yield gram.cross_and_own(new)
         report("predicting", rows.stop / X.shape[0])

@@ -196,9 +196,7 @@ class GP(LeftOut):
         return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
 
     def on_some(self, rows: Array) -> GP:
-        weight, given = None if self.weight is None else self.weight[rows], self.by.inducing
-        by = self.by if np.ndim(given) == 0 else replace(self.by, inducing=np.flatnonzero(np.isin(rows, given)))
-        by = by if self.variance_method is not None else replace(by, variance="exact")
+        weight, by = None if self.weight is None else self.weight[rows], self.by.on_some(rows)
         gram = self.gram.subset(rows).with_kernel(self.kernel, weight)
         targets, noise = self.sites.targets[rows], self.sites.noise[rows]
         return GP.fit(gram, targets, noise, weight=weight, solving=self.solving, by=by)

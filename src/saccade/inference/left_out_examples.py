@@ -120,8 +120,8 @@ class LeftOut(Posterior):
         C = None if part is self.kernel or part is None else part(self.gram.rows())
         alpha, d = Exact(self._trained).alpha_and_diagonal(np.arange(self.gram.shape[0]), sites.targets)
         for j, noise in enumerate(sites.noise.T):
-            solve, given = partial(self._solve, j=j), (outputs(Y, sites.noise, j) for Y in (alpha, sites.targets))
-            found.append(without_each(self.gram.diag(), C, noise, solve, d[:, j], *given, self.weight))
+            solve, (own, Y) = partial(self._solve, j=j), (outputs(A, sites.noise, j) for A in (alpha, sites.targets))
+            found.append(without_each(self.gram.diag(), C, noise, solve, d[:, j], own, Y, self.weight))
         return np.hstack([mean for mean, _ in found]), np.column_stack([variance for _, variance in found])
 
     @cached_property

@@ -137,7 +137,8 @@ class Centred(Kernel):
         return isinstance(self._mean, np.ndarray) and self._moves_rows(self._mean)
 
     def _moved(self, X: Matrix) -> Array:  # (n, d)
-        return np.asarray((X.toarray() if sp.issparse(X) else X) - self._mean)
+        dense = X if isinstance(X, np.ndarray) else X.toarray()
+        return np.asarray(dense - self._mean)
 
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))

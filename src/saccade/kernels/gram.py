@@ -85,6 +85,10 @@ class Gram(Operator):
         """k(x_i, x) of all training rows and new ones."""
         return self.kernel(self.rows(), X)
 
+    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:  # (n, b), (b,)
+        """`cross`, and k(x, x) of the new rows."""
+        return self.cross(X), self.kernel.diag(X)
+
     def columns(self, rows: Array) -> Array:
         return self.kernel(self.rows(), self.rows(rows))
 

@@ -105,7 +105,11 @@ class IntersectionGram(TabledGram):
         return self.kernel.features(self.rows())
 
     def cross(self, X: Matrix) -> Array:
-        return intersections(self._features, self.features(X))
+        return self.cross_and_own(X)[0]
+
+    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:
+        features = self.features(X)
+        return intersections(self._features, features), np.asarray(features.sum(axis=1)).ravel()
 
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
