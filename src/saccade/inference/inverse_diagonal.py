@@ -64,7 +64,7 @@ class Probes:
         return self._draw_check(2 + (-targets - 2) % LANES)
 
     def _draw_check(self, count: int) -> Array:  # (n, count)
-        """Probes that are zero but at the examples of the check, which are drawn first: more of them for many probes."""
+        """Probes that are zero but at the examples of the check; these are drawn first, more for many probes."""
         if self._check is None:
             n = len(self.noise)
             size = max(CHECKED_LEAST, n // CHECKED_OF) * max(1, count // LANES)
