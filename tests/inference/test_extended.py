@@ -13,11 +13,12 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.gp import GP
 from saccade.inference.infer import Solving
 from saccade.kernels import HIK, RBF, Kernel, Power
+from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
 rng = np.random.default_rng(0)
 X, NEW = rng.random((60, 4)), rng.random((9, 4)) * 1.3
-LABEL = np.arange(60) % 3
+LABEL = X[:, :3].argmax(axis=1)
 Y, NOISE = rng.standard_normal((60, 2)), np.full((60, 1), 0.1)
 kernels = pytest.mark.parametrize("kernel", [HIK(scale=0.3), RBF(0.8)], ids=["HIK", "RBF"])
 
@@ -36,10 +37,33 @@ def test_partial_fit_with_a_growing_factor_is_fit(kernel: Kernel) -> None:
     assert parts.variance_method_ == whole.variance_method_ == "exact"
     for ask in ("decision_function", "predict_proba", "novelty"):
         np.testing.assert_allclose(getattr(parts, ask)(NEW), getattr(whole, ask)(NEW), atol=1e-9)
+    assert whole.leave_one_out_accuracy_[0] > 0.6  # labels that X tells: the sharpness is not at its floor
+    np.testing.assert_allclose(parts.leave_one_out_proba_, whole.leave_one_out_proba_, atol=1e-9)
     parts, whole = GPRegressor(kernel).partial_fit(X[:30], Y[:30]).partial_fit(X[30:], Y[30:]), whole
     found, wanted = (m.predict(NEW, return_std=True) for m in (parts, GPRegressor(kernel).fit(X, Y)))
     np.testing.assert_allclose(found[0], wanted[0], atol=1e-9)
     np.testing.assert_allclose(found[1], wanted[1], atol=1e-9)
+
+
+@kernels
+@pytest.mark.parametrize("columns", [1, 2])
+def test_the_inverse_diagonal_grows_with_the_factor(kernel: Kernel, columns: int) -> None:
+    noise = np.random.default_rng(1).uniform(0.05, 0.2, (60, columns))
+    gp = GP.fit(kernel.gram(X[:40]), Y[:40], noise[:40]).extended(X[40:], Y, noise)
+    assert gp.solution.factors
+    K = gp.kernel(X)
+    dense = [np.linalg.inv(K + np.diag(column)).diagonal() for column in noise.T]
+    assert_close(gp.solution.inverse_diagonal, np.column_stack(dense))
+
+
+@kernels
+def test_a_factor_of_another_noise_does_not_grow(kernel: Kernel) -> None:
+    gp = GP.fit(kernel.gram(X[:40]), Y[:40], NOISE[:40])
+    for noise in (3.0 * NOISE, np.where(np.arange(60)[:, None] == 7, 1.0, NOISE)):
+        found, wanted = gp.extended(X[40:], Y, noise), GP.fit(kernel.gram(X), Y, noise)
+        assert_close(found.solution.inverse_diagonal, wanted.solution.inverse_diagonal)
+        assert_close(found.mean(NEW), wanted.mean(NEW))
+        assert_close(found.variance(NEW), wanted.variance(NEW))
 
 
 def test_the_solver_of_now_decides() -> None:

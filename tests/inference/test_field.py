@@ -72,6 +72,18 @@ def test_every_step_is_the_posterior_from_the_start(make: Callable[[Array], Gram
 
 
 @every
+def test_no_variance_exceeds_the_prior_once_rows_are_forgotten(make: Callable[[Array], Gram]) -> None:
+    """Not even by rounding: with nothing observed, it is the prior again."""
+    for seed in range(20):
+        rows = np.random.default_rng(seed).permutation(N)[:8]
+        field = Field.unobserved(pool(make), NOISE).observing(rows, labels(8))
+        for _ in range(8):
+            field = field.forgetting(np.array([field.rows.size - 1]))
+            assert (field.variance <= field.prior).all()
+        assert_close(field.variance, field.prior)
+
+
+@every
 def test_targets_may_change_and_gain_columns(make: Callable[[Array], Gram]) -> None:
     rows, Y, more = np.array([7, 3, 39, 0]), labels(4), labels(6, 4)
     field = Field.unobserved(pool(make), NOISE).observing(rows, Y)

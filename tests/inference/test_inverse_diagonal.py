@@ -11,13 +11,18 @@ from sklearn.datasets import load_digits
 from saccade.datasets.synthetic import histograms
 from saccade.inference.diagonal_estimate import Check, checked, estimate, known_of
 from saccade.inference.inverse_diagonal import WANTED
+from saccade.inference.leave_one_out import leave_one_out, turning_points
 from saccade.inference.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
+from saccade.scores.accuracy import left_out_accuracy
+from saccade.scores.probability import class_means
+from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import build
+from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
 digits, label = load_digits(return_X_y=True)
@@ -43,7 +48,7 @@ def exact_diagonal(dense: Array, noise: Array) -> Array:
 
 
 def solved(K: Intersection, dense: Array, noise: Array, seed: int = 0, **options: Any) -> Solution:
-    Y = np.random.default_rng(9).choice([-1.0, 1.0], (len(dense), max(noise.shape[1], 2)))
+    Y = np.random.default_rng(9).standard_normal((len(dense), max(noise.shape[1], 2)))
     rng = np.random.default_rng(seed)
     Y = Y[:, : noise.shape[1]] if noise.shape[1] > 1 else Y
     return solve(K, noise, Y, **{"solver": "cg", "rng": rng, **options})
@@ -158,25 +163,117 @@ def test_much_in_few_dimensions_tells_examples_apart() -> None:
     assert with_squares < 0.85 * without
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
 @pytest.mark.parametrize("probes", [2, 5])
 @pytest.mark.parametrize("noise", [0.1, 0.01])
-def test_a_check_at_few_examples_tells_the_error(probes: int, noise: float) -> None:
-    """Five draws: the error of the regression is neither too small nor far too large."""
+def test_a_check_at_few_examples_tells_the_error(
+    probes: int, noise: float, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five draws: the error of the regression is neither too small nor far too large, whatever rounding does.
+
+    Rows have the sum one, so that k(x, x) is constant but for rounding.
+    """
+    monkeypatch.setenv("SACCADE_NUM_THREADS", threads)
     X = histograms(1500, D=150, nonzeros=40, rng=np.random.default_rng(0))[0]
-    K, dense = problem(X)
+    dense = problem(X)[1]
     column, inverse = np.full((1500, 1), noise), np.linalg.inv(dense + noise * np.eye(1500))
-    known = known_of(K, column, None)[:, 0]
+    chances = np.square(inverse / inverse.diagonal()[:, None]).sum(axis=1) - 1.0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         places = np.sort(rng.permutation(1500)[:150])
         sparse = np.zeros((1500, probes))
         sparse[places] = rng.choice([-1.0, 1.0], (150, probes))
         check = Check(places, (sparse * (inverse @ sparse))[places])
+        rounded = X.copy()
+        rounded.data *= 1.0 + 1e-15 * rng.standard_normal(rounded.nnz)
+        known = known_of(problem(rounded)[0], column, None)[:, 0]
         value, error, chance = checked(column[:, 0], dense.diagonal(), known, check)
         true = float(np.sqrt(np.square(inverse.diagonal() / value - 1.0).mean()))
         assert true < 1.1 * error
         assert error < 3.0 * true
-        off = np.square(inverse / inverse.diagonal()[:, None]).sum(axis=1) - 1.0
-        assert 0.5 * off.mean() < chance < 2.0 * off.mean()
+        assert 0.5 * chances.mean() < chance < 2.0 * chances.mean()
         tilted = Check(places, check.probed * np.where(np.arange(150) % 2, 1.3, 0.7)[:, None])
         assert checked(column[:, 0], dense.diagonal(), known, tilted)[1] > 0.25
+
+
+def test_what_is_constant_but_for_rounding_tells_nothing() -> None:
+    """A column of rounding errors, or one that repeats another, leaves the regression as it is without them."""
+    rng = np.random.default_rng(0)
+    known = rng.standard_normal((600, 2))
+    diagonal = np.exp(0.1 * known[:, 0])
+    places = np.arange(0, 600, 3)
+    check = Check(places, diagonal[places, None] * np.exp(0.1 * rng.standard_normal((200, 2))))
+    noise, prior = np.full(600, 0.5), np.full(600, 5.0)
+    expected = checked(noise, prior, known, check)
+    for scale in (0.0, 1e-15, 1e-12):
+        rounding = scale * rng.standard_normal((600, 1))
+        found = checked(noise, prior, np.hstack([3.0 + rounding, known]), check)
+        assert_close(found[0], expected[0])
+        assert found[1] == pytest.approx(expected[1], rel=0.05)
+        twice = checked(noise, prior, np.hstack([known, known[:, :1] + rounding]), check)
+        np.testing.assert_allclose(twice[0], expected[0], rtol=0.05)
+
+
+def test_a_regression_far_outside_its_check_says_so() -> None:
+    """Twenty terms from few noisy values are off by more at examples that the check has none like."""
+    rng = np.random.default_rng(3)
+    known = rng.standard_normal((3000, 5)) * np.where(np.arange(3000) % 5, 1.0, 2.5)[:, None]
+    diagonal, noise, prior = np.exp(0.2 * np.tanh(known[:, 0])), np.full(3000, 0.4), np.full(3000, 20.0)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        places = np.sort(rng.permutation(3000)[:200])
+        check = Check(places, diagonal[places, None] * (1.0 + 0.2 * rng.standard_normal((200, 4))))
+        value, error, _ = checked(noise, prior, known, check)
+        true = float(np.sqrt(np.square(diagonal / value - 1.0).mean()))
+        assert 0.3 * error < true < 1.1 * error
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_the_turning_point_is_where_the_class_changes(classes: int) -> None:
+    rng = np.random.default_rng(0)
+    own = rng.integers(classes, size=300)
+    Y = np.where(own[:, None] == np.arange(classes), 1.0, -1.0)
+    alpha = Y * rng.gamma(2.0, size=Y.shape)
+    Y, alpha = (Y[:, 1:], alpha[:, 1:]) if classes == 2 else (Y, alpha)
+    turns = turning_points(Y, alpha)
+    for factor, right in ((1.01, True), (0.99, False)):
+        mean = class_means(leave_one_out(Y, alpha, factor * turns[:, None], np.ones((300, 1)))[0])
+        np.testing.assert_array_equal(mean.argmax(axis=1) == own, right)
+
+
+def many_classes(n: int, classes: int) -> tuple[Array, Array]:
+    """Classes that overlap much: the decisions about an example differ by less than labels by far."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.gamma(0.5, 1.0, (classes, 60)), np.arange(n) % classes
+    return rng.gamma(0.7, 1.0, (n, 60)) * (centres[y] + 0.6), y
+
+
+def test_where_decisions_hang_on_the_diagonal_a_factor_makes_it() -> None:
+    """Where that costs no more than probes may."""
+    X, y = many_classes(1200, 60)
+    K, dense = problem(X)
+    noise, Y = np.full((1200, 1), 0.1), np.where(y[:, None] == np.arange(60), 1.0, -1.0)
+    found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0))
+    assert (found.error, found.factors) == (0.0, ())
+    np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-9)
+    assert solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0), probe_work=1e8).error > 0.0
+    two = np.where(X.sum(axis=1) > 60.0, 1.0, -1.0)[:, None]  # two classes, easy to tell apart
+    assert solve(K, noise, two, solver="cg", rng=np.random.default_rng(0)).error > 0.0
+
+
+def test_where_a_factor_costs_too_much_probes_take_the_bias_away() -> None:
+    """Its mean is off by a few thousandths, and the leave-one-out accuracy by no more than its error."""
+    X, y = many_classes(3000, 150)
+    K, dense = problem(X)
+    noise, Y = np.full((3000, 1), 0.1), np.where(y[:, None] == np.arange(150), 1.0, -1.0)
+    factor = factorise(dense, noise[:, 0])
+    exact = factor.inverse_diagonal()[:, None]
+    share = ((Y - factor.solve(Y) / exact).argmax(axis=1) == y).mean()
+    bias = []
+    for seed in range(4):
+        found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(seed), probe_work=1e7)
+        bias.append((exact / found.inverse_diagonal - 1.0).mean())
+        said, error = left_out_accuracy(Y - found.alpha / found.inverse_diagonal, y, found.error)
+        assert abs(said - share) < 2.0 * error
+        assert 0.0 < error < 0.05
+    assert np.sqrt(np.square(bias).mean()) < 0.006

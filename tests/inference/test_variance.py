@@ -12,7 +12,7 @@ from saccade.inference.approximation import VARIANCES, Approximating, choose
 from saccade.inference.base import Explains, Trained
 from saccade.inference.eigenvalue_bounds import Fine
 from saccade.inference.exact import Exact
-from saccade.inference.low_rank import LowRank, low_rank, low_ranks
+from saccade.inference.low_rank import LowRank, hold_out, low_rank, low_ranks
 from saccade.kernels import HIK, RBF, Exponential, Linear, Power, Weights
 from saccade.operators.base import Dense
 from saccade.operators.intersection import intersection
@@ -202,3 +202,25 @@ def test_low_ranks_of_several_noises_share_only_work() -> None:
         wanted = exact(K, noise[:, [j]], k_star)
         assert_below(part.explained(k_star), wanted, K)
         assert part.explained(k_star).mean() > 0.9 * wanted.mean()
+
+
+def test_every_variance_lies_between_zero_and_the_prior() -> None:
+    """Also where an approximation explains less than nothing, or more than there is."""
+    K, k_star, operator, _ = problem()
+    trained = Trained(operator, np.full((len(K), 1), 1e-3), (), 1e-6, 1000)
+    explained = []
+    for method in VARIANCES:
+        known = explainer(method, trained, 20, np.random.default_rng(0))
+        for k, prior in ((k_star, np.full(k_star.shape[1], 0.3 * K.diagonal().mean())), (-K, K.diagonal())):
+            variance = known.variance(k, prior)
+            assert (variance >= 0.0).all()
+            assert (variance <= prior[:, None]).all()
+            explained.append(known.explained(k) - np.array([[0.0, 1.0]]) * prior[:, None])
+    assert min(less[:, 0].min() for less in explained) < 0.0
+    assert max(more[:, 1].max() for more in explained) > 0.0
+
+
+def test_no_example_is_held_out_where_directions_span_all() -> None:
+    rng = np.random.default_rng(0)
+    assert hold_out(np.arange(60), 60, 60, rng).size == hold_out(np.arange(60), 60, 61, rng).size == 0
+    assert 0 < hold_out(np.arange(60), 60, 59, rng).size < 60

@@ -254,9 +254,8 @@ def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
         ("residual", f"{estimator.residual_:.1e}"),
     ]
     if hasattr(estimator, "classes_"):
-        decision = estimator.leave_one_out_decision_
-        choice = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        rows.append(("leave-one-out accuracy", f"{(estimator.classes_[choice] == y).mean():.4f}"))
+        share, error = estimator.leave_one_out_accuracy_
+        rows.append(("leave-one-out accuracy", f"{share:.4f} ± {error:.4f}"))
     return rows
 
 

@@ -14,6 +14,7 @@ from saccade.estimators.base import GaussianProcess, squeezed
 from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
 from saccade.inference.compressed import no_variance
 from saccade.inference.gp import GP
+from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.novelty import ROUNDING, joined, own_p_values, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, probabilities, surety
 
@@ -24,6 +25,7 @@ class ClassAnswers(GaussianProcess):
     classes_: Array  # (M,)
     sharpness_: float
     leave_one_out_decision_: Array  # (n,) or (n, M): not in a loaded model
+    leave_one_out_error_: float
     _label: Array  # (n,): numbers of classes
     _known_scores: dict[str, Array] | None = None  # what `novelty` compares with, once it was asked
     _n_known = 0  # the number of examples that they stand for
@@ -47,12 +49,18 @@ class ClassAnswers(GaussianProcess):
 
     @property
     def leave_one_out_proba_(self) -> Array:  # (n, M)
+        return probabilities(self._left_out_decision("leave_one_out_proba_"), self.sharpness_)
+
+    @property
+    def leave_one_out_accuracy_(self) -> tuple[float, float]:
+        decision = class_means(self._left_out_decision("leave_one_out_accuracy_"))
+        return left_out_accuracy(decision, self._label, np.nan_to_num(self.leave_one_out_error_))
+
+    def _left_out_decision(self, name: str) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)
         if not hasattr(self, "leave_one_out_decision_"):
-            raise AttributeError(
-                "A loaded model has no leave_one_out_proba_: it holds no training examples. Fit again."
-            )
-        return probabilities(self.leave_one_out_decision_.reshape(self._label.size, -1), self.sharpness_)
+            raise AttributeError(f"A loaded model has no {name}: it holds no training examples. Fit again.")
+        return self.leave_one_out_decision_.reshape(self._label.size, -1)
 
     def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
         check_is_fitted(self)

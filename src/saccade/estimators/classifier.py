@@ -108,6 +108,9 @@ class GPClassifier(ClassifierMixin, Automatic):
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
         0.05 or half a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
+    leave_one_out_accuracy_ : tuple of two floats
+        Share of training examples whose class all the others predict, and its standard error: what n examples leave
+        open, and what `leave_one_out_error_` may have added or taken. Not in a loaded model.
     sharpness_ : float
         What the means are multiplied with to become probabilities, found from these decisions.
 

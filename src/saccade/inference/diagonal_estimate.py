@@ -29,10 +29,13 @@ from saccade.solvers.nystrom import Nystrom
 
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
 CHECKED_EACH = 10  # the same where probes are zero elsewhere, and have little noise
+LEVERAGES = 1000  # examples that tell the mean leverage of all
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 SHORT = 1.2e-2  # error by their early end, which probes do not see
 ROUNDS = 20  # of the regression
+COLLINEAR = 1e-9  # eigenvalue, relative to the largest, below which terms say the same
 LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
+CONSTANT = 1e-6  # standard deviation of a logarithm up to which it is rounding, and tells nothing
 FARTHEST = 3.0  # standard deviations from the mean to which what is known of an example is clipped
 
 
@@ -65,12 +68,14 @@ def checked(
     """
     lowest, few = noise / (noise + prior), noise[check.places, None] * check.probed
     s, some, q = len(few), check.places, known.shape[1]
+    others = known[:: 1 + len(known) // LEVERAGES]
     found: list[tuple[float, float, _Regression]] = []
     for terms in (1 + q, 1 + 2 * q, _terms(q)):  # lines, parabolas, and all
         regression = _regressed(few.mean(axis=1), known[some], lowest[some], min(terms, max(1, s // CHECKED_EACH)))
         ratio = few / regression(known[some], lowest[some])[:, None] - 1.0
-        missed, chance = _share(ratio)
-        noisy = 2.0 * regression.coefficients.size / s * float(np.square(ratio.mean(axis=1)).mean())
+        mean, own = ratio.mean(axis=1), regression.leverage(known[some])
+        missed, chance = _share(ratio + (mean * own / (1.0 - own))[:, None])  # as if made without the example
+        noisy = 2.0 * float(regression.leverage(others).mean()) * float(np.square(mean).mean())  # examples share probes
         found.append((missed + noisy + SHORT**2, chance * len(noise) / s, regression))
     square, chance, regression = min(found, key=lambda one: one[0])
     return regression(known, lowest) / noise, float(np.sqrt(square)), chance
@@ -177,7 +182,7 @@ def quadratic(
 ) -> Callable[[Array], Array]:  # (b, q) -> (b, terms)
     """One, each number standardised, their squares, and products of two; as many terms as n examples bear."""
     centre, spread = known.mean(axis=0), known.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = np.where(spread > CONSTANT, spread, np.inf)
     first, second = np.triu_indices(known.shape[1], 1)
     terms = max(1, len(known) // EXAMPLES_EACH) if terms is None else terms
 
@@ -197,7 +202,8 @@ class _Regression(NamedTuple):
     """exp of a quadratic function."""
 
     basis: Callable[[Array], Array]
-    coefficients: Array
+    coefficients: Array  # (t,)
+    inverse: Array  # (t, t): of AᵀA, with the terms A of the examples that it was made from
 
     def __call__(
         self,
@@ -206,6 +212,14 @@ class _Regression(NamedTuple):
     ) -> Array:  # (n,)
         parts = [self.basis(known[rows]) @ self.coefficients for rows in gen_batches(len(known), limits.FITTED_ENTRIES)]
         return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0)))
+
+    def leverage(
+        self,
+        known: Array,  # (n, q)
+    ) -> Array:  # (n,)
+        """aᵀ(AᵀA)⁻¹a: how far the noise of the targets moves what the regression says, as a share of its variance."""
+        A = self.basis(known)
+        return np.asarray(np.einsum("ij,ij->i", A @ self.inverse, A))
 
 
 def _regressed(
@@ -221,9 +235,9 @@ def _regressed(
     some = slice(None, None, 1 + target.size // limits.FITTED_ENTRIES)
     basis = quadratic(known[some], terms)
     A, t, low = basis(known[some]), target[some], lowest[some]
-    found, inverse, lowest_log = np.zeros(A.shape[1]), np.linalg.pinv(A.T @ A, hermitian=True), np.log(low)
+    found, inverse, lowest_log = np.zeros(A.shape[1]), np.linalg.pinv(A.T @ A, COLLINEAR, hermitian=True), np.log(low)
     found[0] = np.log(np.clip(t.mean(), low.min(), 1.0))
     for _ in range(ROUNDS):
         excess = t / np.exp(np.clip(A @ found, lowest_log, 0.0)) - 1.0
         found += inverse @ (A.T @ np.clip(excess, -LARGEST, LARGEST))
-    return _Regression(basis, found)
+    return _Regression(basis, found, inverse)

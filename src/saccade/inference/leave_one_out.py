@@ -24,3 +24,17 @@ def leave_one_out(
     kept = noise * inverse_diagonal  # one minus the leverage
     left = (1.0 - share) + share * kept
     return Y - alpha * noise / left, noise * (1.0 - kept) / left
+
+
+def turning_points(
+    Y: Array,  # (n, m): labels ±1; one +1 in each row where m > 1
+    alpha: Array,  # (n, m)
+) -> Array:  # (n,)
+    """The d_i above which example i, left out, has its own class: y − α/d there is largest (m = 1: of y's sign).
+
+    2 > (α_own − α_j)/d for every other class j, or 1 > yα/d with one column.
+    """
+    if Y.shape[1] == 1:
+        return np.asarray((Y * alpha)[:, 0])
+    own, others = np.where(Y > 0, alpha, 0.0).sum(axis=1), np.where(Y > 0, np.inf, alpha).min(axis=1)
+    return np.asarray((own - others) / 2.0)

@@ -15,6 +15,7 @@ from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidParameter
 from saccade.inference.inverse_diagonal import ENERGY_TOL, Probes
+from saccade.inference.leave_one_out import turning_points
 from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
@@ -124,12 +125,13 @@ def _iterate(
     if not converged:
         _warn(result, m, tol, max_iter)
     low_rank, rank = (M, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
+    alpha, residual = result.x[:, :m], result.residual[:m]
     diagonal, error = np.full_like(noise, np.nan), np.nan
     if leave_one_out:
         if Z.size:
             probes.take_beside(Z, result.x[:, m:])
-        diagonal, error = probes.settle(low_rank, result.iterations)
-    alpha, residual = result.x[:, :m], result.residual[:m]
+        turns = turning_points(Y, alpha) if Z.size and bool((np.abs(Y) == 1.0).all()) else None
+        diagonal, error = probes.settle(low_rank, result.iterations, turns, m)
     return Solution(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
 
 
