@@ -208,9 +208,8 @@ def test_auto_on_the_smallest_numbers_is_finite_or_refused_by_what_the_data_are(
     X = np.array([[value], [0.0]])
     try:
         fitted = kernel.settled(X)
-    except InvalidInput as error:
+    except InvalidInput:  # no other error
         assert value <= np.finfo(np.float64).tiny
-        assert "cannot invert" in str(error)
         return
     assert np.isfinite(fitted(X)).all()
     assert_close(kernel.gram(X).block(np.arange(2)), fitted(X))

@@ -5,48 +5,68 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.random_state import draw
 from saccade._core.sparse import check_sparse, rises_in_rows
 
 LARGEST = 1e150  # of kernel values, noise and weights: squares and sums of them stay finite
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """A real number that float64 can hold; True and False are not meant as 1 and 0."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
-        return False
+    """A real number that float64 can hold, which 10**400 is not; True and False are not meant as 1 and 0."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and not _is_huge(value)
+
+
+def _is_huge(value: object) -> bool:
+    """Whether it is a number, such as 10**400, that float64 cannot hold."""
     try:
-        float(value)
-    except OverflowError:  # a Python integer such as 10**400
-        return False
-    return True
+        float(value if isinstance(value, numbers.Real) else 0.0)
+    except OverflowError:
+        return True
+    return False
+
+
+def as_floats(values: Any) -> Array:
+    """As float64, with infinity for numbers that are too large."""
+    try:
+        return np.asarray(values, np.float64)
+    except OverflowError:
+        flat = np.asarray(values, object)
+        return np.array([np.inf if _is_huge(value) else value for value in flat.flat], np.float64).reshape(flat.shape)
+
+
+def shown(value: object) -> str:
+    """The value as errors show it: -1.0, not np.float64(-1.0), no number of 401 digits, and 100 letters at most."""
+    if _is_huge(value):
+        return "a number too large for float64"
+    if type(value) in (list, tuple):
+        return f"[{', '.join(map(shown, value[:3]))}{', …' if len(value) > 3 else ''}]"  # type: ignore[index, arg-type]
+    return f"{value.item() if isinstance(value, np.generic) else value!r:.100}"
 
 
 def check_positive(name: str, value: object, remedy: str) -> float:
     """The value as a float, or an error that names the parameter, the value and a remedy."""
     if is_number(value) and 0.0 < float(value) < np.inf:
         return float(value)
-    shown = value.item() if isinstance(value, np.generic) else value  # -1.0, not np.float64(-1.0)
-    raise InvalidParameter(f"`{name}` must be positive, got {shown!r:.100}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be positive, got {shown(value)}. {remedy}")
 
 
 def check_count(name: str, value: object, remedy: str, *, least: int = 1) -> int:
     """The value as a whole number from `least` on, or an error as above."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value <= np.iinfo(np.int64).max:
+    if isinstance(value, int | np.integer) and not isinstance(value, bool) and least <= value < 2**63:
         return int(value)
-    raise InvalidParameter(f"`{name}` must be a whole number from {least} on, got {value!r:.100}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be a whole number from {least} on, got {shown(value)}. {remedy}")
 
 
 def check_share(name: str, value: object, most: float, remedy: str) -> float:
     """The value as a float from 0 to `most`, or an error as above."""
     if is_number(value) and 0.0 <= float(value) <= most:
         return float(value)
-    raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {value!r:.100}. {remedy}")
+    raise InvalidParameter(f"`{name}` must be a number from 0 to {most:g}, got {shown(value)}. {remedy}")
 
 
 def check_noise(value: Any, *, zero: bool = False) -> float:
@@ -69,12 +89,12 @@ def check_flag(name: str, value: Any) -> bool:
 def check_costs(costs: Any, n: int) -> Array:  # (n,)
     """The cost of each row's label."""
     try:
-        found = np.asarray(costs, np.float64)
-    except (TypeError, ValueError, OverflowError):
+        found = as_floats(costs)
+    except (TypeError, ValueError):
         found = np.zeros(0)
     if found.shape != (n,) or not ((found > 0) & np.isfinite(found)).all():
-        shown = np.asarray(costs, dtype=object).reshape(-1)[:3].tolist()
-        raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row, got {shown!r:.100} and so on.")
+        some = ", ".join(map(shown, np.asarray(costs, dtype=object).reshape(-1)[:3]))
+        raise InvalidInput(f"`costs` must be {n} positive numbers, one for each row, got [{some}] and so on.")
     return found
 
 
@@ -109,7 +129,8 @@ def check_levels(levels: Any) -> int | None:
     if isinstance(levels, int | np.integer) and not isinstance(levels, bool) and 2 <= levels <= most:
         return int(levels)
     raise InvalidParameter(
-        f"`levels` must be None (exact) or a whole number from 2 to {most}, got {levels!r}. {most} is close to exact."
+        f"`levels` must be None (exact) or a whole number from 2 to {most}, got {shown(levels)}. {most} is close to "
+        "exact."
     )
 
 
@@ -225,4 +246,4 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
 def check_draws(n_samples: object, random_state: Any) -> tuple[int, np.random.Generator]:
     """How many draws, and the random numbers for them."""
     count = check_count("n_samples", n_samples, "The default is 1.")
-    return count, np.random.default_rng(check_random_state(random_state).randint(2**31))
+    return count, np.random.default_rng(draw(random_state, 2**31))

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
@@ -27,6 +26,7 @@ from saccade._core.checks import (
 )
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
+from saccade._core.random_state import draw
 from saccade.estimators.explanation import Explanation
 from saccade.estimators.losses import DensityLosses
 from saccade.inference.approximation import APPROXIMATIONS, VARIANCES, Approximating, Method
@@ -120,7 +120,7 @@ class GaussianProcess(BaseEstimator):
 
     def _seed(self) -> int:
         """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
-        return DEFAULT_SEED if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        return DEFAULT_SEED if self.random_state is None else draw(self.random_state, 2**31)
 
     def _rows(self, X: Any) -> Any:
         """New examples, checked, as the kernel takes them."""

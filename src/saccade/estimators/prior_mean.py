@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.checks import is_number
+from saccade._core.checks import is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 
 PriorMean = float | Callable[[Any], Any] | None
@@ -22,7 +22,7 @@ def check_mean(mean: object) -> Callable[[Any], Any] | None:
         return mean
     if mean is None or (is_number(mean) and np.isfinite(mean)):
         return None
-    raise InvalidParameter(f"`mean` must be None, a number, or a function of X that gives (n,), got {mean!r}.")
+    raise InvalidParameter(f"`mean` must be None, a number, or a function of X that gives (n,), got {shown(mean)}.")
 
 
 def values_at(

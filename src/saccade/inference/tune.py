@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from saccade._core import limits
-from saccade._core.checks import check_choice, check_positive, is_number
+from saccade._core.checks import as_floats, check_choice, check_positive, is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.objective import ObjectiveKind
 
@@ -121,7 +121,7 @@ class Tune(BaseEstimator):
         check_positive("max_evaluations", self.max_evaluations, "The default is 60.")
         check_positive("tol", self.tol, "The default is 5e-4.")
         if self.prior not in (None, "auto") and not (is_number(self.prior) and 0 <= float(self.prior) < np.inf):
-            raise InvalidParameter(f'`prior` must be "auto", a number ≥ 0 or None, got {self.prior!r}.')
+            raise InvalidParameter(f'`prior` must be "auto", a number ≥ 0 or None, got {shown(self.prior)}.')
         if not isinstance(self.fixed, list | tuple) or not all(isinstance(name, str) for name in self.fixed):
             raise InvalidParameter(f'`fixed` must be a list of names such as ("noise",), got {self.fixed!r}.')
         if self.grid is not None:
@@ -135,7 +135,9 @@ class Tune(BaseEstimator):
         for name, values in grid.items():
             many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values) > 0
             if not many or not all(_is_listed(name, value) for value in values):
-                raise InvalidParameter(f"`grid` must have a list of positive numbers for {name!r}, got {values!r}.")
+                raise InvalidParameter(
+                    f"`grid` must have a list of positive numbers for {name!r}, got {shown(values)}."
+                )
         twice = sorted(set(grid) & set(self.fixed))
         if twice:
             raise InvalidParameter(f"`grid` and `fixed` both name {twice[0]!r}. Name it once.")
@@ -153,7 +155,7 @@ class Tune(BaseEstimator):
 def _is_listed(name: str, value: object) -> bool:
     """Whether a grid may have this value: finite numbers, and positive ones unless they are searched as they are."""
     try:
-        numbers = np.asarray(value, np.float64)
+        numbers = as_floats(value)
     except (TypeError, ValueError):
         return False
     return bool(numbers.size) and bool(np.isfinite(numbers).all() and (name in PLAIN or (numbers > 0).all()))

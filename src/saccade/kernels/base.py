@@ -163,7 +163,9 @@ class Kernel(BaseEstimator, abc.ABC):
 
         if isinstance(other, Kernel):
             return Product(self, other)
-        return Scaled(self, float(other)) if is_number(other) else NotImplemented
+        if is_number(other):
+            return Scaled(self, float(other))
+        return Scaled(self, other) if type(other) is int else NotImplemented  # too large, as it says when it is used
 
     __rmul__ = __mul__
 

@@ -131,9 +131,10 @@ class HIK(Kernel):
         plain, width = _plain(X), X.shape[1]
         chain = self.settled(X).chain().settled(plain.levels, level_dims(plain.starts) % width, width)
         numbers = HIK(chain.short if isinstance(self.transform, Transform) else chain.steps).get_params()
-        copy: HIK = clone(self)
+        copy = clone(self)
         left_open = [name for name, value in copy.get_params().items() if value is None and "__" in name]
-        return copy.set_params(**{name: numbers[name] for name in left_open})
+        opened: HIK = copy.set_params(**{name: numbers[name] for name in left_open})
+        return opened
 
     def gram(
         self,

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._core.checks import check_count
+from .._core.checks import as_floats, check_count, shown
 from .._core.errors import InvalidParameter
 from .base import Array
 from .transforms import Transform
@@ -105,10 +105,10 @@ class Monotone(Transform):
         return Monotone(knots, slopes, pieces=self.pieces, shared=self.shared)
 
     def _checked(self) -> tuple[Array, Array]:
-        knots = np.asarray(self.knots, np.float64)
-        slopes = np.ones_like(knots) if self.slopes is None else np.asarray(self.slopes, np.float64)
+        knots = as_floats(self.knots)
+        slopes = np.ones_like(knots) if self.slopes is None else as_floats(self.slopes)
         if knots.ndim != 2 or not knots.size or not np.isfinite(knots).all():
-            raise InvalidParameter(f"`knots` must be a table (r, p) of finite numbers, got {self.knots!r}.")
+            raise InvalidParameter(f"`knots` must be a table (r, p) of finite numbers, got {shown(self.knots)}.")
         if knots.min() < 0 or (np.diff(knots, axis=1) < 0).any():
             raise InvalidParameter("`knots` must be ≥ 0 and ascend in each row.")
         if slopes.shape != knots.shape or not np.isfinite(slopes).all() or (slopes < 0).any() or not slopes.any():

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._core.checks import LARGEST, canonical, check_positive, check_range
+from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
 from .base import VANISHED, Array, Kernel, Matrix, decay, decay_gradient, symmetric
 from .distances import refined, scaled_rows, squared_euclidean
@@ -99,7 +99,7 @@ class Radial(Kernel):
         remedy = "A typical distance between two examples is a good start."
         if np.ndim(self.length_scale) == 0:
             return np.array([check_positive("length_scale", self.length_scale, remedy)]), amplitude
-        scales = np.asarray(self.length_scale, dtype=np.float64)
+        scales = as_floats(self.length_scale)
         if scales.shape != (X.shape[1],):
             raise InvalidParameter(
                 f"`length_scale` must be a number or have shape ({X.shape[1]},), one for each "

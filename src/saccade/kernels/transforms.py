@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._core.checks import check_positive, is_number
+from .._core.checks import as_floats, check_positive, is_number, shown
 from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput, InvalidParameter
 from .base import Array
@@ -220,7 +220,7 @@ class Exponential(Transform):
     def _checked(self) -> float:
         if not is_number(self.eta) or not abs(self.eta) <= LARGEST_EXPONENT:
             raise InvalidParameter(
-                f"`eta` must be a number from -{LARGEST_EXPONENT:g} to {LARGEST_EXPONENT:g}, got {self.eta!r}. "
+                f"`eta` must be a number from -{LARGEST_EXPONENT:g} to {LARGEST_EXPONENT:g}, got {shown(self.eta)}. "
                 "Exponential(1.0) is a start; scale the features up rather than going further."
             )
         return float(self.eta)
@@ -325,10 +325,11 @@ class Weights(Transform):
         return sizes
 
     def _checked(self) -> Array:
-        w = np.asarray(self.w, np.float64)
+        w = as_floats(self.w)
         if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not w.any():
             raise InvalidParameter(
-                f"`w` must be a list of finite weights ≥ 0, not all zero, got {self.w!r}. Weights([1, …]) is neutral."
+                f"`w` must be a list of finite weights ≥ 0, not all zero, got {shown(self.w)}. Weights([1, …]) changes "
+                "nothing."
             )
         if self.blocks is not None and w.size != self._block_sizes().size:
             raise InvalidParameter(f"`w` must have one weight per block, got {w.size} for {len(self.blocks)} blocks.")

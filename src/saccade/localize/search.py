@@ -11,6 +11,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
+from saccade._core.random_state import draw
 from saccade.localize import search_file
 from saccade.localize.belief import Belief, Views
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
@@ -109,8 +110,9 @@ class Localizer:
         self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_proposals(proposals, self.bounds)
-        seed = np.random.default_rng(random_state).integers(2**31) if random_state is None else random_state
-        self.random_state = check_count("random_state", seed, "Pass a whole number from 0 on.", least=0)
+        if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+            random_state = draw(random_state or np.random.default_rng(), 2**31)
+        self.random_state = check_count("random_state", random_state, "Pass a whole number from 0 on.", least=0)
         self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
         self.failures: list[Failure] = []
         self.misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)

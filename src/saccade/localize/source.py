@@ -15,7 +15,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_count, is_number
+from saccade._core.checks import check_count, is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features.pixels import check_pixels, pillow, resize
 from saccade.localize.boxes import check_boxes
@@ -131,7 +131,7 @@ def whole_box(box: Any, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
 def check_scale(scale: Any) -> float:
     if is_number(scale) and 0.0 < float(scale) <= 1.0:
         return float(scale)
-    raise InvalidParameter(f"`scale` must be above 0 and at most 1, got {scale!r:.100}. 0.5 reads half as many rows.")
+    raise InvalidParameter(f"`scale` must be above 0 and at most 1, got {shown(scale)}. 0.5 reads half as many rows.")
 
 
 def open_source(picture: Any) -> Source:

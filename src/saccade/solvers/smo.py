@@ -19,7 +19,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_range, is_number
+from saccade._core.checks import check_range, is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
 from saccade.operators.base import Dense, Operator
@@ -45,7 +45,7 @@ def check_nu(nu: object) -> float:
     if is_number(nu) and 0.0 < float(nu) <= 1.0:
         return float(nu)
     raise InvalidParameter(
-        f"`nu` must be above 0 and at most 1, got {nu!r}. It is the largest share of examples outside; try 0.1."
+        f"`nu` must be above 0 and at most 1, got {shown(nu)}. It is the largest share of examples outside; try 0.1."
     )
 
 
