@@ -5,7 +5,7 @@ import pytest
 
 from saccade._core.arrays import Array
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.choice import ERRORS, NOISE, NOISES, Candidate, JudgedOn, _costs, choose
+from saccade.inference.choice import ERRORS, NOISE, NOISES, Candidate, JudgedOn, _costs, _largest, choose
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -29,8 +29,8 @@ def test_costs_are_those_of_leaving_each_example_out(weighted: bool) -> None:
     for column in range(2):
         weight = copies.astype(float) if weighted else None
         examples = JudgedOn(Y, weight, lambda mean, column=column: mean[:, column])  # type: ignore[misc]
-        for noise, cost in zip(NOISES, _costs(K, examples, NOISES), strict=True):
-            assert_close(cost, left_out(K, Y, noise, copies)[:, column])
+        for noise in NOISES:
+            assert_close(_costs(K, examples, noise), left_out(K, Y, noise, copies)[:, column])
 
 
 def counted(per_class: int, words: int, seed: int) -> tuple[Array, Array]:
@@ -82,3 +82,44 @@ def test_a_gain_must_exceed_chance_and_the_prior() -> None:
         found = choose([Candidate(kernel, kernel(X))], examples, (0.3,), NOISE)
         assert found.noise == 0.3
         assert_close(found.gain, 1.0 - ERRORS * chance - np.log(3.0) ** 2 / 40)
+
+
+@pytest.mark.parametrize("best", NOISES)
+@pytest.mark.parametrize("first", NOISES)
+def test_four_noises_of_seven_find_the_largest_gain(best: float, first: float) -> None:
+    """Wherever it is and wherever the search begins, as long as gains rise before it and fall after it."""
+    asked = []
+
+    def gain(noise: float) -> float:
+        asked.append(noise)
+        return -float(abs(np.log(noise / best)))
+
+    assert _largest(gain, NOISES, first, gain(first))[0] == best
+    assert len(asked) <= (4 if first == NOISE else 5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("per_class", "words"), [(40, 4), (60, 12), (30, 60)])
+def test_the_choice_is_that_of_all_noises(per_class: int, words: int, seed: int) -> None:
+    """One after the other, each alone against the default: the largest gain is that of the noise which is chosen."""
+    X, label = counted(per_class, words, seed)
+    kernel, losses = HIK().settled(X), ClassLosses(label, None)
+    Y = np.where(label[:, None] == np.arange(label.max() + 1), 1.0, -1.0)
+    examples, candidate = JudgedOn(Y, None, losses.costs), Candidate(kernel, kernel(X))
+    alone = [choose([candidate], examples, (noise,), NOISE) for noise in NOISES]
+    assert chosen(X, label) == max(alone, key=lambda found: found.gain).noise
+
+
+def test_too_little_noise_for_float64_is_not_chosen() -> None:
+    """The matrix is not positive definite up to 0.3: nothing is known there, and the next noise is tried."""
+    rng = np.random.default_rng(0)
+    label = np.repeat([0, 1], 20)
+    K = (
+        np.where(label[:, None] == label, 1.0, 0.0)
+        + 0.1 * np.eye(40)
+        - 0.45 * np.outer(*2 * [rng.permutation(40) == 0])
+    )
+    K[np.diag_indices(40)] -= 0.5
+    Y = np.where(label == 1, 1.0, -1.0)[:, None]
+    examples = JudgedOn(Y, None, ClassLosses(label, None).costs)
+    assert choose([Candidate(RBF(1.0), K)], examples, NOISES, NOISE).noise >= 1.0

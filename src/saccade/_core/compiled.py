@@ -24,11 +24,12 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Decorator: a loop that Numba compiles at its first call and that releases the GIL."""
 
     def decorate(loop: Callable[..., Any]) -> Any:
+        given: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, **options}  # no C code calls a loop
         try:
-            return njit(nogil=True, cache=True, no_cfunc_wrapper=True, **options)(loop)
+            return njit(cache=True, **given)(loop)
         except RuntimeError:  # "cannot cache function ...: no locator available"
             _warn()
-            return njit(nogil=True, **options)(loop)
+            return njit(**given)(loop)
 
     return decorate
 

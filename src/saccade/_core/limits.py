@@ -9,9 +9,18 @@ A number takes 8 bytes unless the comment says otherwise.
 
 # ---- Examples: which algebra is used for how many
 
-# "auto" makes a Cholesky factor up to so many examples. It is then quicker than conjugate gradients, and evidence and
-# variances are exact: a variance takes a third of a millisecond, and the tables of a low rank two seconds to make.
+# "auto" answers by a Cholesky factor up to so many examples: evidence and variances are then exact, a variance takes a
+# third of a millisecond, and the tables of a low rank two seconds to make. Fewer labels may be iterated all the same.
 FACTOR_UP_TO = 2048
+# Nanoseconds that predict which is quicker for labels, measured on an EPYC; their ratios matter. For a factor: of each
+# number of one row that meets another row, and of n³ for factor and diagonal of the inverse ...
+PAIR_NS, CUBE_NS = 0.45, 0.027
+# ... and for conjugate gradients: of each number that a product reads, and of all that is done once.
+PRODUCT_NS, ITERATED_NS = 2.0, 3e7
+# A factor may take so many times as long, because its leave-one-out is exact.
+EXACT_IS_WORTH = 2.0
+# Columns of labels up to which an estimated leave-one-out will do: of 30 classes it found 50 % right where 47 % were.
+ESTIMATED_COLUMNS = 10
 # Numbers in the factors of all classes together that are kept, or made for one value of the evidence: 268 MB.
 FACTOR_NUMBERS = 8 * FACTOR_UP_TO**2
 # A kernel matrix may be held up to so many examples: 7 GB.
@@ -38,7 +47,7 @@ TUNE_SAMPLES = (256, 1024)
 GRID_POINTS = 10_000
 # Fewer examples leave the noise, and the kernel of "auto", at their defaults: they cannot tell a better one ...
 CHOICE_FROM = 20
-# ... and of more than so many, a sample chooses the noise: its eigenvalues take a third of a second ...
+# ... and of more than so many, a sample chooses the noise: four factors take a tenth of a second ...
 NOISE_EXAMPLES = 1024
 # ... and a smaller one the kernel, of which there are eighteen.
 KERNEL_EXAMPLES = 640

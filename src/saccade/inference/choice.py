@@ -1,7 +1,9 @@
 """Noise and kernel by leave-one-out, as far as the examples can tell: few examples leave the defaults as they are.
 
-All training examples are predicted by all others, in closed form from one eigendecomposition for all noises. A
-candidate takes the place of the default where it costs less by more than chance explains: the gain of each example is
+All training examples are predicted by all others, in closed form from a factor per noise. With the noise the gain
+rises and then falls, so that four of seven noises are enough to find the largest (docs/decisions/040).
+
+A candidate takes the place of the default where it costs less by more than chance explains: the gain of each example is
 known, so the mean gain has a standard error, and the candidate with the largest lower bound of it is chosen.
 """
 
@@ -12,11 +14,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
 
 from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
 from saccade.inference.leave_one_out import leave_one_out
 from saccade.kernels import Kernel
+from saccade.solvers.cholesky import factorise
 
 NOISE = 0.1  # where nothing is learned
 NOISES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # among which leave-one-out chooses
@@ -61,18 +64,43 @@ class JudgedOn:
 def choose(candidates: Iterable[Candidate], examples: JudgedOn, noises: Sequence[float], noise: float) -> Chosen:
     """The kernel and the noise with the largest lower bound of the gain over the first candidate with `noise`."""
     best, default = None, None
-    every = (noise, *(other for other in noises if other != noise))
+    every = sorted({noise, *noises})
     for kernel, K, away in candidates:
-        for tried, cost in zip(every, _costs(K, examples, every), strict=True):
-            if default is None or best is None:
-                default, best = cost, Chosen(kernel, noise, 0.0)
-                continue
+        first = _costs(K, examples, noise)
+        default = first if default is None else default
+
+        def gain(tried: float, cost: Array, away: float = away, default: Array = default) -> float:
             penalty = HOLD * (np.log(tried / noise) ** 2 + away**2) / examples.count
-            gain = _lower_bound(default - cost, examples) - penalty
-            if gain > best.gain + 1e-9:  # rounding moves nothing
-                best = Chosen(kernel, float(tried), gain)
+            return float(_lower_bound(default - cost, examples) - penalty)
+
+        def tried(other: float, K: Array = K, gain: Callable[[float, Array], float] = gain) -> float:
+            return gain(other, _costs(K, examples, other))
+
+        found, most = _largest(tried, every, noise, gain(noise, first))
+        if best is None or most > best.gain + 1e-9:  # rounding moves nothing
+            best = Chosen(kernel, found, most)
     assert best is not None
     return best
+
+
+def _largest(
+    gain: Callable[[float], float],
+    noises: Sequence[float],  # ascending
+    first: float,  # the one to begin with
+    most: float,  # its gain
+) -> tuple[float, float]:
+    """The noise of the largest gain, and that: the larger side of the best so far is halved until none is left."""
+    low, middle, high = -1, noises.index(first), len(noises)
+    while high - low > 2:
+        above = high - middle > middle - low
+        other = middle + (high - middle) // 2 if above else middle - (middle - low) // 2
+        found = gain(noises[other])
+        if found > most + 1e-9:  # rounding moves nothing
+            low, middle, high = (middle, other, high) if above else (low, other, middle)
+            most = found
+        else:
+            low, high = (low, other) if above else (other, high)
+    return float(noises[middle]), most
 
 
 def _lower_bound(gain: Array, examples: JudgedOn) -> float:
@@ -82,20 +110,13 @@ def _lower_bound(gain: Array, examples: JudgedOn) -> float:
     return float(mean - ERRORS * np.sqrt(share @ (gain - mean) ** 2 / examples.count))
 
 
-def _costs(K: Array, examples: JudgedOn, noises: Sequence[float]) -> list[Array]:  # each (n,)
-    """What each example costs when all others predict it, for every noise.
-
-    The noise of an example with w copies is σ²/w. With V = √w, V K V + σ² has the same eigenvectors for all σ².
-    """
+def _costs(K: Array, examples: JudgedOn, noise: float) -> Array:  # (n,)
+    """What each example costs when all others predict it; the noise of an example with w copies is noise/w."""
     Y, weight = examples.Y, examples.weight
-    root = np.ones((len(Y), 1)) if weight is None else np.sqrt(weight)[:, None]
-    values, U = eigh(root * K * root.T, overwrite_a=True, check_finite=False)
-    projected, squares = U.T @ (root * Y), np.square(U)
-    found = []
-    for noise in noises:
-        inverse = 1.0 / (np.maximum(values, 0.0) + noise)
-        alpha = root * (U @ (inverse[:, None] * projected))
-        diagonal = np.square(root) * (squares @ inverse)[:, None]
-        mean, _ = leave_one_out(Y, alpha, diagonal, noise / np.square(root), weight)
-        found.append(examples.costs(mean))
-    return found
+    own = np.full((len(Y), 1), noise) if weight is None else noise / weight[:, None]
+    try:
+        factor = factorise(K, own[:, 0])
+    except InvalidInput:  # too little noise for float64: nothing is known
+        return examples.costs(np.zeros_like(Y))
+    mean, _ = leave_one_out(Y, factor.solve(Y), factor.inverse_diagonal()[:, None], own, weight)
+    return examples.costs(mean)

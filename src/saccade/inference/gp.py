@@ -31,11 +31,13 @@ from saccade.inference.regression import Solution, grown, is_direct, keeps_facto
 from saccade.inference.relevance import no_relevance, spread
 from saccade.inference.sampling import sample_intersection, sample_outputs
 from saccade.inference.sites import Sites
+from saccade.inference.solver_choice import factor_when_asked, labels_by
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.norms import NormTables, all_norm_tables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
+from saccade.solvers.cholesky import Factor, factorise
 
 SOLVING, EXACT = Solving(), Approximating()
 
@@ -98,15 +100,20 @@ class GP(LeftOut):
         solving: Solving = SOLVING,
         by: Approximating = EXACT,
         start: Array | None = None,  # (n, m): a first guess of α
-        leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted
+        leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted, as of labels
     ) -> GP:
-        """Sites and solution; an approximate mean takes no solution of a regression."""
+        """Sites and solution; an approximate mean takes no solution of a regression.
+
+        Labels are iterated where that is far quicker than a factor, which is then made when a question needs it.
+        """
         if inference != "regression":
             sites, solution = infer(gram, Y, noise, weight, inference, solving)
         else:
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
             if "exact" in (by.mean, by.variance):
-                solution = solve(gram, noise, Y, start=start, leave_one_out=leave_one_out, **solving.options)
+                solver = labels_by(solving.solver, gram, noise, Y.shape[1]) if leave_one_out else solving.solver
+                more: dict[str, Any] = solving.options | {"solver": solver, "leave_one_out": leave_one_out}
+                solution = solve(gram, noise, Y, start=start, **more)
         gp = cls(gram, sites, solution, weight, inference, solving, by)
         if by.mean == "exact":
             return gp
@@ -125,7 +132,7 @@ class GP(LeftOut):
     @property
     def variance_method(self) -> Method | None:
         """As asked for, or what "auto" stands for."""
-        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], bool(self.solution.factors))
+        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], self._factored)
 
     @property
     def _tabled(self) -> TabledGram | None:
@@ -161,15 +168,38 @@ class GP(LeftOut):
     # ---- approximations
 
     @property
+    def _factored(self) -> bool:
+        """Whether there is a factor, or one is made when a question needs it."""
+        if self.solution.factors or self.inference != "regression" or "exact" not in (self.by.mean, self.by.variance):
+            return bool(self.solution.factors)
+        return factor_when_asked(self.solving.solver, self.gram, self.sites.noise)
+
+    @cached_property
+    def _factors(self) -> tuple[Factor, ...]:
+        """Factors of K + N, one per column of N; none where they are not to be afforded."""
+        if self.solution.factors or not self._factored:
+            return self.solution.factors
+        K = self.gram.written_out()
+        return tuple(factorise(K, column) for column in self.sites.noise.T)
+
+    @property
     def _trained(self) -> Trained:
-        solving = self.solving
-        return Trained(self.gram, self.sites.noise, self.solution.factors, solving.tol, solving.max_iter, self.weight)
+        """With the factors there are."""
+        factors, solving = self.__dict__.get("_factors", self.solution.factors), self.solving
+        return Trained(self.gram, self.sites.noise, factors, solving.tol, solving.max_iter, self.weight)
+
+    @cached_property
+    def _exact(self) -> Exact:
+        """K̃⁻¹ itself, by factors where they are to be afforded."""
+        return Exact(replace(self._trained, factors=self._factors))
 
     def _rng(self) -> np.random.Generator:
         """The same numbers every time."""
         return np.random.default_rng(self.solving.seed)
 
     def _ready(self, method: Method) -> Explains:
+        if method == "exact":
+            return self._exact
         held_out = self._held_out() if method == "lowrank" else None
         return self.by.ready(method, self._trained, held_out, self._rng(), apart=self.inference != "regression")
 
@@ -238,7 +268,7 @@ class GP(LeftOut):
     def covariance(self, X: Any) -> list[Array]:
         """Exact, whatever approximates the variance."""
         prior = self.kernel(X)
-        return [prior - explained for explained in Exact(self._trained).covariances(self.gram.cross(X))]
+        return [prior - explained for explained in self._exact.covariances(self.gram.cross(X))]
 
     def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
         """Exact; outputs are independent of each other."""
@@ -250,24 +280,25 @@ class GP(LeftOut):
 
     def _solve(self, B: Array, j: int) -> Array:  # (n, k)
         """(K + N)⁻¹B for column j of the noise."""
-        if self.solution.factors:
-            return self.solution.factors[j].solve(B)
+        if self._factors:
+            return self._factors[j].solve(B)
         solving = self.solving
         return solve_cg(self.gram, self.sites.noise[:, [j]], B, tol=solving.tol, max_iter=solving.max_iter).x
 
     def evidence(self, method: str = "auto") -> Evidence:
         """That of kernel and noise, whatever approximates the posterior."""
         sites = self.sites
-        options: dict[str, Any] = {"method": method, "rng": self._rng(), "factors": self.solution.factors}
+        factors = self._factors if method in ("auto", "exact") else self.solution.factors
+        options: dict[str, Any] = {"method": method, "rng": self._rng(), "factors": factors}
         found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, self._exact_alpha(), **options)
         return replace(found, value=found.value + sites.log_norm)
 
     def _exact_alpha(self) -> Array:  # (n, m)
         """(K + N)⁻¹t, whatever approximates the mean."""
-        if self.by.mean == "exact":
+        if self.by.mean == "exact" and (self.solution.factors or not self._factored):
             return self.solution.alpha
-        if self.solution.factors:
-            return Exact(self._trained).weights(self.sites.targets)
+        if self._factors:
+            return self._exact.weights(self.sites.targets)
         return self.solving(self.gram, self.sites.noise, self.sites.targets, leave_one_out=False).alpha
 
     @property

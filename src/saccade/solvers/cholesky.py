@@ -76,7 +76,8 @@ def factorise(
     overwrite: bool = False,  # whether the factor may take the memory of K
 ) -> Factor:
     """The factor of K + diag(noise)."""
-    A = K.T if overwrite and K.flags.c_contiguous else np.array(K, np.float64, order="F")  # LAPACK's order of numbers
+    A = K.T if K.flags.c_contiguous else K  # LAPACK's order of numbers: K is symmetric
+    A = A if overwrite and A.flags.f_contiguous else np.array(A, np.float64, order="F")
     diagonal = np.einsum("ii->i", A)
     largest = float(np.abs(diagonal).max(initial=0.0))
     diagonal += noise
