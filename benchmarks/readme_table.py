@@ -68,7 +68,8 @@ def front_lines() -> list[str]:
             f"{rank:.1f}; {peer:.1f}",
         ),
         (
-            "find a dog in a photograph (a noise-free judge, prior of other photographs)",
+            f"find a dog of {100 * boxes['settings']['median_area']:.1f} % of a photograph's area (median; "
+            "a noise-free judge, prior of other photographs)",
             f"{dog['looks']:.0f} looks, {100 * dog['solved']:.1f} % found",
         ),
     ]

@@ -59,7 +59,7 @@ def campaign(growth: str, moment: str, target: float, seed: int) -> dict[str, An
             if len(learner.accuracy().curve) != looks:
                 looks, known = len(learner.accuracy().curve), learner.accuracy()
                 missed |= looks > 0 and not known.low <= truth(learner) <= known.high
-            if len(learner.labels) >= most:
+            if len(learner.labels) >= min(most, learner.rows_in_pool):
                 break
             rows = learner.ask(BATCH)
             learner.tell(rows, y[pool[rows]])

@@ -45,6 +45,12 @@ def scaled_boxes(name: str) -> Array:  # (n, 4)
     return np.asarray(photographs.boxes[name] * (SIDE / np.tile(photographs.sizes, 2)))
 
 
+def median_area(name: str) -> float:
+    """Of one object: its share of the picture's area."""
+    boxes = scaled_boxes(name)
+    return float(np.nanmedian(np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)) / SIDE**2)
+
+
 def oracle(boxes: Array, truth: Array, noise: float, rng: np.random.Generator) -> Array:  # (n,)
     """The intensity proxy of S §12."""
     away = np.linalg.norm((boxes[:, :2] + boxes[:, 2:] - truth[:2] - truth[2:]) / 2.0, axis=1)
@@ -174,7 +180,12 @@ def main() -> None:
         "batch": BATCH,
         "most_looks": MOST,
     }
-    settings |= {"every": options.every, "rivals_every": options.rivals_every, "processes": options.processes}
+    settings |= {
+        "median_area": median_area(options.object),
+        "every": options.every,
+        "rivals_every": options.rivals_every,
+        "processes": options.processes,
+    }
     rows = list[dict[str, Any]]()
     with show_progress():
         for row in measure(options.object, options.every, options.rivals_every, options.ways, options.processes):

@@ -117,6 +117,13 @@ def test_a_pool_that_grew(tmp_path: Path) -> None:
     assert again.ask(300).max() >= 300  # new rows are asked too
 
 
+def test_costs_of_new_rows_are_the_median(tmp_path: Path) -> None:
+    campaign(costs=np.r_[np.full(100, 1.0), np.full(200, 5.0)]).save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", DIGITS[:310])
+    assert again.costs is not None
+    assert again.costs[[0, 100, 300, 309]].tolist() == [1.0, 5.0, 5.0, 5.0]
+
+
 def test_a_pool_that_grew_by_new_classes_is_audited_anew(tmp_path: Path) -> None:
     """The rule said stop for five classes. It says so again only when the model is good at all ten."""
     order = np.argsort(TRUTH >= 5, kind="stable")[600:1200]  # 300 rows of the first five classes, 300 of the others

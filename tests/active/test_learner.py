@@ -228,7 +228,13 @@ def test_a_look_before_there_are_two_classes(known: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [GPClassifier(inference="laplace"), GPClassifier(balanced=True), GPClassifier(HIK(), levels=16)]
+    "model",
+    [
+        GPClassifier(inference="laplace"),
+        GPClassifier(balanced=True),
+        GPClassifier(HIK(), levels=16),
+        GPClassifier(noise=100.0, tune="loo"),  # what is learned from labels is for `model`
+    ],
 )
 def test_other_models(model: GPClassifier) -> None:
     learner = campaign(rounds=4, k=20, model=model, audit=0.3)
@@ -239,6 +245,40 @@ def test_other_models(model: GPClassifier) -> None:
     assert accuracy.estimate == right.mean()  # of the model that has not seen them
     assert accuracy.estimate < (learner.fit().predict(X[audited]) == y[audited]).mean()
     assert accuracy.labels == learner.model.gp_.gram.shape[0] == 56
+
+
+def test_audit_rows_that_nobody_can_label_are_left_out() -> None:
+    learner = ActiveLearner(X, audit=0.3, random_state=0)
+    rows = np.setdiff1d(np.arange(100), learner.audit.rows)
+    learner.tell(rows, y[rows])
+    audits = learner.audit.rows[:24]
+    learner.tell(audits, [None if k % 4 == 0 else y[row] for k, row in enumerate(audits)])
+    counted = np.delete(audits, np.arange(0, 24, 4))
+    assert learner.accuracy().audited == 18
+    assert learner.accuracy().estimate == (learner.model.predict(X[counted]) == y[counted]).mean()
+
+
+def test_costs_belong_to_the_rows_of_the_pool() -> None:
+    costs = np.where(np.arange(300) % 2, 1.0, 1e6)
+    learner = ActiveLearner(X, costs=costs, audit=0.3, random_state=0)
+    asked = learner.ask(30)
+    assert (asked[~learner.is_audit(asked)] % 2 == 1).all()
+
+
+def test_random_questions_and_places_of_audits_are_random() -> None:
+    learner, asked, places = ActiveLearner(X, strategy="random", audit=0.0, random_state=0), list[int](), list[int]()
+    for _ in range(12):
+        rows = learner.ask()
+        asked += rows.tolist()
+        learner.tell(rows, y[rows])
+    assert (np.diff(asked) == 1).sum() < 6  # the numbers of one draw would give neighbours
+    learner = ActiveLearner(X, audit=0.1, random_state=0)
+    for _ in range(12):
+        rows = learner.ask(10)
+        places += np.flatnonzero(learner.is_audit(rows)).tolist()
+        learner.tell(rows, y[rows])
+    assert len(places) == 12
+    assert len(set(places)) > 3
 
 
 def test_parameters() -> None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 
 from saccade._core.errors import InvalidInput
 from saccade.active import ActiveLearner
+from saccade.active.one_at_a_time import alone_in
 from tests.active.test_learner import X, assert_same, campaign, y
 
 
@@ -125,6 +127,39 @@ def test_a_file_that_was_never_read_is_not_replaced(tmp_path: Path, content: str
         campaign().save(path)
     assert path.read_bytes() == whole
     assert [file.name for file in tmp_path.iterdir()] == ["c.saccade"]
+
+
+def test_one_at_a_time_in_a_folder(tmp_path: Path) -> None:
+    """Eight threads add one to a number in a file, with time to disturb each other."""
+    count = tmp_path / "count"
+    count.write_text("0")
+
+    def add(_: int) -> None:
+        for _ in range(5):
+            with alone_in(tmp_path):
+                number = int(count.read_text())
+                time.sleep(0.001)
+                count.write_text(str(number + 1))
+
+    in_threads(8, add)
+    assert count.read_text() == "40"
+    with alone_in(tmp_path / "nowhere"):  # who writes there says what is wrong
+        pass
+
+
+def test_a_save_waits_for_another_one(tmp_path: Path) -> None:
+    learner, done = campaign(1), threading.Event()
+
+    def save() -> None:
+        learner.save(tmp_path / "c.saccade")
+        done.set()
+
+    with alone_in(tmp_path):
+        thread = threading.Thread(target=save)
+        thread.start()
+        assert not done.wait(0.5)
+    thread.join(60)
+    assert done.is_set()
 
 
 WORKER = """

@@ -87,18 +87,66 @@ def test_a_joint_batch_conditions_on_itself(strategy: str) -> None:
         assert utilities[k, rows[k]] >= best - 1e-9 * abs(best)
         assert np.isnan(utilities[k, rows[:k]]).all()
         assert np.isfinite(utilities[k]).sum() == 125 - k  # so few candidates are all looked at
-    if strategy in ("variance", "sigma", "variance-reduction"):
-        _, C, _ = posterior(known)
+    if strategy in ("variance", "sigma", "variance-reduction", "information-gain", "output-change"):
+        mean, C, p = posterior(known)
         for k in range(6):
             v = C.diagonal()
             expected = {
                 "variance": v,
                 "sigma": C.sum(axis=1) ** 2 / (v + NOISE),
                 "variance-reduction": (C**2).sum(axis=1) / (v + NOISE),
+                "information-gain": scores.information_gain(C, v, v, NOISE),
+                "output-change": scores.output_change(C, v, NOISE, mean, p),
             }[strategy]
             left = ~np.isnan(utilities[k])
             assert_close(utilities[k, left], expected[left], np.float32)
             C = C - np.outer(C[:, rows[k]], C[rows[k]]) / (v[rows[k]] + NOISE)
+
+
+def test_a_long_batch_conditions_on_all_of_itself() -> None:
+    """Room for the batch is made in steps of sixteen: none of them is forgotten."""
+    rows, found = query(X, some_labels(), strategy="variance", batch_size=40, return_utilities=True)
+    known = some_labels()
+    known[rows[:39]] = y[rows[:39]]
+    expected = posterior(known)[1].diagonal()
+    left = np.isfinite(found[39])
+    assert left.sum() == 86
+    assert_close(found[39, left], expected[left], np.float32)
+
+
+def test_two_classes_are_enough() -> None:
+    """Two labels of each: strategies that need classes, classifiers of others, and tuning."""
+    from saccade.active.models import kernel_and_noise
+
+    two = np.flatnonzero(y < 2)
+    pool, truth, known = X[two], y[two], np.full(two.size, np.nan)
+    known[:12] = truth[:12]
+    rows = query(pool, known, strategy="margin", return_utilities=True)[1][0]
+    mean = GPClassifier(HIK().settled(pool), noise=NOISE).fit(pool[:12], truth[:12]).decision_function(pool[12:])
+    assert_close(rows[12:], 1.0 / (1.0 + np.abs(mean)), np.float32)
+    other = LogisticRegression(max_iter=2000)
+    _, found = query(pool, known, other, strategy="entropy", return_utilities=True)
+    p = other.fit(pool[:12], truth[:12]).predict_proba(pool[12:])
+    assert_close(found[0, 12:], scores.entropy(p), np.float32)
+    tuned = GPClassifier(noise=5.0, tune="loo")
+    prior = kernel_and_noise(tuned, pool, np.arange(12), truth[:12], fit=True)
+    assert prior.noise == tuned.fit(pool[:12], truth[:12]).noise_ != 5.0
+
+
+def test_a_balanced_model_keeps_the_noise_of_the_pool() -> None:
+    known = some_labels()
+    _, found = query(X, known, GPClassifier(balanced=True), strategy="entropy", return_utilities=True)
+    model = GPClassifier(HIK().settled(X), noise=NOISE, balanced=True).fit(X[:25], y[:25])
+    assert_close(found[0, 25:], scores.entropy(model.predict_proba(X[25:])), np.float32)
+
+
+def test_costs_of_the_few_that_are_looked_at_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
+    costs = np.where(np.arange(150) % 2, 1.0, 1e6)
+    rows = query(X, some_labels(), batch_size=5, costs=costs)
+    assert (rows % 2 == 1).all()
+    rows, found = query(X, some_labels(), strategy="variance", batch_size=5, costs=costs, return_utilities=True)
+    assert_close(found[0, rows[0]], posterior(some_labels())[1][rows[0], rows[0]], np.float32)
 
 
 @every

@@ -220,6 +220,11 @@ def test_a_share_that_rounds_down_is_not_a_question_late() -> None:
     assert audit_of(80, share=0.29).due(asked=99, batch=1, audited=28) == 1  # 0.29 · 100 is 28.999999999999996
 
 
+def test_a_batch_is_never_more_than_audits() -> None:
+    assert audit_of(80).due(asked=200, batch=5, audited=0) == 5
+    assert audit_of(3).due(asked=200, batch=5, audited=1) == 2
+
+
 def test_more_confidence_makes_the_interval_wider() -> None:
     lows = [audit_of(50, confidence=c).looked(answers(45, 50), 450).accuracy().low for c in (0.5, 0.9, 0.95, 0.999)]
     assert (np.diff(lows) < -0.01).all()

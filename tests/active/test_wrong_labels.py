@@ -164,3 +164,13 @@ def test_example_of_the_guide_runs(capsys: pytest.CaptureFixture[str]) -> None:
     X, y, true = wrongly_labelled(150, 1, 4)
     exec(compile(code, "guide.md", "exec"), {"X": X, "y": y})
     assert capsys.readouterr().out.startswith(f"example 0 is labelled {y[0]}; the others say {true[0]}\n")
+
+
+def test_an_example_that_nobody_speaks_for_or_against_is_no_suspect() -> None:
+    """A row of zeros is like no other: both classes are as likely."""
+    rows = np.vstack([np.zeros((1, 64)), load_digits().data[:60]])
+    labels = np.r_[0, np.arange(60) % 2]
+    model = GPClassifier(noise=1.0).fit(rows, labels)
+    assert 0 not in label_issues(model).index
+    every = label_issues(model, everything=True)
+    assert abs(every.score[every.index == 0][0]) < 1e-9
