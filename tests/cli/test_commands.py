@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from saccade import GPClassifier, GPRegressor, Tune, load
+from saccade import GPClassifier, GPRegressor, Tune, cli, load
 from saccade._core import limits
 from saccade.cli.fit import _split, fit
 from saccade.inference.tune import METHODS, OBJECTIVES
@@ -70,6 +70,8 @@ def test_two_classes_leave_one_out(data: Data, saccade: Saccade) -> None:
         ),
         (["--noise", "1.5", "--balanced"], GPClassifier(noise=1.5, balanced=True)),
         (["--levels", "4"], GPClassifier(levels=4)),
+        (["--kernel", "hik"], GPClassifier()),
+        (["--kernel", "auto"], GPClassifier("auto", random_state=0)),
         (["--levels", "exact", "--seed", "3"], GPClassifier(random_state=3)),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -88,6 +90,43 @@ def test_tune_takes_the_words_of_python(word: str, data: Data, npz: str, saccade
     model = GPClassifier(HIK(Power(1.0)), tune=word, random_state=0).fit(data.X, data.y)
     assert word in (model.tuning_.method, model.tuning_.objective)
     np.testing.assert_array_equal(load("m.saccade").predict_proba(data.new), model.predict_proba(data.new))
+
+
+def test_the_kernel_that_was_chosen_is_said(saccade: Saccade) -> None:
+    """Columns of units of their own, as the guide recommends it for: HIK sees the largest alone."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(160, 3))
+    y, X = (X[:, 0] * X[:, 1] > 0).astype(int), X * np.array([1.0, 1e-3, 1e3])
+    np.savez("a.npz", X=X, y=y)
+    plain = facts(saccade("fit", "a.npz", "p.saccade", "--test-share", "0.3"))
+    chosen = saccade("fit", "a.npz", "m.saccade", "--kernel", "auto", "--test-share", "0.3")
+    assert "kernel" not in plain
+    assert facts(chosen)["kernel"].startswith("exp(-")
+    assert "deviations" in facts(chosen)["kernel"]
+    assert "m.saccade keeps 112 training rows" in chosen.stderr
+    assert float(facts(chosen)["held-out accuracy"]) > float(plain["held-out accuracy"]) + 0.2
+    assert saccade("predict", "m.saccade", "a.npz").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--kernel", "rbf"], "--kernel must be one of 'hik', 'auto', got 'rbf'"),
+        (["--kernel", "auto", "--power", "0.5"], "Leave out --power"),
+        (["--kernel", "auto", "--tune", "loo"], "Leave --tune out"),
+        (["--kernel", "auto", "--regression"], "--regression has none"),
+    ],
+)
+def test_kernels_that_cannot_be_chosen(options: list[str], words: str, npz: str, saccade: Saccade) -> None:
+    refused(saccade("fit", npz, "m.saccade", *options), words)
+
+
+def test_help_names_defaults() -> None:
+    """They say "Default: X", not "Usually X": a reader wants to know what happens without the option."""
+    for path in Path(cli.__file__).parent.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r'help="[^"]*[Uu]sually', text), path
+        assert "Usually" not in text, path
 
 
 def test_tune_names_its_words(npz: str, saccade: Saccade) -> None:

@@ -21,8 +21,15 @@ def test_copies_of_copies() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [lambda row: 0.5 * row, lambda row: 1.0 - row, lambda row: row[::-1], lambda row: np.full_like(row, 0.5)],
-    ids=["fainter", "negative", "turned", "flat"],
+    [
+        lambda row: 0.5 * row,
+        lambda row: row.mean() + 0.5 * (row - row.mean()),
+        lambda row: row - 0.1,
+        lambda row: 1.0 - row,
+        lambda row: row[::-1],
+        lambda row: np.full_like(row, 0.5),
+    ],
+    ids=["fainter", "of less contrast", "darker", "negative", "turned", "flat"],
 )
 def test_what_is_not_the_same(change: object) -> None:
     rows = SMALL.copy()

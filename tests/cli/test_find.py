@@ -65,6 +65,21 @@ def test_coco(folder: Path, saccade: Any) -> None:
         assert float(iou(np.array([x, y, x + width, y + height]), scene(seed)[1])) >= 0.5
 
 
+def test_all_boxes_are_named_or_counted(folder: Path, saccade: Any) -> None:
+    def lines(times: int) -> list[str]:
+        done = saccade("find", "rings.saccade", *["photos"] * times, "--out", "b.json", "--force", "--looks", "1")
+        assert done.exit_code == 0, done.stderr
+        said: list[str] = done.stderr.strip().splitlines()
+        return said
+
+    *named, last = lines(4)
+    assert len([line for line in named if line.startswith("photos/")]) == 8
+    assert last == "8 boxes in b.json."
+    *named, last = lines(12)
+    assert len([line for line in named if line.startswith("photos/")]) == 20
+    assert last == "4 more are not shown here. 24 boxes in b.json."
+
+
 def test_geojson(folder: Path, saccade: Any) -> None:
     done = saccade("find", "overlap.saccade", "photos/102.png", "--out", "b.geojson", "--looks", "40")
     assert done.exit_code == 0, done.stderr

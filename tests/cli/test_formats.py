@@ -16,6 +16,7 @@ from saccade import GPClassifier, GPRegressor, load
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.columns import Reading
+from saccade.cli.csv_file import _is_header
 from saccade.cli.read import read
 from tests.cli.conftest import Data, Saccade
 
@@ -221,3 +222,27 @@ def test_parquet_types(tmp_path: Path) -> None:
     assert found.X.tolist() == [[1, 1, 1], [2, 0, 2]]
     assert found.y is not None
     assert (found.y.tolist(), found.ids, found.names) == (["x", "y"], ["p", "q"], ("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        ("cat", "dog", False),  # one column of labels
+        ("file,kind", "a.png,cat", True),  # nothing but text, in two columns
+        ("file,kind", None, True),
+        ("1.5,cat", "2.5,dog", False),  # an example above another
+        ("1.5,cat", None, False),
+        ("size,cat", "2.5,dog", True),  # a name above a number
+        ("1.5,weight", "2.5,3", True),
+        ("size,weight", "2.5,3", True),
+        ("size,cat", "", True),  # all of the first row is text
+        ("kind", "3", True),
+        ("1,2", "3,4", False),
+        ("0,1,2,3", "5,6,7,8", True),  # as pandas writes
+        ("0,1,2", "5,6,7", False),
+        ("7,label", "8,dog", True),  # a name that we look for
+    ],
+)
+def test_the_first_row_is_a_header(first: str, second: str | None, named: bool) -> None:
+    below = None if second is None else second.split(",")
+    assert _is_header(first.split(","), below, how=Reading()) is named

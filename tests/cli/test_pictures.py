@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from saccade.cli.html_page import percent
+from saccade.features import load_features, read_pictures
 from tests.cli.conftest import refused
 from tests.features.textures import write_folder
 
@@ -61,6 +63,34 @@ def test_from_a_folder_to_answers_and_a_sheet(folder: Path, saccade: Any) -> Non
     assert "<b>.png" not in page
     shown = re.findall(r"<span>([^<]+%)</span>", page)
     assert shown == [percent(p) for p in sorted(float(row["probability"]) for row in answers)]
+
+
+def test_a_model_of_pictures_says_that_it_wants_pictures(folder: Path, saccade: Any) -> None:
+    assert saccade("fit", "known", "m.saccade").exit_code == 0
+    assert saccade("novelty", "known", "new", "--save", "n.saccade").exit_code == 0
+    for content in ("a,b,label\n1,2,x\n3,4,y\n", "file,label\na.png,x\n"):
+        (folder / "t.csv").write_text(content, encoding="utf-8")
+        for command in ("predict", "novelty"):
+            model = "m.saccade" if command == "predict" else "n.saccade"
+            refused(saccade(command, model, "t.csv"), "trained on pictures, and t.csv is a table", "folder of pictures")
+    refused(saccade("predict", "m.saccade", "none.csv"), "There is no file none.csv")
+
+
+def test_the_vectors_of_pictures_are_a_table_too(folder: Path, saccade: Any) -> None:
+    assert saccade("fit", "known", "m.saccade").exit_code == 0
+    vectors = load_features("m.saccade").transform(read_pictures("new"))
+    np.save("v.npy", vectors.toarray() if hasattr(vectors, "toarray") else vectors)
+    for source, out in (("new", "a.csv"), ("v.npy", "b.csv")):
+        assert saccade("predict", "m.saccade", source, "--out", out).exit_code == 0
+    assert [row["label"] for row in rows(folder / "a.csv")] == [row["label"] for row in rows(folder / "b.csv")]
+
+
+def test_the_kernel_of_pictures_is_chosen(folder: Path, saccade: Any) -> None:
+    done = saccade("fit", "known", "m.saccade", "--kernel", "auto", "--test-share", "0.25")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"^kernel +(exp\(-|HIK)", done.stdout, re.MULTILINE)
+    assert saccade("predict", "m.saccade", "new", "--out", "a.csv").exit_code == 0
+    assert sum(row["file"].split("/")[0] == row["label"] for row in rows(folder / "a.csv")) >= 4
 
 
 def test_the_features_are_said_when_nobody_chose_them(folder: Path, saccade: Any) -> None:

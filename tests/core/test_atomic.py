@@ -55,7 +55,7 @@ def writing(path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_bytes(b"before")
-    with full_disk(1000), pytest.raises(OSError) as caught, replacing(path) as file:
+    with full_disk(1000), pytest.raises(OSError, match="File too large") as caught, replacing(path) as file:
         file.write(bytes(100_000))
     assert caught.value.filename == str(path)
     assert path.read_bytes() == b"before"

@@ -1,12 +1,16 @@
 """The belief of a search against dense algebra."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize import BoxPrior
-from saccade.localize.belief import Belief, ScoreModel, Views
+from saccade.localize.belief import GAIN, STEPS, Belief, ScoreModel, Views
 from saccade.localize.grid_map import grid_boxes, grid_moments
 from saccade.localize.response import BETA, BETA_SPREAD, FALL, Misfit, clutter_and_offset, shares
 from tests.localize import look_reference
@@ -130,6 +134,29 @@ def test_noise_and_clutter_are_learned() -> None:
             belief = Belief.after(looks, BoxPrior.unknown(BOUNDS), misfit, 0.0, np.random.default_rng(step))
             misfit = belief.better_misfit()
         assert (misfit.noise < 0.05) if noise == 0.0 else (0.15 < misfit.noise < 0.6)
+
+
+def test_noise_and_clutter_change_for_a_clear_gain_alone() -> None:
+    """Rounding must not decide which noise a search has: a gain of log evidence below `GAIN` changes nothing."""
+    kinds = set()
+    for looks in (6, 8):
+        scores = np.random.default_rng(looks).normal(0.2, 0.15, looks)
+        views = Views.of(BOUNDS, some_boxes(looks, looks), scores)
+        for noise in np.geomspace(0.05, 0.4, 13):
+            now = Misfit(float(noise), 0.1)
+            belief = Belief.after(views, BoxPrior.unknown(BOUNDS), now, 0.0, np.random.default_rng(0))
+            objects, weights = belief._likeliest(limits.HYPOTHESES_TO_TUNE)
+            prior = np.log(weights) - ScoreModel(views, now).log_likelihood(objects)
+            tried = [now, *(replace(now, noise=float(noise) * step) for step in STEPS)]
+            tried += [replace(now, clutter=0.1 * step) for step in STEPS]
+            logs = [logsumexp(prior + ScoreModel(views, misfit).log_likelihood(objects)) for misfit in tried]
+            gain, best = max(logs) - logs[0], tried[int(np.argmax(logs))]
+            if abs(gain - GAIN) < 1e-3:
+                continue
+            found = belief.better_misfit()
+            assert found == (best if gain > GAIN else now)
+            kinds.add("none" if gain <= 0.0 else "small" if gain < GAIN else "clear")
+    assert kinds >= {"small", "clear"}
 
 
 def test_no_object_is_believed_where_all_scores_are_low() -> None:

@@ -248,3 +248,16 @@ def test_bad_parameters(change: dict[str, Any]) -> None:
 def test_not_fitted() -> None:
     with pytest.raises(NotFittedError):
         best_window(GPClassifier(), **SMALL)
+
+
+@pytest.mark.parametrize("step", [10.0, 7.0])
+def test_points_on_lines_and_edges_belong_to_the_window_right_of_them(step: float) -> None:
+    """x0 ≤ x < x1, and the last edge belongs to the last window: counted one by one, for every place of one point."""
+    model = GPRegressor(HIK(scale=1.0), normalize_y=False, noise=1e-6).fit([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    lines = np.append(np.arange(0.0, 40.0 - 1e-9, step), 40.0)
+    for x in [*lines, 5.0, 33.0]:
+        for y in (0.0, 10.0, 20.0):
+            found = best_window(model, [[x, y]], [0], (40, 20), step=step, max_size=step)
+            x0, y0, x1, y1 = found.box
+            assert x0 <= x < x1 or x == x1 == 40.0
+            assert y0 <= y < y1 or y == y1 == 20.0

@@ -7,7 +7,7 @@ from saccade._core.arrays import Array
 from saccade.localize import BoxPrior
 from saccade.localize.boxes import to_coordinates
 from saccade.localize.densities import Normals
-from saccade.localize.importance import Hypotheses, hypotheses
+from saccade.localize.importance import Hypotheses, hypotheses, hypotheses_of_pool
 
 BOUNDS = np.array([0.0, 0.0, 1000.0, 800.0])
 PRIOR_MEAN, PRIOR_SD = np.array([0.5, 0.5, -4.0, 0.1]), np.array([0.06, 0.06, 0.4, 0.2])
@@ -67,3 +67,19 @@ def test_a_known_size_stays() -> None:
 def test_resampling_is_even() -> None:
     some = Hypotheses(np.zeros((4, 4)), np.array([0.5, 0.25, 0.0, 0.25]), 0.0)
     np.testing.assert_array_equal(np.bincount(some.resampled(8, np.random.default_rng(0)), minlength=4), [4, 2, 0, 2])
+
+
+def test_objects_near_a_pool_have_their_centre_in_the_picture() -> None:
+    """Proposals at the edges: draws around them that would leave the picture end at its edge, the others stay."""
+    prior = BoxPrior.unknown((100, 50))
+    pool = np.array([[0, 20, 4, 30], [96, 20, 100, 30], [40, 0, 60, 3], [40, 47, 60, 50]], np.float64)
+    found = hypotheses_of_pool(pool, prior, lambda boxes: np.zeros(len(boxes)), 800, True, np.random.default_rng(0))
+    centres = np.column_stack([found.boxes[:, [0, 2]].mean(axis=1), found.boxes[:, [1, 3]].mean(axis=1)])
+    near = np.repeat(np.arange(4), 200)
+    shares = to_coordinates(found.boxes, prior.bounds)[:, :2]
+    assert (centres >= -1e-9).all()
+    assert (centres <= np.array([100, 50]) + 1e-9).all()
+    for number, axis in enumerate((0, 0, 1, 1)):
+        own, middle = shares[near == number, axis], to_coordinates(pool, prior.bounds)[number, axis]
+        assert np.unique(own.round(9)).size > 100  # not all at the edge
+        assert abs(np.median(own) - middle) < 0.01

@@ -330,3 +330,18 @@ def test_before_any_look_the_answer_is_the_prior() -> None:
     found = Localizer((640, 480), random_state=0).best()
     assert found.looks == 0
     assert found.probability < 0.3
+
+
+def test_random_numbers_follow_from_seed_looks_failures_and_purpose() -> None:
+    """The same of all four: the same numbers, after a reload too. Another one: others, so that no two rounds agree."""
+
+    def drawn(seed: int, looks: int, failures: int, stream: int) -> float:
+        search = Localizer((100, 100), random_state=seed)
+        search.tell([[10 + k, 10, 30 + k, 40] for k in range(looks + failures)], [0.1] * looks + [np.nan] * failures)
+        numbers = [one._rng(stream).random() for one in (search, Localizer.from_state(search.to_state()))]
+        assert numbers[0] == numbers[1]
+        return float(numbers[0])
+
+    assert drawn(0, 1, 1, 1) == drawn(0, 1, 1, 1)
+    assert len({drawn(0, 2, 1, 1), drawn(3, 2, 1, 1), drawn(0, 3, 1, 1), drawn(0, 2, 2, 1), drawn(0, 2, 1, 2)}) == 5
+    assert drawn(0, 2, 1, 1) != drawn(0, 1, 2, 1)

@@ -51,7 +51,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def _create(path: Path) -> tuple[int, Path]:
-    """A new file beside `path`, locked as long as it is written. The system applies the umask: asking for it sets it."""
+    """A new file beside `path`, locked as long as it is written. The system applies the umask."""
     while True:
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)

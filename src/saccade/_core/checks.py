@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core import limits
@@ -144,10 +145,10 @@ def check_rows(estimator: Any, X: Any, *, reset: bool, y: Any = "no_validation",
         checked = validate_data(estimator, X, y, **kind, **options)
     except OverflowError:  # a Python integer of any size
         raise InvalidInput("A value is too large for float64 (beyond 1.8e308). Divide the data first.") from None
-    except ValueError:
+    except ValueError as error:
         for values, name in ((X, "X"), (y, "y")):
             complain_of_gaps(values, name)
-        raise
+        raise InvalidInput(str(error)) from None
     rows, *others = checked if isinstance(checked, tuple) else (checked,)
     rows = rows if rows is X else canonical(rows)
     return (rows, *others) if others else rows
@@ -229,9 +230,9 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
         weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     except OverflowError:
         raise InvalidInput("A weight is too large for float64. Divide `sample_weight` first.") from None
-    except ValueError:
+    except ValueError as error:
         complain_of_gaps(sample_weight, "sample_weight")
-        raise
+        raise InvalidInput(str(error)) from None
     if (weight < 0).any() or not weight.any():
         raise InvalidInput(f"`sample_weight` must be ≥ 0 and not all zero, got a smallest value of {weight.min():g}.")
     some = weight[weight > 0]
@@ -241,6 +242,16 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
             f"{some.max():g}. Divide it by its mean first."
         )
     return weight
+
+
+def check_classes(
+    y: Array,  # (n,)
+) -> None:
+    """Labels must be classes, not measurements."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
 
 
 def check_draws(n_samples: object, random_state: Any) -> tuple[int, np.random.Generator]:

@@ -16,7 +16,10 @@ __all__ = ["app", "main"]
 
 
 class _Commands(TyperGroup):
-    """Turns every error into one sentence and an exit status: 2 for bad input, 130 for Ctrl-C, 1 for a bug of ours."""
+    """Turns an error into one sentence and an exit status: 2 for bad input, 130 for Ctrl-C.
+
+    A mistake of ours has status 1, and its traceback is shown.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,10 +40,7 @@ class _Commands(TyperGroup):
                 raise typer.Exit(2) from None
             if hasattr(error, "exit_code") or isinstance(error, typer.Abort | OSError):
                 raise  # typer's own: a wrong option, a deliberate end, a reader who left
-            console.fail(
-                f"This is a mistake in saccade, please report it ({type(error).__name__}: {error}). "
-                "SACCADE_DEBUG=1 shows where it happened."
-            )
+            console.fail_as_ours(error)
             raise typer.Exit(1) from None
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:

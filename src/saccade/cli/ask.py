@@ -44,7 +44,9 @@ def ask(
     ] = "questions.csv",
     sheet: Annotated[
         Path | None,
-        typer.Option("--sheet", metavar="FILE", help="The .html page of the pictures asked for. Usually as --out."),
+        typer.Option(
+            "--sheet", metavar="FILE", help="The .html page of the pictures asked for. Default: named after --out."
+        ),
     ] = None,
     guess: Annotated[
         bool,

@@ -6,6 +6,7 @@ import errno
 import re
 import threading
 import time
+import traceback
 import warnings
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -110,9 +111,21 @@ def _first_line(error: BaseException) -> str:
 
 
 def expected(error: BaseException) -> bool:
-    """Whether the input is to blame, not saccade."""
-    broken_pipe = isinstance(error, OSError) and error.errno == errno.EPIPE
-    return isinstance(error, SaccadeError | ValueError | OSError | MemoryError | ImportError) and not broken_pipe
+    """Whether the input or the machine is to blame. Any other error, a plain ValueError too, is a mistake of ours."""
+    if isinstance(error, OSError):
+        return error.errno != errno.EPIPE
+    if isinstance(error, ImportError):  # a package that is not installed, and not a module of ours
+        return (error.name or "").partition(".")[0] != "saccade"
+    return isinstance(error, SaccadeError | MemoryError)
+
+
+def fail_as_ours(error: BaseException) -> None:
+    """The traceback, and then what to do about it."""
+    line("".join(traceback.format_exception(error)).rstrip())
+    fail(
+        f"This is a mistake in saccade ({type(error).__name__}: {_first_line(error)}), not in your data. Please report "
+        "it with the lines above where you got saccade from."
+    )
 
 
 @contextmanager

@@ -115,7 +115,8 @@ def read_new(detector: Detector, path: Path, how: Reading, seeing: p.TrainingPic
     """The examples to judge."""
     if kind_of(path) != "pictures":
         # Options that name columns hold for the new table too, as far as it has these columns.
-        return read_matching(path, replace(how, lenient=detector.examples is not None), detector.model)
+        how = replace(how, lenient=detector.examples is not None)
+        return read_matching(path, how, detector.model, of_pictures=detector.chain is not None)
     if detector.chain is None:
         raise InvalidInput(f"{path} has pictures, and what is known are tables of features. Give it a table.")
     return p.seen(detector.chain, path, seeing.cache, seeing.max_pixels)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from saccade.cli.find_search import ObjectSearch
     from saccade.localize.judges import ModelJudge
 
-NAMED = 3  # boxes that the terminal shows
+NAMED = 20  # boxes that the terminal shows
 
 
 def find(
@@ -37,7 +37,11 @@ def find(
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option("--label", metavar="CLASS", help="What to look for. Usually, of two classes, not the background."),
+        typer.Option(
+            "--label",
+            metavar="CLASS",
+            help="What to look for. Default: of two classes, the one that is not the background.",
+        ),
     ] = None,
     looks: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged per picture, at most.")] = 60,
     batch: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged at a time.")] = 10,
@@ -52,7 +56,7 @@ def find(
     ] = None,
     situation: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Where such objects usually are: what SituationModel.save wrote."),
+        typer.Option(metavar="FILE", help="Where such objects are: what SituationModel.save wrote."),
     ] = None,
     seed: o.Seed = 0,
     force: o.Force = False,
@@ -188,4 +192,5 @@ def _summarise(results: list[Result], label: str, out: Path) -> None:
             f"{printable(each.name)}: {label} at {box} (x0, y0, x1, y1), {sure_text(each.probability)} after "
             f"{console.count(each.looks, 'look')}."
         )
-    console.note(f"{console.count(len(results), 'box', 'boxes')} in {out}.")
+    more = f"{len(results) - NAMED:,} more are not shown here. " if len(results) > NAMED else ""
+    console.note(f"{more}{console.count(len(results), 'box', 'boxes')} in {out}.")

@@ -10,6 +10,7 @@ import typer
 from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
+from saccade.cli.kernel_text import kernel_text
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
@@ -24,6 +25,15 @@ MANY_CLASSES = 50  # from here on numbers may be measurements
 def fit(
     data: o.Data,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
+    kernel: Annotated[
+        str,
+        typer.Option(
+            "--kernel",
+            metavar="hik|auto",
+            help="How examples are compared: hik, or auto, which compares hik with kernels that join features. auto is "
+            "better for tables whose columns have units of their own, and keeps the training rows in MODEL.",
+        ),
+    ] = "hik",
     noise: o.Noise = None,
     power: o.Eta = None,
     exponential: o.Bend = None,
@@ -83,8 +93,8 @@ def fit(
         from saccade.cli.columns import Reading
         from saccade.cli.pictures import TrainingPictures
 
-        kernel = o.kernel(power, exponential)
-        estimator = _estimator(kernel, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
+        compared = o.chosen_kernel(kernel, power, exponential)
+        estimator = _estimator(compared, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
         if data.is_dir():
             chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
             rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()), report)
@@ -96,6 +106,8 @@ def fit(
 
 
 def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> list[tuple[str, str]]:
+    import numpy as np
+
     from saccade.cli.read import read
 
     regression = not hasattr(estimator, "predict_proba")
@@ -108,7 +120,7 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
     rows = _trained(estimator, target[train])
     rows += _tested(estimator, examples.X[test], target[test]) if test.size else []
     if examples.names:
-        estimator.feature_names_in_ = _objects(examples.names)
+        estimator.feature_names_in_ = np.array(examples.names, object)
     estimator.save(model)
     return [*rows, ("training time", taken)]
 
@@ -186,6 +198,8 @@ def _estimator(
         raise InvalidParameter("--no-normalize-y is about measurements. Add --regression, or leave it out.")
     if not regression:
         return GPClassifier(kernel, balanced=balanced, **common)
+    if kernel == "auto":
+        raise InvalidParameter("--kernel auto compares kernels by classes and --regression has none. Leave it out.")
     if balanced:
         raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
     return GPRegressor(kernel, normalize_y=normalize, **common)
@@ -204,8 +218,9 @@ def _targets(examples: Examples, regression: bool) -> Array:
                 f"--regression needs numbers as labels, got {str(y[0])!r}. Leave it out to train classes."
             )
         return y.astype(np.float64)
-    if y.dtype.kind == "f" and (y != np.rint(y)).any():
-        value = float(y[y != np.rint(y)][0])
+    measured = (y != np.rint(y)) | (np.abs(y) >= 2.0**63) if y.dtype.kind == "f" else np.zeros(len(y), bool)
+    if measured.any():
+        value = float(y[measured][0])
         raise InvalidInput(
             f"The label {value:g} is a measurement rather than a class. Add --regression to predict numbers."
         )
@@ -243,6 +258,8 @@ def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
     rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
     if hasattr(estimator, "classes_"):
         rows.append(("classes", f"{estimator.classes_.size:,}"))
+    if estimator.kernel == "auto":
+        rows.append(("kernel", kernel_text(estimator.kernel_)))
     if estimator.tuning_ is not None:
         learned = {type(t).__name__.lower(): t.eta for t in estimator.kernel_.transforms()}
         learned["noise"] = estimator.noise_
@@ -276,10 +293,3 @@ def _tested(estimator: Any, X: Any, y: Array) -> list[tuple[str, str]]:
         ("held-out log loss", f"{loss:.4f}"),
         ("held-out calibration error", f"{expected_calibration_error(p, number, CALIBRATION_BINS):.4f}"),
     ]
-
-
-def _objects(names: tuple[str, ...]) -> Array:
-    """As scikit-learn keeps the names of a data frame's columns."""
-    import numpy as np
-
-    return np.array(names, object)

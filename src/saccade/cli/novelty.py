@@ -51,21 +51,21 @@ def novelty(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Of FIT to be taken for novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
-            "Usually 0.05.",
+            help="Share of FIT to count as novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
+            "Default: 0.05.",
         ),
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(metavar="probability|variance|mean|ratio", help="What the score is. Usually probability."),
+        typer.Option(metavar="probability|variance|mean|ratio", help="What the score is. Default: probability."),
     ] = None,
-    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Usually regression.")] = None,
+    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Default: regression.")] = None,
     approximation: Annotated[
         str | None,
         typer.Option(
             metavar="exact|lowrank|diagonal|…",
             help="Of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
-            "Usually exact for up to 2,048 examples, else lowrank, as in files.",
+            "Default: exact for up to 2,048 examples, else lowrank, as in files.",
         ),
     ] = None,
     noise: o.Noise = None,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import lzma
-import zipfile
-import zlib
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,11 +14,10 @@ from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.sparse import check_sparse
 from saccade.cli.columns import Reading, listed
+from saccade.cli.foreign import refusing
 
 X_NAMES = ("X", "x", "features", "data")
 Y_NAMES = ("y", "Y", "labels", "label", "target")
-# What NumPy and zipfile raise for a file that is damaged, encrypted or packed in a way they do not know.
-DAMAGED = (ValueError, EOFError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError)
 
 
 def load_array(path: Path) -> Array:
@@ -57,18 +54,14 @@ def _name(path: Path, names: list[str], wish: str | None, usual: tuple[str, ...]
 
 
 def _load(path: Path, file: Any, **options: Any) -> Any:
-    try:
+    with refusing(partial(_why, path)):
         return np.load(file, allow_pickle=False, **options)
-    except DAMAGED as error:
-        raise InvalidInput(_why(path, error)) from None
 
 
 def _member(path: Path, archive: Any, name: str) -> Array:
-    try:
+    with refusing(partial(_why, path)):
         _check_filled(archive, name)
         return np.asarray(archive[name])
-    except DAMAGED as error:
-        raise InvalidInput(_why(path, error)) from None
 
 
 def _check_filled(archive: Any, name: str) -> None:
@@ -94,14 +87,10 @@ def _why(path: Path, error: Exception) -> str:
 def _load_sparse(path: Path, archive: Any) -> Any:
     import scipy.sparse as sp
 
-    try:
+    with refusing(lambda _: f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz."):
         for name in archive.files:
             _check_filled(archive, name)
         X = sp.load_npz(path)
         check_sides(X.shape, path.stat().st_size, path)
         check_sparse(X, f"The sparse matrix in {path}")
         return sp.csr_matrix(X)
-    except InvalidInput:
-        raise
-    except (*DAMAGED, LookupError, TypeError):
-        raise InvalidInput(f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz.") from None

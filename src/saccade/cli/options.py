@@ -23,7 +23,7 @@ Label = Annotated[
     typer.Option(
         "--label",
         metavar="COLUMN",
-        help="The column with the labels, by name or number (-1: the last). Usually label, class or target.",
+        help="The column with the labels, by name or number (-1: the last). Default: label, class or target.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -40,16 +40,20 @@ Labels = Annotated[
 XName = Annotated[
     str | None,
     typer.Option(
-        "--x", metavar="NAME", help="The array with the features in an .npz. Usually X.", rich_help_panel=PANEL
+        "--x", metavar="NAME", help="The array with the features in an .npz. Default: X.", rich_help_panel=PANEL
     ),
 ]
 YName = Annotated[
     str | None,
-    typer.Option("--y", metavar="NAME", help="The array with the labels in an .npz. Usually y.", rich_help_panel=PANEL),
+    typer.Option(
+        "--y", metavar="NAME", help="The array with the labels in an .npz. Default: y.", rich_help_panel=PANEL
+    ),
 ]
 Id = Annotated[
     str | None,
-    typer.Option("--id", metavar="COLUMN", help="A column that names the examples. Usually id.", rich_help_panel=PANEL),
+    typer.Option(
+        "--id", metavar="COLUMN", help="A column that names the examples. Default: id.", rich_help_panel=PANEL
+    ),
 ]
 Drop = Annotated[
     list[str] | None,
@@ -57,7 +61,11 @@ Drop = Annotated[
 ]
 Header = Annotated[
     bool | None,
-    typer.Option("--header/--no-header", help="Whether a .csv begins with names. Usually seen.", rich_help_panel=PANEL),
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a .csv begins with names. Default: judged by its first rows.",
+        rich_help_panel=PANEL,
+    ),
 ]
 ZeroBased = Annotated[
     bool,
@@ -66,7 +74,7 @@ ZeroBased = Annotated[
 Noise = Annotated[
     float | None,
     typer.Option(
-        metavar="VARIANCE", help="Of the label noise; more is smoother. Without it: learned for classes, else 0.1."
+        metavar="VARIANCE", help="Of the label noise; more is smoother. Default: learned for classes, else 0.1."
     ),
 ]
 Eta = Annotated[
@@ -78,7 +86,8 @@ Levels = Annotated[
     str | None,
     typer.Option(
         metavar="exact|N",
-        help="Exact, or N levels per feature (2 to 255): 255 for large data. Pictures: usually 64, or 16 if wide.",
+        help="Exact, or N levels per feature (2 to 255): 255 for large data. Default: exact for tables; 64 for "
+        "pictures, or 16 where vectors are wide.",
     ),
 ]
 Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
@@ -86,7 +95,7 @@ Features = Annotated[
     str | None,
     typer.Option(
         metavar="classic|pyramid|deep",
-        help="What to see in pictures. Usually classic; deep is better for photographs of things, and needs the extra "
+        help="What to see in pictures. Default: classic; deep is better for photographs of things, and needs the extra "
         "`deep`.",
     ),
 ]
@@ -133,6 +142,19 @@ def kernel(power: float | None, exponential: float | None) -> Any:
     transforms = [Power(check_positive("power", power, "0.5 suits counts."))] if power is not None else []
     transforms += [Exponential(exponential)] if exponential is not None else []
     return HIK(transforms or None)
+
+
+def chosen_kernel(name: str, power: float | None, exponential: float | None) -> Any:
+    """The kernel that --kernel names: "auto" as it is, or HIK with what its options say."""
+    from saccade._core.checks import check_choice
+    from saccade._core.errors import InvalidParameter
+
+    check_choice("kernel", name, ("hik", "auto"))
+    if name == "hik":
+        return kernel(power, exponential)
+    if (power, exponential) != (None, None):
+        raise InvalidParameter("--kernel auto takes features as they are. Leave out --power and --exponential.")
+    return name
 
 
 def level_count(levels: str | None) -> int | None:

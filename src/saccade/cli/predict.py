@@ -60,13 +60,13 @@ def predict(
     o.check_targets(({} if out == "-" else {"--out": Path(out)}) | pages, force, (model, data))
     with console.progress():
         from saccade.cli.columns import Reading
-        from saccade.estimators.model_file import load
+        from saccade.estimators.model_file import load_with_header
 
         how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
-        estimator = load(model)
+        estimator, told = load_with_header(model)
         _check_predicts(estimator, model, data)
         seeing = pictures.NewPictures(model, cache, max_pixels)
-        examples = _examples(estimator, data, how, score, seeing, sheet)
+        examples = _examples(estimator, data, how, score, seeing, sheet, bool(told.get("pictures")))
         if why is not None:
             from saccade.cli.why_sheet import check_explains
 
@@ -110,7 +110,13 @@ class Answers(NamedTuple):
 
 
 def _examples(
-    estimator: Any, data: Path, how: Reading, score: bool, seeing: pictures.NewPictures, sheet: Path | None
+    estimator: Any,
+    data: Path,
+    how: Reading,
+    score: bool,
+    seeing: pictures.NewPictures,
+    sheet: Path | None,
+    of_pictures: bool,
 ) -> Examples:
     from saccade._core.errors import InvalidInput
 
@@ -124,7 +130,7 @@ def _examples(
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
     from saccade.cli.read import read_matching
 
-    return read_matching(data, how, estimator, need_labels=score)
+    return read_matching(data, how, estimator, need_labels=score, of_pictures=of_pictures)
 
 
 def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:

@@ -16,6 +16,7 @@ from saccade._core.progress import report
 from saccade.cli import console
 from saccade.cli.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
 from saccade.cli.csv_file import CSV, is_csv, read_table
+from saccade.cli.foreign import refusing
 from saccade.cli.labels import checked, read_labels, typed, whole
 from saccade.cli.named_labels import names_examples, names_of, read_labelled
 from saccade.cli.numpy_file import load_archive, load_array
@@ -77,8 +78,21 @@ def read_matching(
     model: Any,  # a fitted estimator
     *,
     need_labels: bool = False,
+    of_pictures: bool = False,  # whether the model was trained on pictures
 ) -> Examples:
     """The examples with the features of the model, in its order."""
+    try:
+        return _read_matching(path, how, model, need_labels)
+    except InvalidInput as error:
+        if not of_pictures or not path.exists():
+            raise
+        raise InvalidInput(
+            f"The model was trained on pictures, and {path} is a table. Give it a picture or a folder of pictures. A "
+            f"table would need the {model.n_features_in_:,} features of each picture ({str(error).rstrip('.')})."
+        ) from None
+
+
+def _read_matching(path: Path, how: Reading, model: Any, need_labels: bool) -> Examples:
     width = model.n_features_in_
     wanted = tuple(model.__dict__.pop("feature_names_in_", ()))  # else scikit-learn asks for a data frame
     examples = read(path, how, need_labels=need_labels, width=width, wanted=wanted)
@@ -131,17 +145,16 @@ def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bo
 
 def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
     import pandas as pd
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    damaged = f"{path} is damaged or not a parquet file. Write it again."
     try:
-        size = pq.read_metadata(path)
-        check_unpacked(path, 8 * size.num_rows * size.num_columns)
-        frame = pd.read_parquet(path, engine="pyarrow")
-    except InvalidInput:
-        raise
-    except (pa.ArrowException, ValueError, OSError):
-        raise InvalidInput(f"{path} is damaged or not a parquet file. Write it again.") from None
+        with refusing(lambda _: damaged):
+            size = pq.read_metadata(path)
+            check_unpacked(path, 8 * size.num_rows * size.num_columns)
+            frame = pd.read_parquet(path, engine="pyarrow")
+    except OSError:  # pyarrow's word for damage
+        raise InvalidInput(damaged) from None
     names = [str(name) for name in frame.columns]
     columns = choose(path, names, how, named=True, wanted=wanted)
     for k in columns.features:
@@ -162,21 +175,26 @@ def _parquet_labels(path: Path, frame: Any, columns: Columns) -> Array | None:
     if column.isna().any():
         raise InvalidInput(f"{path} has no label for example {int(column.isna().argmax()) + 1:,}. Leave the row out.")
     y = np.asarray(column)
-    return checked(y.astype(str) if y.dtype.kind == "O" else y, str(path))
+    if y.dtype.kind == "O":
+        if any(isinstance(value, list | dict | np.ndarray) for value in y):
+            raise InvalidInput(f"The labels in {path} must be one value per example, got {str(y[0])!r:.100}.")
+        y = np.array([str(value) for value in y])
+    return checked(y, str(path))
 
 
 def _from_svmlight(path: Path, how: Reading, width: int | None) -> Examples:
     from sklearn.datasets import load_svmlight_file
 
-    try:
-        X, y = load_svmlight_file(str(path), n_features=width, zero_based=how.zero_based)
-    except ValueError as error:
-        reason = str(error).splitlines()[0].rstrip(".")
+    def sentence(error: Exception) -> str:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         if "index 0" in reason:
-            raise InvalidInput(f"{path} numbers its features from 0. Add --zero-based.") from None
+            return f"{path} numbers its features from 0. Add --zero-based."
         if "n_features" in reason:
-            raise InvalidInput(f"{path} has features beyond the {width:,} that the model was trained on.") from None
-        raise InvalidInput(f"{path} is not a svmlight file ({reason}).") from None
+            return f"{path} has features beyond the {width:,} that the model was trained on."
+        return f"{path} is not a svmlight file ({reason})."
+
+    with refusing(sentence):
+        X, y = load_svmlight_file(str(path), n_features=width, zero_based=how.zero_based)
     check_sides(X.shape, path.stat().st_size, path)
     return Examples(X, whole(checked(y, str(path))))
 

@@ -7,11 +7,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_rows
+from saccade._core.checks import check_classes, check_rows
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.automatic import Automatic
 from saccade.estimators.base import Binning, squeezed, weighed
@@ -164,7 +163,7 @@ class GPClassifier(ClassifierMixin, Automatic):
         """Train on X (n, d) with labels y (n,). A `sample_weight` of w makes an example count as w copies of it."""
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
-            check_classification_targets(y)
+            check_classes(y)
             X = new._begin(X, y, None, sample_weight)
             new._calibrate(new._learn(X, new._targets()))
         return self
@@ -180,7 +179,7 @@ class GPClassifier(ClassifierMixin, Automatic):
             self._examples()
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=first)
-            check_classification_targets(y)
+            check_classes(y)
             if first:
                 X = new._begin(X, y, classes, sample_weight)
                 new._calibrate(new._learn(X, new._targets()))

@@ -191,7 +191,7 @@ def _bound(grid: WindowGrid, at: Array, word: Array, tables: tuple[Array, Array,
     from saccade.localize import window_loops
 
     columns, rows = (
-        np.clip(np.searchsorted(lines, at[:, k], side="right") - 1, 0, lines.size - 2)
+        np.minimum(np.searchsorted(lines, at[:, k], side="right") - 1, lines.size - 2)  # the last edge is inside
         for k, lines in enumerate((grid.x.lines, grid.y.lines))
     )
     order = np.lexsort((rows, columns))
