@@ -90,3 +90,24 @@ def test_trimmed_examples_are_compared_with_as_often_as_the_others() -> None:
     held_out = model.gp_.comparable().size
     assert held_out == 270 // 4
     assert model.n_known_ == held_out + len(range(0, 30, 4))
+
+
+def test_known_examples_are_compared_with_the_others() -> None:
+    """Their p-values are k/n: with themselves among the others they were (k + 1)/(n + 1), and new ones too novel."""
+    n = 23
+    X, y = kinds(n, 24, np.random.default_rng(0))
+    joined = GPClassifier(noise=0.1).fit(X, y)._known()["both"] * n**2
+    np.testing.assert_allclose(joined, joined.round(), atol=1e-6)
+
+
+def test_one_of_several_copies_is_left_out_of_a_low_rank() -> None:
+    """The other copies still explain the example, a little less than all of them."""
+    X, y = kinds(40, 8, np.random.default_rng(0))
+    weight = np.where(np.arange(40) < 5, 6.0, 1.0)
+    model = GPClassifier(HIK(scale=1.0), noise=0.1, variance="lowrank", variance_rank=20)
+    gp = model.fit(X, y, sample_weight=weight).gp_
+    with_all, without_one = gp.variance(X[:5])[:, 0], gp.left_out(np.arange(5))[1][:, 0]
+    for i in range(5):
+        rest = np.delete(np.arange(40), i)
+        without_any = model.fit(X[rest], y[rest], sample_weight=weight[rest]).gp_.variance(X[[i]])[0, 0]
+        assert 1.001 * with_all[i] < without_one[i] < without_any
