@@ -39,8 +39,8 @@ def test_digits_with_and_without_a_factor(noise: float) -> None:
     options: dict[str, Any] = {"noise": noise, "variance": "lowrank", "tol": 1e-4, "random_state": 0}
     exact, found = (GPClassifier(solver=s, **options).fit(X[train], y[train]) for s in ("cholesky", "cg"))
     assert exact.leave_one_out_error_ == 0.0
-    error = found.leave_one_out_error_
-    assert 0.0 < error < (0.15 if noise < 0.01 else 0.051)
+    assert 0.0 <= found.leave_one_out_error_ < (0.15 if noise < 0.01 else 0.051)  # 0: decisions hung on it
+    error = found.leave_one_out_error_ or 1e-2  # of α, by `tol`
     assert found.sharpness_ == pytest.approx(exact.sharpness_, rel=error)
     labels = np.where(y[train, None] == np.arange(10), 1.0, -1.0)
     off, true = labels - found.leave_one_out_decision_, labels - exact.leave_one_out_decision_

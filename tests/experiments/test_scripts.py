@@ -121,6 +121,11 @@ SMALLEST = {
         {"small_pictures.WORDS": 20, "likelihoods.TEST": 40, "likelihoods.SIZES": (60, 80, 100)},
         ("results/likelihoods.json",),
     ),
+    "experiments/many_classes.py": Small(
+        "--out {out} --rows 300",
+        {"many_classes.CLASSES": (2, 40), "many_classes.TEST": 100},
+        ("results/many_classes.json",),
+    ),
     "experiments/novelty_scale.py": Small(
         "--out {out} --data {data} --held 0 --n 100 --rows pixels "
         "--only 'GP-HIK, variance' IsolationForest 'FAISS neighbours'"

@@ -214,18 +214,29 @@ def test_what_is_constant_but_for_rounding_tells_nothing() -> None:
         np.testing.assert_allclose(twice[0], expected[0], rtol=0.05)
 
 
-def test_a_regression_far_outside_its_check_says_so() -> None:
-    """Twenty terms from few noisy values are off by more at examples that the check has none like."""
-    rng = np.random.default_rng(3)
-    known = rng.standard_normal((3000, 5)) * np.where(np.arange(3000) % 5, 1.0, 2.5)[:, None]
-    diagonal, noise, prior = np.exp(0.2 * np.tanh(known[:, 0])), np.full(3000, 0.4), np.full(3000, 20.0)
-    for seed in range(10):
+def many_classes(n: int, classes: int) -> tuple[Array, Array]:
+    """Classes that overlap much: the decisions about an example differ by less than labels by far."""
+    rng = np.random.default_rng(0)
+    centres, y = rng.gamma(0.5, 1.0, (classes, 60)), np.arange(n) % classes
+    return rng.gamma(0.7, 1.0, (n, 60)) * (centres[y] + 0.6), y
+
+
+def test_the_error_counts_the_noise_of_the_regression() -> None:
+    """Twenty terms from few noisy values: of twenty draws two at most are off by more than they say, and by little."""
+    K, dense = problem(many_classes(1200, 60)[0])
+    noise, inverse = np.full(1200, 0.1), np.linalg.inv(dense + 0.1 * np.eye(1200))
+    low = build(K, noise, np.random.default_rng(1).permutation(1200)[:128])
+    known, share = known_of(K, noise[:, None], low)[:, 0], []
+    for seed in range(20):
         rng = np.random.default_rng(seed)
-        places = np.sort(rng.permutation(3000)[:200])
-        check = Check(places, diagonal[places, None] * (1.0 + 0.2 * rng.standard_normal((200, 4))))
-        value, error, _ = checked(noise, prior, known, check)
-        true = float(np.sqrt(np.square(diagonal / value - 1.0).mean()))
-        assert 0.3 * error < true < 1.1 * error
+        places = np.sort(rng.permutation(1200)[:200])
+        signs = rng.choice([-1.0, 1.0], (200, 4))
+        check = Check(places, signs * (inverse[np.ix_(places, places)] @ signs))
+        value, error, _ = checked(noise, dense.diagonal(), known, check)
+        share.append(np.sqrt(np.square(inverse.diagonal() / value - 1.0).mean()) / error)
+    assert (np.array(share) > 1.0).sum() <= 2
+    assert max(share) < 1.4
+    assert np.median(share) > 0.5
 
 
 @pytest.mark.parametrize("classes", [2, 3, 40])
@@ -239,13 +250,6 @@ def test_the_turning_point_is_where_the_class_changes(classes: int) -> None:
     for factor, right in ((1.01, True), (0.99, False)):
         mean = class_means(leave_one_out(Y, alpha, factor * turns[:, None], np.ones((300, 1)))[0])
         np.testing.assert_array_equal(mean.argmax(axis=1) == own, right)
-
-
-def many_classes(n: int, classes: int) -> tuple[Array, Array]:
-    """Classes that overlap much: the decisions about an example differ by less than labels by far."""
-    rng = np.random.default_rng(0)
-    centres, y = rng.gamma(0.5, 1.0, (classes, 60)), np.arange(n) % classes
-    return rng.gamma(0.7, 1.0, (n, 60)) * (centres[y] + 0.6), y
 
 
 def test_where_decisions_hang_on_the_diagonal_a_factor_makes_it() -> None:
@@ -275,5 +279,5 @@ def test_where_a_factor_costs_too_much_probes_take_the_bias_away() -> None:
         bias.append((exact / found.inverse_diagonal - 1.0).mean())
         said, error = left_out_accuracy(Y - found.alpha / found.inverse_diagonal, y, found.error)
         assert abs(said - share) < 2.0 * error
-        assert 0.0 < error < 0.05
+        assert 0.0 < error < 0.1
     assert np.sqrt(np.square(bias).mean()) < 0.006

@@ -33,7 +33,6 @@ LEVERAGES = 1000  # examples that tell the mean leverage of all
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 SHORT = 1.2e-2  # error by their early end, which probes do not see
 ROUNDS = 20  # of the regression
-COLLINEAR = 1e-9  # eigenvalue, relative to the largest, below which terms say the same
 LARGEST = 30.0  # times that a single target counts at most, against the first rounds running away
 CONSTANT = 1e-6  # standard deviation of a logarithm up to which it is rounding, and tells nothing
 FARTHEST = 3.0  # standard deviations from the mean to which what is known of an example is clipped
@@ -235,7 +234,7 @@ def _regressed(
     some = slice(None, None, 1 + target.size // limits.FITTED_ENTRIES)
     basis = quadratic(known[some], terms)
     A, t, low = basis(known[some]), target[some], lowest[some]
-    found, inverse, lowest_log = np.zeros(A.shape[1]), np.linalg.pinv(A.T @ A, COLLINEAR, hermitian=True), np.log(low)
+    found, inverse, lowest_log = np.zeros(A.shape[1]), np.linalg.pinv(A.T @ A, hermitian=True), np.log(low)
     found[0] = np.log(np.clip(t.mean(), low.min(), 1.0))
     for _ in range(ROUNDS):
         excess = t / np.exp(np.clip(A @ found, lowest_log, 0.0)) - 1.0
