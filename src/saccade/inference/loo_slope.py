@@ -41,7 +41,7 @@ from saccade.solvers.nystrom import Nystrom
 
 FULL = 8  # columns that a product takes at its best speed
 LEAST = 6  # probes
-EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
+EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of the logarithm of their ratio
 STEP = 0.001  # of differences for second derivatives of the loss: at 0.002 they are off by 1e-4
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
@@ -167,6 +167,7 @@ class StochasticLOO:
     ) -> _Corrected:
         p = probed.shape[2]
         values, by_alphas, slopes, by_probed = [0.0, 0.0], [Y, Y], [noise, noise], np.zeros((2, *probed.shape))
+        second_order = [0.0, 0.0]
 
         def one_way(_: int, k: int, last: int) -> None:
             if k + 1 < last:  # both in one thread
@@ -178,7 +179,7 @@ class StochasticLOO:
             ahead, behind = (_through(loss, Y, alpha, d + step * off)[1:] for step in (STEP, -STEP))
             mixed, curved = ((a - b) / (2.0 * STEP) for a, b in zip(ahead, behind, strict=True))
             values[k] = value + float(np.einsum("ij,ij->", by_d, off))
-            by_alphas[k], slopes[k] = by_alpha + mixed, by_d
+            by_alphas[k], slopes[k], second_order[k] = by_alpha + mixed, by_d, 0.5 * float((curved * off).sum())
             curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
             for some, slope in ((first, curved), (second, by_d)):
                 by_probed[k][..., some] = slope[..., None] / (2 * len(range(p)[some]))
@@ -189,7 +190,8 @@ class StochasticLOO:
         # cov(u_i, u_j) = [K̃⁻¹]_ij², so var Σ_i w_i u_i = Σ_{i≠j} (w_i² + w_i w_j) [K̃⁻¹]_ij² ≤ 2 Σ_i w_i² var u_i
         surely = np.sqrt(2.0 * float(np.einsum("ij,ij->", by_d**2, probed.var(axis=2, ddof=1))) / p)
         by_alpha = np.asarray(np.mean(by_alphas, axis=0))
-        return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed.sum(axis=0))
+        error = float(np.hypot(error, np.mean(second_order)))
+        return _Corrected(float(np.mean(values)), error, float(surely), by_alpha, by_probed.sum(axis=0))
 
     def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
         out = np.empty_like(values)
@@ -202,7 +204,7 @@ class _Corrected(NamedTuple):
     """The loss, its errors, and its derivatives."""
 
     value: float
-    error: float  # from the spread over probes
+    error: float  # from the spread over probes, and what is left of second order
     surely: float  # a bound of the error from Σ_i w_i² var u_i: few probes know their spread badly, n examples well
     by_alpha: Array  # (n, m)
     by_probed: Array  # (n, c, p)
@@ -260,8 +262,11 @@ def _bounded(
     noise: Array,  # (n, c)
     prior: Array,  # (n,): the diagonal of K
 ) -> tuple[Array, Array]:
-    """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before."""
+    """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before.
+
+    By a share of their ratio: a share of their distance would be beyond most true values where the noise is small.
+    """
     lowest, highest = 1.0 / (noise + prior[:, None]), 1.0 / noise
-    edge = EDGE * (highest - lowest)
-    inside = np.clip(d, lowest + edge, highest - edge)
+    edge = (highest / lowest) ** EDGE
+    inside = np.clip(d, lowest * edge, highest / edge)
     return inside, inside == d
