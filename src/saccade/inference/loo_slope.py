@@ -167,7 +167,6 @@ class StochasticLOO:
     ) -> _Corrected:
         p = probed.shape[2]
         values, by_alphas, slopes, by_probed = [0.0, 0.0], [Y, Y], [noise, noise], np.zeros((2, *probed.shape))
-        second_order = [0.0, 0.0]
 
         def one_way(_: int, k: int, last: int) -> None:
             if k + 1 < last:  # both in one thread
@@ -179,7 +178,7 @@ class StochasticLOO:
             ahead, behind = (_through(loss, Y, alpha, d + step * off)[1:] for step in (STEP, -STEP))
             mixed, curved = ((a - b) / (2.0 * STEP) for a, b in zip(ahead, behind, strict=True))
             values[k] = value + float(np.einsum("ij,ij->", by_d, off))
-            by_alphas[k], slopes[k], second_order[k] = by_alpha + mixed, by_d, 0.5 * float((curved * off).sum())
+            by_alphas[k], slopes[k] = by_alpha + mixed, by_d
             curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
             for some, slope in ((first, curved), (second, by_d)):
                 by_probed[k][..., some] = slope[..., None] / (2 * len(range(p)[some]))
@@ -190,8 +189,7 @@ class StochasticLOO:
         # cov(u_i, u_j) = [K̃⁻¹]_ij², so var Σ_i w_i u_i = Σ_{i≠j} (w_i² + w_i w_j) [K̃⁻¹]_ij² ≤ 2 Σ_i w_i² var u_i
         surely = np.sqrt(2.0 * float(np.einsum("ij,ij->", by_d**2, probed.var(axis=2, ddof=1))) / p)
         by_alpha = np.asarray(np.mean(by_alphas, axis=0))
-        error = float(np.hypot(error, np.mean(second_order)))
-        return _Corrected(float(np.mean(values)), error, float(surely), by_alpha, by_probed.sum(axis=0))
+        return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed.sum(axis=0))
 
     def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
         out = np.empty_like(values)
@@ -204,7 +202,7 @@ class _Corrected(NamedTuple):
     """The loss, its errors, and its derivatives."""
 
     value: float
-    error: float  # from the spread over probes, and what is left of second order
+    error: float  # from the spread over probes
     surely: float  # a bound of the error from Σ_i w_i² var u_i: few probes know their spread badly, n examples well
     by_alpha: Array  # (n, m)
     by_probed: Array  # (n, c, p)
