@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def digits() -> tuple[Any, Array]:
     X, y = load_digits(return_X_y=True)
-    return X[:300] / 16.0, y[:300]
+    return X[:700] / 16.0, y[:700]
 
 
 def few_in_common() -> tuple[Any, Array]:
