@@ -41,7 +41,7 @@ from saccade.solvers.nystrom import Nystrom
 
 FULL = 8  # columns that a product takes at its best speed
 LEAST = 6  # probes
-EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of their distance
+EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of the logarithm of their ratio
 STEP = 0.001  # of differences for second derivatives of the loss: at 0.002 they are off by 1e-4
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
@@ -260,8 +260,11 @@ def _bounded(
     noise: Array,  # (n, c)
     prior: Array,  # (n,): the diagonal of K
 ) -> tuple[Array, Array]:
-    """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before."""
+    """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before.
+
+    By a share of their ratio: a share of their distance would be beyond most true values where the noise is small.
+    """
     lowest, highest = 1.0 / (noise + prior[:, None]), 1.0 / noise
-    edge = EDGE * (highest - lowest)
-    inside = np.clip(d, lowest + edge, highest - edge)
+    edge = (highest / lowest) ** EDGE
+    inside = np.clip(d, lowest * edge, highest / edge)
     return inside, inside == d
