@@ -1,4 +1,4 @@
-"""How far it is from a call to the compiled loop: what a reader has to follow. CONTRIBUTING.md draws these chains."""
+"""How far it is from a call to the compiled loop: what a reader has to follow. CONTRIBUTING.md draws the chains."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import saccade
 from saccade import GPClassifier
 from saccade.datasets.synthetic import histograms
-from saccade.operators import loops, predict_loops
+from saccade.operators import few_loops, loops, predict_loops
 
 MOST = 10
 ROOT = Path(saccade.__file__).parent
@@ -49,7 +49,8 @@ def chains(monkeypatch: pytest.MonkeyPatch) -> list[Chain]:
 
         return recorded
 
-    monkeypatch.setattr(predict_loops, "interpolate", recording(predict_loops.interpolate))
+    for module, name in ((predict_loops, "interpolate"), (few_loops, "interpolate_few")):
+        monkeypatch.setattr(module, name, recording(getattr(module, name)))
     for name in (*PRODUCTS[None], *PRODUCTS[32]):
         monkeypatch.setattr(loops, name, recording(getattr(loops, name)))
     return found

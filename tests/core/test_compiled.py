@@ -95,6 +95,35 @@ def test_without_a_compiler_answers_are_the_same() -> None:
     assert_close(printed(done), decisions(options))
 
 
+COUNTED = """
+import atexit, sys
+from numba.core import event
+class Counter(event.Listener):
+    count = 0
+    def on_start(self, event): self.count += 1
+    def on_end(self, event): pass
+counter = Counter()
+event.register("numba:compile", counter)
+atexit.register(lambda: print("compiled:", counter.count))
+"""
+
+
+def test_the_readme_example_compiles_little_says_so_once_and_never_again(tmp_path: Path) -> None:
+    """Numba takes a quarter of a second for each function, so that the number of them is the time (decision 040)."""
+    readme = (SOURCE.parents[1] / "README.md").read_text("utf-8")
+    example = (
+        readme.split("```python")[1].split("```")[0].replace('"digits.saccade"', f'"{tmp_path}/digits.saccade"', 1)
+    )
+    cold, warm = (run(COUNTED + example, {}, NUMBA_CACHE_DIR=str(tmp_path), HOME=str(tmp_path)) for _ in range(2))
+    assert cold.returncode == warm.returncode == 0, cold.stderr + warm.stderr
+    compiled = int(cold.stdout.rsplit("compiled:", 1)[1])
+    assert 0 < compiled <= 30
+    assert cold.stderr.count("Compiling once") == 1
+    assert warm.stdout.rsplit("compiled:", 1)[1].strip() == "0"
+    assert "Compiling" not in warm.stderr
+    assert cold.stdout.splitlines()[:-1] == warm.stdout.splitlines()[:-1]
+
+
 def test_every_loop_goes_through_the_one_decorator() -> None:
     users = {
         path.relative_to(SOURCE).as_posix()

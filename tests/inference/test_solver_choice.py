@@ -42,11 +42,11 @@ def test_what_makes_iterating_slow_or_its_estimates_poor_takes_a_factor() -> Non
 @pytest.fixture(scope="module")
 def both() -> tuple[GPClassifier, GPClassifier, Array]:
     """Iterated by default, and with a factor; new rows."""
-    X, y = histograms(1640, 200, 30, rng=np.random.default_rng(0))
+    X, y = histograms(1840, 200, 30, rng=np.random.default_rng(0))
     model, exact = (
-        GPClassifier(noise=0.1, solver=s, random_state=0).fit(X[:1600], y[:1600]) for s in ("auto", "cholesky")
+        GPClassifier(noise=0.1, solver=s, random_state=0).fit(X[:1800], y[:1800]) for s in ("auto", "cholesky")
     )
-    return model, exact, X[1600:]
+    return model, exact, X[1800:]
 
 
 def test_exact_questions_make_the_factor(both: tuple[GPClassifier, GPClassifier, Array]) -> None:
@@ -60,7 +60,7 @@ def test_exact_questions_make_the_factor(both: tuple[GPClassifier, GPClassifier,
     assert_close(gp.variance(X), judge.variance(X))
     assert_close(gp.covariance(X)[0], judge.covariance(X)[0])
     assert gp.evidence().value == pytest.approx(judge.evidence().value, rel=1e-9)
-    rows = np.arange(0, 1600, 40)
+    rows = np.arange(0, 1800, 40)
     for found, truth in zip(gp.left_out(rows), judge.left_out(rows), strict=True):
         assert_close(found, truth)
 

@@ -483,11 +483,13 @@ def column_max(
 
 def distinct(
     bits: Array,  # (k,) int64
-    limit: int,
-) -> Array:
-    """The distinct positive numbers, ascending; none when there are more than `limit`."""
-    found = np.unique(bits[bits > 0])
-    return found if found.size <= limit else found[:0]
+    found: Array,  # (limit,) int64
+) -> int:
+    """Write the distinct positive numbers to `found`; returns how many, 0 when more than fit."""
+    every = np.unique(bits[bits > 0])
+    count = every.size if every.size <= found.size else 0
+    found[:count] = every[:count]
+    return count
 
 
 def weighted_squares(

@@ -3,8 +3,14 @@
 Numba keeps compiled code beside the source, or in the user's cache folder. Where neither can be written (a package
 that belongs to root, a user without a home, a read-only container) it refuses to compile at all; we compile without a
 cache then. NUMBA_DISABLE_JIT=1 runs the loops as plain Python, for looking at them in a debugger.
+
+The first loop that is really compiled, and not found in the cache, is announced in one line: a call that takes seconds
+longer than the next one should say why. The line goes where progress is shown, else to the logger "saccade", which
+writes to stderr unless it is told otherwise.
 """
 
+import logging
+import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -12,6 +18,9 @@ from typing import Any
 
 import numpy as np
 from numba import config, njit
+from numba.core import event
+
+from saccade._core.progress import heard
 
 _settings: Any = config  # Numba fills the module in when it is loaded
 PLAIN = bool(_settings.DISABLE_JIT)  # loops are plain Python functions
@@ -32,6 +41,31 @@ def compiled(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return njit(**given)(loop)
 
     return decorate
+
+
+class _Announcer(event.Listener):
+    """Says once that loops of this package are being compiled."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def on_start(self, event: Any) -> None:
+        ours = event.data["dispatcher"].py_func.__module__.startswith("saccade.")
+        helper = threading.current_thread().name.startswith("saccade-")  # its caller says it
+        if self._said or not ours or helper or _warn.cache_info().currsize:
+            return
+        self._said = True
+        if not heard("compiling once", 0.0):
+            logging.getLogger("saccade").warning(
+                "Compiling once, which takes some seconds. The code is kept for the next start."
+            )
+
+    def on_end(self, event: Any) -> None:
+        """Nothing to say."""
+
+
+_events: Any = event  # without types
+_events.register("numba:compile", _Announcer())
 
 
 @cache  # one warning for all loops

@@ -14,9 +14,15 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 def report(what: str, done: float) -> None:
     """Say that `what` has come as far as `done`, from 0 to 1."""
+    heard(what, done)
+
+
+def heard(what: str, done: float) -> bool:
+    """The same; returns whether anybody listens."""
     listener = _listener.get()
     if listener is not None:
         listener(what, min(max(done, 0.0), 1.0))
+    return listener is not None
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Whole fits, calibration included: timed in turns with one thread and with all of them, beside the unit."""
+"""Whole fits, calibration included: timed in turns with one thread and with all of them, beside the unit.
+
+Fits with a noise that is given show the solver, and fits with nothing set are what users run.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,9 @@ def cases(full: bool, scale: int = 1) -> list[Case]:
         Case("exact, to 1e-6", 10_000, 200, 2, exact | {"tol": 1e-6}, 15),
         Case("exact, to 1e-2", 10_000, 200, 2, exact | {"tol": 1e-2}, 15),
         Case("exact, noise 0.1, to 1e-2", 50_050, 200, 2, {"noise": 0.1, "tol": 1e-2, "solver": "cg"}),
+        Case("nothing set", 2_048, 200, 2, {}),
+        Case("nothing set", 10_000, 200, 2, {}),
+        Case("nothing set, ten classes", 10_000, 200, CLASSES, {}, 3),
         Case("Laplace, ten classes", 12_000, 200, CLASSES, {"inference": "laplace"}, 3),
     ]
     if full:

@@ -58,8 +58,9 @@ class GPClassifier(ClassifierMixin, Automatic):
     balanced : bool
         Give both sides of each one-vs-rest problem the same total weight, for skewed classes (H §3).
     solver : "auto", "cholesky" or "cg"
-        "auto" factorises up to 2,048 examples and iterates beyond. With `balanced` and many classes it factorises once
-        per class and keeps no factor: the variance is then "lowrank" unless it is asked for.
+        "auto" factorises up to 2,048 examples, unless iterating is far quicker, and iterates beyond. With `balanced`
+        and many classes it factorises once per class and keeps no factor: the variance is then "lowrank" unless it is
+        asked for.
     tol, max_iter : float, int
         The iterative solver stops when no residual exceeds `tol`, or warns after `max_iter` iterations.
     tune : None, "gradient", "nelder-mead", "grid", a dict of values to try, or a Tune

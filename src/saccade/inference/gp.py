@@ -176,7 +176,7 @@ class GP(LeftOut):
 
     @cached_property
     def _factors(self) -> tuple[Factor, ...]:
-        """Factors of K + N, one per column of N; none where they are not to be afforded."""
+        """Of K + N, one per column of N; none where they are not to be afforded."""
         if self.solution.factors or not self._factored:
             return self.solution.factors
         K = self.gram.written_out()
