@@ -2,25 +2,42 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from saccade._core.errors import InvalidParameter
 
 
-def seed_of(
-    random_state: Any,  # None, an int or a numpy.random.RandomState
+def draw(
+    random_state: Any,  # None, an int, a numpy.random.RandomState or a numpy.random.Generator
+    below: int,
 ) -> int:
-    """One number from which every random choice follows: always the same for None, as for 0; a RandomState moves on.
+    """A random number from 0 to `below` − 1; a RandomState or Generator moves on."""
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(below))
+    try:
+        return int(check_random_state(random_state).randint(below))
+    except (ValueError, OverflowError):
+        raise InvalidParameter(
+            "`random_state` must be None, a whole number from 0 to 4294967295, a numpy.random.RandomState or a "
+            f"numpy.random.Generator, got {type(random_state).__name__}{_number(random_state)}. Pass 0 for the same "
+            "random numbers at every call."
+        ) from None
+
+
+def _number(random_state: Any) -> str:
+    """The number, where it is one of few digits."""
+    return f" {random_state}" if isinstance(random_state, int | float) and abs(random_state) < 2**64 else ""
+
+
+def seed_of(
+    random_state: Any,  # as in `draw`
+) -> int:
+    """One number from which every random choice follows: always the same for None, as for 0.
 
     >>> import numpy as np
     >>> rng = np.random.RandomState(0)
     >>> seed_of(None) == seed_of(0) == seed_of(rng), seed_of(rng) == seed_of(0), seed_of(1) == seed_of(0)
     (True, False, False)
     """
-    try:
-        return int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
-    except (ValueError, TypeError, OverflowError):
-        raise InvalidParameter(
-            f"`random_state` must be None, a whole number from 0 to 4294967295, or a numpy.random.RandomState, got "
-            f"{random_state!r:.100}. Of a Generator pass a number, such as generator.integers(2**32)."
-        ) from None
+    return draw(0 if random_state is None else random_state, 2**31 - 1)
