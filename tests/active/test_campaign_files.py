@@ -70,6 +70,8 @@ def test_parameters_in_a_file(tmp_path: Path) -> None:
         ("model", "parameters", {"evil": 1}),
         ("tensors", "variance", -1.0),
         ("tensors", "variance", 1e300),
+        ("tensors", "variance", 5.0),  # more than before any label
+        ("tensors", "variance", np.float32),
         ("tensors", "mean", 0.0),
     ],
 )
@@ -80,7 +82,7 @@ def test_a_forged_file_is_refused(tmp_path: Path, part: str | None, name: str, v
     learner.save(tmp_path / "c.saccade")
     header, tensors = model_file.read(tmp_path / "c.saccade")
     if part == "tensors":
-        tensors[name] = np.full_like(tensors[name], value)
+        tensors[name] = tensors[name].astype(value) if value is np.float32 else np.full_like(tensors[name], value)
     else:
         (header if part is None else header[part])[name] = value
     model_file.write(tmp_path / "c.saccade", header, tensors)

@@ -236,6 +236,7 @@ def test_a_look_before_there_are_two_classes(known: int) -> None:
         GPClassifier(noise=100.0, tune="loo"),  # what is learned from labels is for `model`
     ],
 )
+@pytest.mark.filterwarnings("ignore:Tuning ended at the bound")
 def test_other_models(model: GPClassifier) -> None:
     learner = campaign(rounds=4, k=20, model=model, audit=0.3)
     assert learner.model.score(X, y) > 0.6

@@ -133,11 +133,19 @@ def test_two_classes_are_enough() -> None:
     assert prior.noise == tuned.fit(pool[:12], truth[:12]).noise_ != 5.0
 
 
-def test_a_balanced_model_keeps_the_noise_of_the_pool() -> None:
-    known = some_labels()
-    _, found = query(X, known, GPClassifier(balanced=True), strategy="entropy", return_utilities=True)
-    model = GPClassifier(HIK().settled(X), noise=NOISE, balanced=True).fit(X[:25], y[:25])
+@pytest.mark.filterwarnings("ignore:Tuning ended at the bound")
+def test_a_balanced_model_has_the_noise_that_was_learned() -> None:
+    clf = GPClassifier(noise=5.0, tune="loo", balanced=True)
+    _, found = query(X, some_labels(), clf, strategy="entropy", return_utilities=True)
+    tuned = GPClassifier(noise=5.0, tune="loo", balanced=True).fit(X[:25], y[:25])
+    model = GPClassifier(tuned.kernel_, noise=tuned.noise_, balanced=True).fit(X[:25], y[:25])
     assert_close(found[0, 25:], scores.entropy(model.predict_proba(X[25:])), np.float32)
+
+
+def test_costs_of_candidates_that_are_not_in_the_pool() -> None:
+    known, more = some_labels(), DIGITS[150:170]
+    costs = np.where(np.arange(20) == 13, 1.0, 1e6)
+    assert query(X, known, candidates=more, costs=costs, budget=1.0).tolist() == [13]
 
 
 def test_costs_of_the_few_that_are_looked_at_jointly(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,3 +73,18 @@ def test_doubt_about_probabilities() -> None:
     assert_close(query.least_margin(p), [0.95, 0.15, 1.0, 0.0])
     assert_close(query.entropy(p)[2:], [np.log(3.0), 0.0])
     assert query.least_margin(np.ones((2, 1))).tolist() == [1.0, 1.0]
+
+
+def test_targets_that_move_up_and_down_both_count() -> None:
+    """Covariances of both signs: outputs change at each target, and do not cancel."""
+    mean, probability = np.zeros((2, 2)), np.full((2, 2), 0.5)
+    covariance = np.array([[0.4, -0.4], [0.1, 0.1]])
+    found = query.output_change(covariance, np.ones(2), 0.5, mean, probability)
+    assert found[0] == pytest.approx(4 * found[1])
+    assert found[1] == pytest.approx(2 * 0.1 / 1.5)
+
+
+def test_a_target_that_is_the_candidate_itself_without_noise() -> None:
+    """c² is σ²σ² but for rounding, and may be more: the information stays finite."""
+    covariance, variance = np.array([[1.0 + 1e-12]]), np.ones(1)
+    assert np.isfinite(query.information_gain(covariance, variance, variance, 0.0)).all()

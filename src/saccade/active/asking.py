@@ -77,7 +77,7 @@ def query(
         Rows of X whose answers matter; None for all.
     fit_clf : bool
         False takes kernel and noise of a fitted `clf` as they are, and does not settle them on X.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
         For "random", and for the sample of targets that "information-gain" and "output-change" look at.
 
     Returns

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ class ActiveLearner(OneAtATime):
         Whether the questions of a batch are chosen so that they do not repeat each other.
     costs : array (n,) or None
         The cost of each label: the score per cost counts.
-    random_state : int, RandomState or None
+    random_state : int, RandomState, Generator or None
 
     Examples
     --------
@@ -279,7 +278,7 @@ class ActiveLearner(OneAtATime):
     def resume(self, seed: int, audit: Audit, history: Any, tensors: dict[str, Array] | None, file: str) -> None:
         """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
         self.seed = seed
-        self._begin(replace(audit, looks=()))
+        self._begin(audit)
         labels, every = dict[int, Label](), list[Told]()
         for rows, values in history:
             every.append(Told.of(rows, [read_label(value) for value in values], self.rows_in_pool, labels))
