@@ -85,7 +85,8 @@ def test_objects_near_a_pool_have_their_centre_in_the_picture() -> None:
     found = hypotheses_of_pool(pool, prior, lambda boxes: np.zeros(len(boxes)), 800, True, Wide(np.random.PCG64(0)))
     assert (found.weights > 0).all()
     places = to_coordinates(found.boxes, prior.bounds)[:, :2].reshape(4, 200, 2)
-    for own, axis in zip(places, (0, 0, 1, 1), strict=True):
+    for own, axis, left in zip(places, (0, 0, 1, 1), (True, False, True, False), strict=True):
         assert np.unique(own[:, axis].round(9)).size > 50  # not all at the edge
+        assert bool(np.median(own[:, axis]) < 0.5) is left
     width = (found.boxes[:, 2] - found.boxes[:, 0]).reshape(4, 200)
     assert np.median(width) < 30.0
