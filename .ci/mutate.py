@@ -287,11 +287,13 @@ class Judge:
         path, tests = str(Path(one.path).resolve()), self.recorder.tests
         reached = set[str]().union(*(tests.get((path, line), ()) for line in range(one.first, one.last + 1)))
         near = sorted((item for item in items if item.nodeid in reached), key=lambda item: self.seconds[item.nodeid])
-        if one.at_import or "" in tests.get((path, one.line), ()) or _closures(one):
-            others = [] if one.first > 1 else [item for item in items if item not in near]
-            return self._afresh(one, [*near, *others])
+        imported, default = "" in tests.get((path, one.line), ()), one.at_import and one.first > 1
+        if not default and (one.at_import or imported):  # any test may use what is made at import
+            return self._afresh(one, [*near, *(item for item in items if item not in near)])
         if not near:
             return UNREACHED
+        if default or _closures(one):
+            return self._afresh(one, near)
         slower = set(near[QUICKEST:])  # in the order of their files, so that fixtures serve all that follow each other
         return self._forked(one, [*near[:QUICKEST], *(item for item in items if item in slower)])
 
@@ -402,7 +404,8 @@ def judge(copy: Path, room: str, mutations: list[Mutation], wish: argparse.Names
     try:
         with os.fdopen(read) as reports:
             yield from map(json.loads, reports)
-    finally:
+        process.wait()
+    finally:  # also after Ctrl-C
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # with all that it started
         process.wait()
