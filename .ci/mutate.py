@@ -287,11 +287,13 @@ class Judge:
         path, tests = str(Path(one.path).resolve()), self.recorder.tests
         reached = set[str]().union(*(tests.get((path, line), ()) for line in range(one.first, one.last + 1)))
         near = sorted((item for item in items if item.nodeid in reached), key=lambda item: self.seconds[item.nodeid])
-        if one.at_import or "" in tests.get((path, one.line), ()):
-            others = [] if one.first > 1 else [item for item in items if item not in near]
-            return self._afresh(one, [*near, *others])
+        imported, default = "" in tests.get((path, one.line), ()), one.at_import and one.first > 1
+        if not default and (one.at_import or imported):  # any test may use what is made at import
+            return self._afresh(one, [*near, *(item for item in items if item not in near)])
         if not near:
             return UNREACHED
+        if default or _closures(one):
+            return self._afresh(one, near)
         slower = set(near[QUICKEST:])  # in the order of their files, so that fixtures serve all that follow each other
         return self._forked(one, [*near[:QUICKEST], *(item for item in items if item in slower)])
 
@@ -348,10 +350,17 @@ class Judge:
         return next(iter(failed), f"pytest ended with {run.returncode}") if run.returncode else ""
 
 
+def _closures(one: Mutation) -> bool:
+    """Whether a function takes other names from around it: such code cannot replace that of a loaded function."""
+    source = Path(one.path).read_bytes()
+    old, new = _functions(one.path, source), _functions(one.path, one.applied(source))
+    return any(new[name].co_freevars != code.co_freevars for name, code in old.items() if name in new)
+
+
 def _mutate(one: Mutation) -> None:
     """Give every loaded function of the file the code that it has in the mutated file."""
     path = str(Path(one.path).resolve())
-    new = {_name(code): code for code in _codes(compile(one.applied(Path(path).read_bytes()), path, "exec"))}
+    new = _functions(path, one.applied(Path(path).read_bytes()))
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename == path:
             thing.__code__ = new.get(_name(thing.__code__), thing.__code__)
@@ -359,11 +368,14 @@ def _mutate(one: Mutation) -> None:
             thing.cache_clear()
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    for part in code.co_consts:
-        if isinstance(part, CodeType):
-            yield part
-            yield from _codes(part)
+def _functions(path: str, source: bytes) -> dict[tuple[str, int], CodeType]:
+    """Code of every function in a file, by name and line."""
+    found, rest = {}, [compile(source, path, "exec")]
+    while rest:
+        code = rest.pop()
+        found[_name(code)] = code
+        rest += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return found
 
 
 def _name(code: CodeType) -> tuple[str, int]:
@@ -392,7 +404,8 @@ def judge(copy: Path, room: str, mutations: list[Mutation], wish: argparse.Names
     try:
         with os.fdopen(read) as reports:
             yield from map(json.loads, reports)
-    finally:
+        process.wait()
+    finally:  # also after Ctrl-C
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # with all that it started
         process.wait()

@@ -21,7 +21,7 @@ def larger(a: float, b: float, *, step: int = 2) -> float:
     return max(a, b)  # α < β
 
 
-def unused(a: float) -> float:
+def unused(a: float, more: int = 4) -> float:
     return -a
 
 
@@ -105,7 +105,7 @@ def test_killed_surviving_and_endless_mutations(checkout: Path) -> None:
     found = {int(line.split(":")[1]): line.split()[0] for line in verdicts}
     assert found[3] == found[7] == found[9] == "killed"  # at import, by a fork
     assert found[6] == "survived"  # the default
-    assert found[13] == "survived"  # no test reaches it
+    assert found[12] == found[13] == "survived"  # no test reaches it
     assert found[25] == "survived"  # its test fails also without a mutation when it runs again
     assert "src/tiny/room/numbers.py:6: 2 → 3\n" in output.partition("Survivors")[2]
     assert contents(checkout) == before
@@ -139,6 +139,7 @@ def test_what_is_mutated() -> None:
         "7: == → !=",
         "9: max(a, b) → None",
         "9: max → min",
+        "12: 4 → 5",
         "13: -a → None",
         "13: - → nothing",
         "17: 0 → 1",

@@ -12,7 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 import saccade
 from saccade import GPClassifier, GPRegressor, OneClassGP
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.estimators.explanation import decision_number
 from saccade.kernels import HIK, RBF, Power, Weights
 from tests.tolerances import assert_close
 
@@ -125,6 +126,22 @@ def test_two_classes_share_a_column() -> None:
     np.testing.assert_array_equal(third.of(3, 2, against=0).toarray(), difference)
     one = GPRegressor().fit(X, numbers[:, 0]).explain(NEW)
     np.testing.assert_array_equal(one.of(3).toarray(), one.shares[0][3].toarray())
+
+
+def test_the_number_of_a_decision() -> None:
+    """Of a class by its label, of a target by its number; None where there is one to ask for."""
+    one, several = GPRegressor().fit(X, numbers[:, 0]), GPRegressor().fit(X, numbers)
+    assert decision_number(one, None) == decision_number(one, 0) == 0
+    assert [decision_number(several, target) for target in (None, 0, 1)] == [0, 0, 1]
+    with pytest.raises(InvalidInput, match="a target from 0 to 1, got 2"):
+        decision_number(several, 2)
+    with pytest.raises(InvalidParameter, match="number of a target"):
+        decision_number(several, -1)
+    both = GPClassifier().fit(X, two)
+    assert [decision_number(both, label) for label in (None, "no", "yes")] == [1, 0, 1]
+    assert decision_number(GPClassifier().fit(X, three), 2) == 2
+    with pytest.raises(InvalidInput, match="one of the classes"):
+        decision_number(GPClassifier().fit(X, three), None)
 
 
 @pytest.mark.parametrize(

@@ -49,3 +49,11 @@ def test_rows_of_zeros_are_told() -> None:
     with pytest.warns(UserWarning, match="5 of 65 examples have nothing"):
         scores = model.score_samples(np.vstack([np.zeros((5, 8)), normal]))
     assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize("empty", [3, 45])
+def test_zeros_among_other_rows_are_counted(empty: int) -> None:
+    """Also where most of the rows are zeros, so that a usual row has no features."""
+    rows = np.vstack([normal[: 60 - empty], np.zeros((empty, 8))])
+    with pytest.warns(UserWarning, match=f"^{empty} of 60 training examples have nothing to compare"):
+        OneClassGP(HIK(scale=1.0)).fit(rows)

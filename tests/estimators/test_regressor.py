@@ -173,3 +173,15 @@ def test_the_example_of_the_guide_runs() -> None:
     assert names["before"].shape == names["after"].shape == (40, 5)
     np.testing.assert_allclose(names["exact"].predict(X[:20]), names["y"][:20], atol=1e-8)
     assert names["each"].kernel_.length_scale.shape == (2,)
+
+
+def test_defaults() -> None:
+    expected = {
+        "noise": 0.1,
+        "normalize_y": True,
+        "tol": 1e-3,
+        "max_iter": 1000,
+        "inducing": 0.25,
+        "variance_rank": 128,
+    }
+    assert {name: value for name, value in GPRegressor().get_params().items() if name in expected} == expected

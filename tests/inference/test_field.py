@@ -90,6 +90,8 @@ def test_targets_may_change_and_gain_columns(make: Callable[[Array], Gram]) -> N
     assert_posterior(field.retargeted(-Y), rows, -Y)
     grown = field.observing(np.array([20, 21]), more)
     assert_posterior(grown, np.append(rows, [20, 21]), more)
+    alone = field.observing(np.zeros(0, np.int64), -2.0 * Y)
+    assert_posterior(alone, rows, -2.0 * Y)  # without a further row
 
 
 @every

@@ -84,6 +84,15 @@ def test_the_part_of_an_object_is_that_of_its_shares() -> None:
         np.testing.assert_allclose(variance[:, j], np.einsum("ci,ij,cj->c", new, left, new), atol=1e-9)
 
 
+def test_the_best_look_so_far_is_the_largest_part_of_the_object() -> None:
+    evidence, objects = some_evidence(), some_boxes(4, 5)
+    belief = Belief(evidence, None, 1.0)  # type: ignore[arg-type]
+    looked = evidence.looks.boxes
+    parts, _, best = belief.choices(looked, objects)
+    np.testing.assert_array_equal(best, parts.max(axis=0))
+    assert (parts.min(axis=0) < best).all()
+
+
 def test_moments_of_the_mixture_are_those_of_its_parts() -> None:
     evidence, objects, boxes = some_evidence(), some_boxes(20, 8), some_boxes(50, 9)
     given, weights = evidence.given(objects), np.random.default_rng(2).dirichlet(np.ones(20))

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from saccade.localize import tile_left
 from saccade.localize.tile_left import all_tiles_at_most, interval, moments
 from saccade.localize.tile_model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
-from saccade.localize.tile_policy import _Plan, choose
+from saccade.localize.tile_policy import LIKELY, OPEN, _candidates, _Plan, choose
 from saccade.localize.tile_start import start
 
 SETTING = Setting(2.0, 4.0, 0.0)
@@ -182,3 +182,22 @@ def test_a_batch_spreads_more_than_the_likeliest_tiles() -> None:
     apart = [np.abs(space.places[some][:, None] - space.places[some]).sum() for some in (chosen, greedy)]
     assert apart[0] > apart[1]
     np.testing.assert_array_equal(np.sort(choose(belief, free, 100, 1)), free)
+
+
+def test_candidates_are_the_likeliest_tiles_and_those_that_could_be() -> None:
+    rng = np.random.default_rng(0)
+    belief = believe(grid(16, 16, 0.3), [SETTING], rng.permutation(256)[:30], rng.random(30) < 0.5)
+    free = np.setdiff1d(np.arange(256), rng.permutation(256)[:30])
+    found, pool = _candidates(belief, free, 3), belief.pools[0]
+    assert (np.diff(found) > 0).all()
+    assert found.size <= 6 + LIKELY + OPEN
+    for value, count in ((pool.probability, LIKELY), (ndtr(pool.mean + np.sqrt(pool.variance)), OPEN)):
+        last = np.sort(value[free])[-(3 + count)]
+        assert np.isin(free[value[free] > last + 1e-9], found).all()
+        assert value[free].min() < last - 0.1
+
+
+def test_random_looks_that_all_hit_or_none_at_all_exclude_nothing() -> None:
+    assert all_tiles_at_most(0, 0, 4, 100) == all_tiles_at_most(5, 5, 4, 100) == 100
+    assert all_tiles_at_most(0, 1, 4, 100) == 3  # of the four tiles of its cell, 95 % sure
+    assert all_tiles_at_most(0, 20, 5, 100) < all_tiles_at_most(4, 20, 5, 100) < 100
