@@ -129,7 +129,10 @@ def test_fitc_compares_with_what_is_no_point_where_enough_is_left() -> None:
 def test_exact_when_all_examples_are_inducing(method: str, case: Case) -> None:
     found = made(method, case, 1.0)
     np.testing.assert_allclose(found.variance(case.k_star, case.prior), variance(case), atol=1e-6)
-    np.testing.assert_allclose(case.k_star.T @ found.weights(case.Y), case.k_star.T @ alpha(case), rtol=1e-5, atol=1e-5)
+    exact = alpha(case)
+    dropped = 1e-7 * np.abs(exact).max()  # a point is dropped whose own part of k(x, x) is below 1e-14
+    mean = case.k_star.T @ found.weights(case.Y)
+    np.testing.assert_allclose(mean, case.k_star.T @ exact, rtol=1e-5, atol=1e-5 + dropped)
 
 
 @some

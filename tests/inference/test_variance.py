@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade._core import limits
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximation import VARIANCES, Approximating, choose
 from saccade.inference.base import Explains, Trained
@@ -222,5 +223,7 @@ def test_every_variance_lies_between_zero_and_the_prior() -> None:
 
 def test_no_example_is_held_out_where_directions_span_all() -> None:
     rng = np.random.default_rng(0)
-    assert hold_out(np.arange(60), 60, 60, rng).size == hold_out(np.arange(60), 60, 61, rng).size == 0
-    assert 0 < hold_out(np.arange(60), 60, 59, rng).size < 60
+    n = limits.HELD_OUT_FROM
+    assert hold_out(np.arange(n), n, n, rng).size == hold_out(np.arange(n), n, n + 1, rng).size == 0
+    assert 0 < hold_out(np.arange(n), n, n - 1, rng).size < n
+    assert hold_out(np.arange(n - 1), n - 1, n - 2, rng).size == 0  # of few, directions are made again without each

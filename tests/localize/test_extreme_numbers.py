@@ -117,10 +117,11 @@ def test_parameters_of_tiles(name: str) -> None:
         TileSearch((100, 100), **({"tile": 10} | {name: BEYOND}))
 
 
-def test_a_generator_is_no_random_state() -> None:
-    for kind in (Localizer, TileSearch):
-        with pytest.raises(InvalidParameter, match="`random_state`"):
-            kind((100, 100), random_state=np.random.default_rng(0))
+@pytest.mark.parametrize("kind", [Localizer, TileSearch])
+def test_a_generator_is_a_random_state(kind: Any) -> None:
+    first, again, other = (kind((100, 100), random_state=np.random.default_rng(seed)) for seed in (0, 0, 1))
+    assert np.array_equal(first.ask(3), again.ask(3))
+    assert not np.array_equal(first.ask(3), other.ask(3))
 
 
 SOURCE = open_source(PICTURE)

@@ -148,6 +148,8 @@ NUMBERS_IN_CACHE = 32_768
 NORMALS_AT_ONCE = 5_000_000
 # Numbers that further probes of an inverse diagonal may read, in all their products: about half a second.
 PROBE_WORK = 1e9
+# Examples that tell the mean leverage of all in their regression.
+LEVERAGES = 1000
 # Systems solved together for these probes: the matrix is read once for all of them.
 SOLVED_AT_ONCE = 64
 # Kernel values from which on a compiled loop is quicker than NumPy, once it is compiled.

@@ -29,7 +29,6 @@ from saccade.solvers.nystrom import Nystrom
 
 EXAMPLES_EACH = 50  # examples that a coefficient of the regression needs
 CHECKED_EACH = 10  # the same where probes are zero elsewhere, and have little noise
-LEVERAGES = 1000  # examples that tell the mean leverage of all
 GROUPS = 10  # of examples with similar leverage, each with its own share of probes and regression
 SHORT = 1.2e-2  # error by their early end, which probes do not see
 ROUNDS = 20  # of the regression
@@ -67,7 +66,7 @@ def checked(
     """
     lowest, few = noise / (noise + prior), noise[check.places, None] * check.probed
     s, some, q = len(few), check.places, known.shape[1]
-    others = known[:: 1 + len(known) // LEVERAGES]
+    others = known[:: 1 + len(known) // limits.LEVERAGES]
     found: list[tuple[float, float, _Regression]] = []
     for terms in (1 + q, 1 + 2 * q, _terms(q)):  # lines, parabolas, and all
         regression = _regressed(few.mean(axis=1), known[some], lowest[some], min(terms, max(1, s // CHECKED_EACH)))

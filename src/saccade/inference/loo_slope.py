@@ -42,7 +42,7 @@ from saccade.solvers.nystrom import Nystrom
 FULL = 8  # columns that a product takes at its best speed
 LEAST = 6  # probes
 EDGE = 1e-3  # how far within its bounds an estimate is kept, as a share of the logarithm of their ratio
-STEP = 0.001  # of differences for second derivatives of the loss: at 0.002 they are off by 1e-4
+STEP = 0.001  # at most, of differences for second derivatives of the loss: at 0.002 they are off by 1e-4
 Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
 
@@ -175,8 +175,9 @@ class StochasticLOO:
             d, inside = _bounded(self._smoothed(probed[..., first].mean(axis=2), _Smoother.forth), noise, prior)
             off = probed[..., second].mean(axis=2) - d
             value, by_alpha, by_d = _through(loss, Y, alpha, d)
-            ahead, behind = (_through(loss, Y, alpha, d + step * off)[1:] for step in (STEP, -STEP))
-            mixed, curved = ((a - b) / (2.0 * STEP) for a, b in zip(ahead, behind, strict=True))
+            step = min(STEP, 0.5 / max(float((np.abs(off) / d).max(initial=0.0)), 1e-300))  # d stays above 0
+            ahead, behind = (_through(loss, Y, alpha, d + way * off)[1:] for way in (step, -step))
+            mixed, curved = ((a - b) / (2.0 * step) for a, b in zip(ahead, behind, strict=True))
             values[k] = value + float(np.einsum("ij,ij->", by_d, off))
             by_alphas[k], slopes[k] = by_alpha + mixed, by_d
             curved = self._smoothed(np.where(inside, curved, 0.0), _Smoother.back)
