@@ -348,3 +348,14 @@ def test_the_end_at_a_bound_says_what_to_do(kernel: HIK, labels: str, message: s
     label = there[:, 0] ^ (flips < 0.1) if labels == "presence" else coins < 0.5
     with pytest.warns(ConvergenceWarning, match=message):
         GPClassifier(kernel, tune="loo").fit(counts, label)
+
+
+@pytest.mark.filterwarnings("ignore:Tuning ended at the bound")
+def test_evidence_of_many_examples_is_not_led_astray_by_a_sample_of_few() -> None:
+    """A sample with fewer examples than features has no noise by evidence; all examples ended at 0.0008 then."""
+    n = limits.TUNE_SAMPLE_ABOVE + 100
+    X, y = histograms(n + 1000, rng=np.random.default_rng(0))
+    model = GPClassifier(HIK(Power(1.0)), noise=0.1, tune=Tune(objective="evidence"), variance=None, random_state=0)
+    model.fit(X[:n], y[:n])
+    assert model.noise_ > 0.01
+    assert model.score(X[n:], y[n:]) > 0.93  # 0.88 with next to no noise

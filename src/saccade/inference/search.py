@@ -242,12 +242,17 @@ def _free(objective: Objective, options: Tune) -> Array:
 
 
 def _on_samples(search: Search, options: Tune) -> Array:
-    """Coordinates that are best for ever larger samples: a good place to start with all examples."""
+    """Coordinates that are best for ever larger samples: a good place to start with all examples.
+
+    Evidence takes the last sample alone. With fewer examples than features it explains labels without noise, and larger
+    samples do not find the way back.
+    """
+    sizes = limits.TUNE_SAMPLES[-1:] if search.objective.kind == "evidence" else limits.TUNE_SAMPLES
     task, theta = search.objective.task, search.start
     order = np.random.default_rng(task.seed).permutation(search.objective.n)[: max(limits.TUNE_SAMPLES)]
     rows = np.sort(order)
     whole = task.subset(rows)  # smaller samples are parts of it: to look for the rows takes longer than all the rest
-    for size in limits.TUNE_SAMPLES:
+    for size in sizes:
         part = whole.subset(np.searchsorted(rows, np.sort(order[:size]))) if size < rows.size else whole
         small = Objective(part, search.objective.kind)
         first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
