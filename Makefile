@@ -28,7 +28,7 @@ help:  ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)$$/  make \1	\2/p' Makefile
 
 demo: $(VENV)/.demo  ## a first look: train, predict and draw, into demo/
-	$(BIN)/saccade demo $(ARGS)
+	$(BIN)/python -m examples.demo $(ARGS)
 
 # Processes that share the cores must not each start a BLAS thread a core: they would wait for each other, spinning.
 test: $(VENV)/.dev  ## every test and doctest; JOBS=2 processes, ARGS= for pytest
@@ -51,7 +51,7 @@ format: $(VENV)/.dev  ## format, and mend what the linter can mend
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.dev  ## time it and print the ratio tables; ARGS= for the command
-	$(BIN)/saccade bench $(ARGS)
+	$(BIN)/python benchmarks/bench.py $(ARGS)
 
 clean:  ## remove what the other commands made, except .venv
 	rm -rf demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

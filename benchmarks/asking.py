@@ -9,13 +9,14 @@ a network for the cycles. Every part checks in the same run that what is quick i
 import time
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 
 from saccade import GPClassifier
 from saccade._core.arrays import Array
 from saccade.active import ActiveLearner
-from saccade.cli import console, measure
+from saccade.cli import console
 from saccade.datasets.synthetic import histograms
 from saccade.inference.field import Field
 

@@ -152,7 +152,7 @@ def main() -> None:
         child(options.child, options.most, options.seconds)
         return
     results = {case: compare(options, case) for case in options.only}
-    from saccade.cli import measure
+    import measure
 
     record = {"versions": options.names, "turns": options.turns, "cases": results}
     measure.write_json(options.out / "before_after.json", record)

@@ -7,13 +7,13 @@ benchmarks/results/fashion.json.
 import gzip
 from pathlib import Path
 
+import measure
 import numpy as np
 from harness import arguments
 from sklearn.metrics import log_loss
 
 from saccade import GPClassifier
 from saccade._core.arrays import Array
-from saccade.cli import measure
 from saccade.kernels import HIK, Power
 from saccade.scores.probability import expected_calibration_error
 

@@ -15,12 +15,12 @@ import time
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import measure
 import numpy as np
 from harness import arguments
 from skimage import data
 
 from saccade import GPClassifier
-from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 from saccade.features import BagOfWords, DenseSIFT
 from saccade.features.pixels import resize

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 
 from saccade._core.arrays import Array
-from saccade.cli import measure
 
 SEGMENT, TILE, COARSE = 512, 1024, 16
 GOAL_MB = 500.0

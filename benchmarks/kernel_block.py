@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import measure
 import numpy as np
 import scipy.sparse as sp
 from harness import arguments
@@ -17,7 +18,6 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import manhattan_distances
 
 from saccade._core.arrays import Array
-from saccade.cli import measure
 from saccade.kernels import HIK
 from saccade.operators.block import intersections
 from saccade.operators.compress import compressed

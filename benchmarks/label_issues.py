@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
 from fashion import read
 from harness import arguments
@@ -25,7 +26,6 @@ from sklearn.metrics import average_precision_score
 from saccade import GPClassifier
 from saccade._core.arrays import Array
 from saccade.active import LabelIssues, label_issues
-from saccade.cli import measure
 
 SIZES = (1000, 4000, 10_000, 60_000)
 EXACT = 4000  # the most examples that a factor is made for

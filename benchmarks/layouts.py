@@ -5,16 +5,16 @@
 
 from typing import Any
 
+import measure
 import numpy as np
 import scipy.sparse as sp
+from bench import data
 from harness import arguments
 from numba import njit
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
-from saccade.cli import measure
-from saccade.cli.bench import data
 from saccade.kernels import HIK
 from saccade.operators import codes as code_room
 from saccade.operators.intersection import intersection

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 
 from saccade import OneClassGP
-from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 from saccade.inference.approximation import Trained, approximate
 from saccade.kernels import HIK, GeneralizedRBF

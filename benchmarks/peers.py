@@ -16,13 +16,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 from sklearn.datasets import load_digits
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, train_test_split
 
-from saccade.cli import measure
 from saccade.kernels import HIK
 from saccade.scores.probability import expected_calibration_error
 

@@ -76,9 +76,9 @@ def rates(folder: Path, cache: Path, n_jobs: int) -> dict[str, dict[str, float]]
 
 def many_small(folder: str, queue: Any) -> None:
     """All pictures of a folder through dense SIFT and words."""
+    import measure
     from sklearn.pipeline import make_pipeline
 
-    from saccade.cli import measure
     from saccade.features import BagOfWords, DenseSIFT, read_pictures
 
     start = time.perf_counter()
@@ -97,7 +97,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--many", type=int, default=100_000)
     options = parser.parse_args()
-    from saccade.cli.measure import write_json
+    from measure import write_json
 
     results: dict[str, Any] = {"pictures": COUNT, "size": [300, 200]}
     with tempfile.TemporaryDirectory() as name:

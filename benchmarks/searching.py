@@ -9,10 +9,10 @@ a map from 200 looks 0.1 s. Writes benchmarks/results/searching.json.
 
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 
-from saccade.cli import measure
 from saccade.localize import BoxPrior, Localizer, iou
 
 LOOKS, SIDE = (0, 50, 200, 500), 200

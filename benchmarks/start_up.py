@@ -9,10 +9,9 @@ import sys
 import tempfile
 import time
 
+import measure
 import numpy as np
 from harness import arguments
-
-from saccade.cli import measure
 
 REPEATS = 9
 FIRST_CALL = """

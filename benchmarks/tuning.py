@@ -8,6 +8,7 @@ for times: which features are present tells the class, so a naive Bayes classifi
 import warnings
 from typing import Any
 
+import measure
 import numpy as np
 from harness import arguments
 from sklearn.datasets import load_digits
@@ -15,7 +16,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.naive_bayes import BernoulliNB
 
 from saccade import GPClassifier, Tune
-from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 from saccade.estimators.losses import ClassLosses
 from saccade.inference.evidence import log_marginal_likelihood

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
 import scipy.sparse as sp
 from fashion import read
@@ -23,7 +24,6 @@ from scipy.stats import spearmanr
 
 from saccade import GPClassifier
 from saccade._core.arrays import Array
-from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 from saccade.inference.compressed import unexplained
 from saccade.inference.low_rank import low_rank

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from saccade._core.arrays import Array
 
 HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE.parent), str(HERE.parent / "benchmarks")]  # for examples.demo and measure
 NOISE = 0.1  # of the GP; the mean self-similarity of the training pictures is 1
 C = 10.0  # of the SVM, on the same scale
 NOISES = tuple(float(noise) for noise in np.geomspace(1e-3, 3.0, 15))  # among which leave-one-out chooses
@@ -116,7 +118,7 @@ def learned_cost(K: Array, y: Array) -> float:
 
 def write(out: Path, name: str, record: dict[str, Any], quiet: bool = False) -> None:
     """The record, with the machine it was made on, to results/, and to the screen unless `quiet`."""
-    from saccade.cli.measure import write_json
+    from measure import write_json
 
     write_json(out / "results" / f"{name}.json", record)
     if not quiet:

@@ -2,7 +2,7 @@
 
     python experiments/find_face.py [--starts 10]
 
-The demo's judge (`saccade.cli.demo_find`): a Gaussian process of overlaps, learned from 100 faces of 25 × 25 pixels.
+The demo's judge (examples/demo/find.py): a Gaussian process of overlaps, learned from 100 faces of 25 × 25 pixels.
 Four searches: with a prior from five boxes of portraits typed in by hand, with the size given, with both, with neither.
 """
 
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from common import arguments, show_progress, write
 
+from examples.demo.find import FACE, SIZE, expected_place, learned_judge, looks_to_half, search_astronaut
 from saccade._core.progress import report
-from saccade.cli.demo_find import FACE, SIZE, expected_place, learned_judge, looks_to_half, search_astronaut
 from saccade.localize import iou
 
 LOOKS = 60

@@ -104,9 +104,8 @@ def model(method: Method, options: Any) -> Any:
 
 def measure(split: Split, n: int, c: int, method: Method, options: Any) -> dict[str, Any]:
     """Class c against the rest."""
+    from measure import seconds
     from sklearn.metrics import roc_auc_score
-
-    from saccade.cli.measure import seconds
 
     X, y = split.X[:n], (split.y[:n] == c).astype(np.int64)
     start = time.perf_counter()
@@ -157,7 +156,7 @@ def warm_up(split: Split, names: list[str], options: Any) -> None:
 
 def fill(table: dict[str, Any], split: Split, names: list[str], options: Any) -> None:
     """Line after line, each written when it is done."""
-    from saccade.cli.measure import write_json
+    from measure import write_json
 
     for n in options.sizes:
         for name in names:

@@ -129,9 +129,8 @@ def problem(task: str, folder: Path | None) -> tuple[Array, Array, Array]:
 
 def child(name: str, rows: str, task: str, folder: Path | None, n: int) -> dict[str, Any]:
     """Learn and score once, in this process."""
+    import measure
     from sklearn.metrics import roc_auc_score
-
-    from saccade.cli import measure
 
     detector = DETECTORS[name]
     X, new, normal = problem(task, folder)

@@ -37,7 +37,7 @@ def vectors(cache: Any) -> tuple[Any, Array]:
 
 def watched(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     """The result, with the seconds and the gigabytes that it took at most."""
-    from saccade.cli import measure
+    import measure
 
     before = measure.resident_bytes()
     measure.reset_peak()

@@ -43,7 +43,7 @@ def main() -> None:
         parser.error(f"--n must be at least 200, got {options.n}: 100 examples are positive.")
     for name in ("SACCADE_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(options.threads)  # before NumPy is loaded
-    from saccade.cli.measure import machine
+    from measure import machine
 
     problems = [synthetic_problem(options.n), digits_problem()]
     warm_up()

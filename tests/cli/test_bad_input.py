@@ -336,13 +336,12 @@ def test_a_missing_extra(saccade: Saccade, monkeypatch: Any) -> None:
 
 
 def test_the_extra_that_brings_everything(tmp_path: Path, saccade: Saccade, monkeypatch: Any) -> None:
-    """Deep features need more than Pillow, and so does the demo."""
+    """Deep features need more than Pillow."""
     write_folder(tmp_path / "known", each=1)
     present = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("PIL", "skimage") else present(name))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "PIL" else present(name))
     refused(saccade("fit", "known", "m.saccade"), "saccade[pictures]")
     refused(saccade("fit", "known", "m.saccade", "--features", "deep"), "saccade[deep]")
-    refused(saccade("demo"), "scikit-image", "saccade[demo]")
 
 
 def test_what_python_says_of_parameters_is_said_of_options(data: Data, saccade: Saccade) -> None:

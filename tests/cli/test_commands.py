@@ -289,7 +289,7 @@ def test_version(saccade: Saccade) -> None:
     assert saccade("--version").stdout == f"saccade {metadata.version('saccade')}\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["fit", "--help"], ["predict", "-h"], ["bench", "--help"]])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["fit", "--help"], ["predict", "-h"], ["info", "--help"]])
 def test_help(arguments: list[str], saccade: Saccade) -> None:
     assert "Usage:" in saccade(*arguments).output
 

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from examples.demo.figures import DRAWN
+from examples.demo.find import FaceSearch
+from examples.demo.report import page
+from examples.demo.trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade import GPClassifier, OneClassGP
 from saccade.cli import html_page
 from saccade.cli.contact_sheet import write_sheet
-from saccade.cli.demo_figures import DRAWN
-from saccade.cli.demo_find import FaceSearch
-from saccade.cli.demo_trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade.cli.detector import Detector
 from saccade.cli.duplicates import Pairs
 from saccade.cli.find_report import write_report as write_found
@@ -29,7 +30,6 @@ from saccade.cli.predict import Answers
 from saccade.cli.question_sheet import write_sheet as write_questions
 from saccade.cli.questions import Question
 from saccade.cli.read import Examples
-from saccade.cli.report import page
 from saccade.cli.why_sheet import write_why
 from saccade.features import read_pictures
 from saccade.localize import Localizer

@@ -18,7 +18,7 @@ def run(folder: Path, *arguments: str, encoding: str = "ascii") -> subprocess.Co
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], *([name, "--help"] for name in ("fit", "predict", "novelty", "bench"))]
+    "arguments", [["--help"], *([name, "--help"] for name in ("fit", "predict", "novelty", "find"))]
 )
 def test_help(tmp_path: Path, arguments: list[str]) -> None:
     shown = run(tmp_path, *arguments)

@@ -15,7 +15,6 @@ SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") f
 OTHERS = {file: source for file, source in SOURCES.items() if file != "_core/limits.py"}
 FROM = 1000  # smaller numbers are mostly no limits
 NO_LIMITS = {
-    ("cli/bench_fits.py", "DIMENSIONS"): "the width of the data that is timed",
     ("features/torch_weights.py", "MAGIC"): "what a file begins with",
     ("inference/observed.py", "STEPS"): "steps of an algorithm",
     ("inference/optimized.py", "STEPS"): "steps of an algorithm",

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -102,29 +101,6 @@ app.command()(ask.ask)
 app.command()(novelty.novelty)
 app.command()(find.find)
 app.command()(info.info)
-
-
-@app.command("demo")
-def _demo(
-    out: Annotated[Path, typer.Option(help="The folder for what it draws.")] = Path("demo"),
-) -> None:
-    """A first look: train, predict and draw."""
-    from saccade.cli.demo import run_demo
-
-    run_demo(out)
-
-
-@app.command("bench")
-def _bench(
-    full: Annotated[bool, typer.Option("--full", help="Every size, which takes long.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="A file for the numbers, as JSON; in a folder it is named after this machine.")
-    ] = None,
-) -> None:
-    """Time it on this machine, in units of one sparse matrix–vector product."""
-    from saccade.cli.bench import run_bench
-
-    run_bench(full, out)
 
 
 def main() -> None:

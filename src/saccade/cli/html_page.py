@@ -15,15 +15,16 @@ SIDE = 176  # pixels of a thumbnail
 
 
 def render(
-    template: str,  # a file of templates/
+    template: str,  # a file of templates/, or of `folder`
+    folder: Path | None = None,
     **values: Any,
 ) -> Markup:
     """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     pages = Environment(
-        loader=PackageLoader("saccade.cli"),
+        loader=ChoiceLoader([*([] if folder is None else [FileSystemLoader(folder)]), PackageLoader("saccade.cli")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

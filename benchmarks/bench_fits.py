@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import measure
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
-from saccade.cli import measure
 from saccade.datasets.synthetic import histograms
 
 DIMENSIONS, CLASSES = 1000, 10

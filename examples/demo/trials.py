@@ -20,11 +20,11 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import RepeatedStratifiedKFold, train_test_split
 from threadpoolctl import threadpool_limits
 
+from examples.demo.contenders import SEED, Contender, TunedSVC, contenders
+from examples.demo.find import FaceSearch, find_face
 from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
-from saccade.cli.demo_contenders import SEED, Contender, TunedSVC, contenders
-from saccade.cli.demo_find import FaceSearch, find_face
 from saccade.datasets import embedded
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.scores.probability import expected_calibration_error

@@ -1,14 +1,14 @@
-"""The fits that `saccade bench` times, at a hundredth of their size: what stands behind docs/measured.md runs."""
+"""The fits that `make bench` times, at a hundredth of their size: what stands behind docs/measured.md runs."""
 
 import json
 import os
 from pathlib import Path
 
+import measure
 import pytest
+from bench import classification, large
+from bench_fits import Case, cases, fit_times, in_products, with_threads
 
-from saccade.cli import measure
-from saccade.cli.bench import classification, large
-from saccade.cli.bench_fits import Case, cases, fit_times, in_products, with_threads
 from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.sorted_intersection import SortedIntersection
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from examples.demo.contenders import SEED
 from saccade import GPRegressor
 from saccade._core.arrays import Array
-from saccade.cli.demo_contenders import SEED
 from saccade.cli.find_search import ObjectSearch, search
 from saccade.datasets import embedded
 from saccade.features import HOG

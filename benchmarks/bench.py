@@ -1,26 +1,29 @@
-"""`saccade bench`: the product, the fit and the classification, in units of one sparse matrix–vector product.
+"""`make bench`: the product, the fit and the classification, in units of one sparse matrix–vector product.
 
 The data are the synthetic histograms of `saccade.datasets.synthetic`: 1,000 dimensions, two classes. Every figure comes
 with an error against dense algebra from the same run.
+
+    python benchmarks/bench.py [--full] [--out FILE]
 """
 
 from __future__ import annotations
 
+import argparse
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import measure
 import numpy as np
+from bench_fits import DIMENSIONS, cases, fit_times, spread, with_threads
 
 from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
-from saccade.cli import measure
-from saccade.cli.bench_fits import DIMENSIONS, cases, fit_times, spread, with_threads
 from saccade.datasets.synthetic import histograms
 
 
-def run_bench(full: bool = False, out: Path | None = None) -> None:
-    """Measure, print the tables, and write the numbers to `out` if it is given."""
+def run_bench(full: bool = False, out: Path | None = None, scale: int = 1) -> None:
+    """Measure, print the tables, and write the numbers to `out`; `scale` divides all numbers of examples."""
     from rich.console import Console
     from rich.table import Table
 
@@ -38,18 +41,18 @@ def run_bench(full: bool = False, out: Path | None = None) -> None:
     with console.status("products"):
         sizes = [(10_000, None), (50_000, None), (50_000, 255)] + ([(300_000, 255)] if full else [])
         for n, levels in sizes:
-            results["product"] += products(n, levels)
+            results["product"] += products(n // scale, levels)
     show("One product, in units", results["product"])
     if full:  # first: a larger fit before would hide what memory these take
         for n in (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
             with console.status(f"n = {n:,}"):
-                results["scale"].append(large(n))
+                results["scale"].append(large(n // scale))
         show("Training over n: 100 non-zeros a row, 255 levels, noise 0.1, residual 1e-2", results["scale"])
     with console.status("fits"):
-        results["fit"] = [fit_times(case) for case in cases(full)]
+        results["fit"] = [fit_times(case) for case in cases(full, scale)]
     show("Training with calibration: median, least and most of the rounds", results["fit"])
     with console.status("classification"):
-        results["classify"] = classification(10_000)
+        results["classify"] = classification(10_000 // scale)
     show("Classification of 10,000 examples", results["classify"])
     if out is not None:
         out = out / f"bench_{measure.machine_name()}.json" if out.is_dir() else out
@@ -168,3 +171,17 @@ def large(n: int, unseen: int = 20_000) -> dict[str, Any]:
         "GB beyond input": None if np.isnan(memory) else memory,
         f"accuracy on {unseen:,}": float(model.score(test, truth)),
     }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Times in units of one sparse matrix–vector product.")
+    parser.add_argument("--full", action="store_true", help="Every size, which takes long.")
+    named = "File for the numbers, as JSON; in a folder it is named after this machine. Default: only printed."
+    parser.add_argument("--out", type=Path, default=None, help=named)
+    parser.add_argument("--scale", type=int, default=1, help="Divides all numbers of examples. Default: 1.")
+    wish = parser.parse_args()
+    run_bench(wish.full, wish.out, wish.scale)
+
+
+if __name__ == "__main__":
+    main()

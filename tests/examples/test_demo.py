@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import json
 from html.parser import HTMLParser
@@ -13,11 +14,12 @@ import numpy as np
 import pytest
 
 import saccade
-from saccade.cli.demo import run_demo
-from saccade.cli.demo_figures import most_doubtful, reliability_bins
-from saccade.cli.demo_find import EMPTY, LOOKS, WINDOWS, face_judge
-from saccade.cli.demo_trials import NEW_CLASS, edges, split_digits
-from saccade.cli.report import COLUMNS, WHAT_NEXT, best_text
+from examples.demo.figures import most_doubtful, reliability_bins
+from examples.demo.find import EMPTY, LOOKS, WINDOWS, face_judge
+from examples.demo.report import COLUMNS, WHAT_NEXT, best_text
+from examples.demo.run import run_demo
+from examples.demo.trials import NEW_CLASS, edges, split_digits
+from saccade._core.errors import InvalidInput
 from saccade.datasets import embedded
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -206,6 +208,12 @@ def test_edges_of_a_ramp() -> None:
     np.testing.assert_array_equal(down, 0.0)
     np.testing.assert_array_equal(falling, 1.0)
     np.testing.assert_array_equal(rising, -1.0)
+
+
+def test_missing_packages_are_named_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InvalidInput, match=r"matplotlib and scikit-image: `pip install 'saccade\[demo\]'`"):
+        run_demo(tmp_path)
 
 
 def test_reliability_bins_hold_every_example_once() -> None:

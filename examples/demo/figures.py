@@ -14,8 +14,8 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
+from examples.demo.trials import Growing, Split, Trial
 from saccade._core.arrays import Array
-from saccade.cli.demo_trials import Growing, Split, Trial
 from saccade.cli.html_page import percent
 
 # In a PNG these are the colours; in SVG each becomes the variable of the page's style sheet.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from examples.demo.figures import data_uri, growth, most_doubtful, reliability
+from examples.demo.find import FaceSearch
+from examples.demo.trials import Demo, FaceTrial, Trial
 from saccade.cli import console
-from saccade.cli.demo_figures import data_uri, growth, most_doubtful, reliability
-from saccade.cli.demo_find import FaceSearch
-from saccade.cli.demo_trials import Demo, FaceTrial, Trial
 from saccade.cli.find_report import player
 from saccade.cli.html_page import percent, render
 
@@ -60,6 +61,7 @@ def page(demo: Demo) -> str:
     """The whole report; every number in it comes from the run."""
     return render(
         "report.html",
+        Path(__file__).parent,
         seconds=console.duration(demo.seconds),
         machine=demo.machine,
         warm_up=console.duration(demo.warm_up_seconds),

@@ -1,4 +1,4 @@
-"""`saccade demo`: train, compare, draw, and leave a page to look at."""
+"""`make demo`: train, compare, draw, and leave a page to look at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from saccade.cli.demo_trials import Demo, FaceTrial, Say, Trial
+    from examples.demo.trials import Demo, FaceTrial, Say, Trial
 
 PACKAGES = {"matplotlib": "matplotlib", "skimage": "scikit-image"}  # by the name in Python
 SHORT = {  # heads that fit a narrow terminal
@@ -29,12 +29,12 @@ def run_demo(out: Path) -> None:
     _check_packages()
     from rich.console import Console
 
+    from examples.demo.figures import poster
+    from examples.demo.report import page
+    from examples.demo.search_figure import search_poster
+    from examples.demo.trials import numbers, run_all
     from saccade._core.atomic import replacing
     from saccade.cli import html_page
-    from saccade.cli.demo_figures import poster
-    from saccade.cli.demo_trials import numbers, run_all
-    from saccade.cli.find_figure import search_poster
-    from saccade.cli.report import page
 
     console = Console(highlight=False)
     out.mkdir(parents=True, exist_ok=True)
@@ -73,9 +73,9 @@ def _steps(console: Console) -> Iterator[Say]:
 
 
 def _show(console: Console, demo: Demo) -> None:
+    from examples.demo.report import finding_text
     from saccade.cli.console import duration, size
     from saccade.cli.html_page import percent
-    from saccade.cli.report import finding_text
 
     console.print(
         f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
@@ -98,7 +98,7 @@ def _show(console: Console, demo: Demo) -> None:
 
 
 def _table(demo: Demo) -> Table:
-    from saccade.cli.report import COLUMNS, best_text
+    from examples.demo.report import COLUMNS, best_text
 
     table = _empty_table(*(SHORT.get(column.head, column.head) for column in COLUMNS))
     best = [best_text(demo.digits, column) for column in COLUMNS]

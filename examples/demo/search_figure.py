@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from saccade.cli.demo_figures import COLOURS, STYLE
+from examples.demo.figures import COLOURS, STYLE
 from saccade.cli.find_search import ObjectSearch
 
 
