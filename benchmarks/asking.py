@@ -18,7 +18,7 @@ from saccade._core.arrays import Array
 from saccade.active import ActiveLearner
 from saccade.cli import console
 from saccade.datasets.synthetic import histograms
-from saccade.inference.field import Field
+from saccade.inference.posterior.pool import Field
 
 CLASSES, FEATURES, CHECKED = 20, 1280, 50
 

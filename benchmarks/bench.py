@@ -110,7 +110,7 @@ def products(n: int, levels: int | None) -> list[dict[str, Any]]:
 def classification(n: int, rounds: int = 5) -> list[dict[str, Any]]:
     """Exact and quantised tables on unseen examples, timed in turns with one thread and with all of them."""
     from saccade import GPClassifier
-    from saccade.inference.gp import GP
+    from saccade.inference.posterior.gp import GP
     from saccade.kernels import HIK
 
     X, y = data(2 * n)

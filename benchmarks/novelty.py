@@ -23,7 +23,7 @@ from harness import arguments
 
 from saccade import OneClassGP
 from saccade.datasets.synthetic import histograms
-from saccade.inference.approximation import Trained, approximate
+from saccade.inference.approximations.by_name import Trained, approximate
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise

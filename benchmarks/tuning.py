@@ -18,9 +18,9 @@ from sklearn.naive_bayes import BernoulliNB
 from saccade import GPClassifier, Tune
 from saccade.datasets.synthetic import histograms
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.evidence import log_marginal_likelihood
-from saccade.inference.evidence_slope import exact_evidence, stochastic_evidence
-from saccade.inference.objective import Objective, Task
+from saccade.inference.posterior.evidence import log_marginal_likelihood
+from saccade.inference.tuning.evidence_slope import exact_evidence, stochastic_evidence
+from saccade.inference.tuning.objective import Objective, Task
 from saccade.kernels import HIK, Power, Weights
 
 NOISE = 0.1

@@ -46,7 +46,7 @@ PAPER = {  # AUC in % on C-Pascal, Caltech-256, ImageNet; ms to learn, µs to te
 
 def learn(K: Array, name: str) -> Any:
     """The approximation, from the kernel matrix of the training examples."""
-    from saccade.inference.approximation import Trained, approximate
+    from saccade.inference.approximations.by_name import Trained, approximate
     from saccade.operators.base import Dense
     from saccade.solvers.cholesky import factorise
 

@@ -19,7 +19,7 @@ NOISE = 0.1
 
 def measure(X: Any, y: Any, X_test: Any, truth: Any, etas: Any) -> list[dict[str, float]]:
     from saccade import GPClassifier
-    from saccade.inference.evidence_slope import stochastic_evidence
+    from saccade.inference.tuning.evidence_slope import stochastic_evidence
     from saccade.kernels import HIK, Power
 
     rows = []

@@ -52,7 +52,7 @@ def search(
 
 def picture(seed: int, kind: str, side: int, targets: int) -> tuple[Array, Array]:
     """Hits in each tile, and features of each from the overview."""
-    from saccade.localize.tiles import Tiles, overview
+    from saccade.localize.tiles.grid import Tiles, overview
 
     giant = GiantPicture(seed, kind, side, targets)
     return giant.counts(), overview(giant, Tiles.of((giant.side, giant.side), TILE))
@@ -121,8 +121,8 @@ def galaxies() -> dict[str, Any]:
     from skimage import data
     from skimage.feature import peak_local_max
 
-    from saccade.localize.source import open_source
-    from saccade.localize.tiles import Tiles, overview
+    from saccade.localize.sources.base import open_source
+    from saccade.localize.tiles.grid import Tiles, overview
 
     pixels = data.hubble_deep_field()
     tiles = Tiles.of(

@@ -9,7 +9,7 @@ from saccade import GPClassifier
 from saccade._core.arrays import Array
 from saccade.kernels import HIK, Power
 from saccade.localize import best_window, heat_map, iou
-from saccade.localize.prior import BoxPrior
+from saccade.localize.priors.box_prior import BoxPrior
 
 WORDS, STEP = 200, 8  # px between words, and between the lines that windows begin and end at
 SIDE = 224  # px: a heat map has a seventh of it for one of its squares

@@ -87,7 +87,7 @@ class PlainGP(AtRandom):
 
     @property
     def known(self) -> bool:
-        from saccade.localize.densities import Held
+        from saccade.localize.priors.densities import Held
 
         return isinstance(self.prior.density, Held)
 

@@ -28,9 +28,9 @@ def auc(
 
 def posterior(blocks: Blocks, inference: str, noise: float) -> tuple[Array, Array]:  # (t,), (t,)
     """Mean, and what of the prior variance k(x, x) = 1 is explained: the variance is 1 less it."""
-    from saccade.inference.ep import ep
-    from saccade.inference.laplace import laplace
-    from saccade.inference.regression import Solution, solve
+    from saccade.inference.likelihoods.ep import ep
+    from saccade.inference.likelihoods.laplace import laplace
+    from saccade.inference.solving.regression import Solution, solve
     from saccade.operators.base import Dense
 
     K, rng = blocks.K, np.random.default_rng(0)

@@ -49,7 +49,7 @@ def watched(work: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 def fast(X: Any, y: Array) -> tuple[Array, int]:
     """Scores of the training pictures, and the iterations they took."""
-    from saccade.inference.regression import precondition
+    from saccade.inference.solving.regression import precondition
     from saccade.kernels import HIK
     from saccade.solvers.cg import solve_cg
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from saccade.inference.base import Explains
+from saccade.inference.approximations.base import Explains
 from saccade.operators.base import Dense, Operator
 from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection

@@ -16,8 +16,8 @@ from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError, SaccadeError
-from saccade.cli.columns import Reading
-from saccade.cli.read import read
+from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.read import read
 from saccade.kernels import HIK, RBF
 from saccade.localize import Localizer, TileSearch
 from tests.memory import at_most

@@ -60,7 +60,7 @@ def chains(monkeypatch: pytest.MonkeyPatch) -> list[Chain]:
 def test_from_fit_and_predict_to_the_loop(levels: int | None, chains: list[Chain]) -> None:
     X, y = histograms(3000, D=60, nonzeros=10, rng=np.random.default_rng(0))
     model = GPClassifier(levels=levels, solver="cg").fit(X, y)
-    solving = [c for c in chains if "inference/regression.py:_iterate solvers/cg.py:solve_cg" in " ".join(c)]
+    solving = [c for c in chains if "inference/solving/regression.py:_iterate solvers/cg.py:solve_cg" in " ".join(c)]
     assert len(solving) >= model.n_iter_
     for found in solving:
         assert found[0] == "estimators/classifier.py:fit"

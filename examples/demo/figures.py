@@ -16,7 +16,7 @@ from matplotlib.image import imsave
 
 from examples.demo.trials import Growing, Split, Trial
 from saccade._core.arrays import Array
-from saccade.cli.html_page import percent
+from saccade.cli.reports.html_page import percent
 
 # In a PNG these are the colours; in SVG each becomes the variable of the page's style sheet.
 COLOURS = {

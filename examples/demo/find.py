@@ -17,8 +17,8 @@ from saccade.features.pixels import resize, to_grey
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.localize import Localizer, SituationModel, iou
 from saccade.localize.judges import ModelJudge, model_judge, windows
-from saccade.localize.prior import BoxPrior
-from saccade.localize.source import open_source
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.sources.base import open_source
 
 FACE = (175.0, 60.0, 275.0, 190.0)  # of the astronaut, from the forehead to the chin, drawn by hand
 SIZE = (120.0, 120.0)  # told to the search: about that of a crop of the faces learned from, a square

@@ -12,8 +12,8 @@ from examples.demo.figures import data_uri, growth, most_doubtful, reliability
 from examples.demo.find import FaceSearch
 from examples.demo.trials import Demo, FaceTrial, Trial
 from saccade.cli import console
-from saccade.cli.find_report import player
-from saccade.cli.html_page import percent, render
+from saccade.cli.reports.find import player
+from saccade.cli.reports.html_page import percent, render
 
 DOUBTFUL_DIGITS, CERTAIN_DIGITS = 16, 8
 DOUBTFUL_FACES, CERTAIN_FACES = 24, 12

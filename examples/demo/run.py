@@ -34,7 +34,7 @@ def run_demo(out: Path) -> None:
     from examples.demo.search_figure import search_poster
     from examples.demo.trials import numbers, run_all
     from saccade._core.atomic import replacing
-    from saccade.cli import html_page
+    from saccade.cli.reports import html_page
 
     console = Console(highlight=False)
     out.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def _steps(console: Console) -> Iterator[Say]:
 def _show(console: Console, demo: Demo) -> None:
     from examples.demo.report import finding_text
     from saccade.cli.console import duration, size
-    from saccade.cli.html_page import percent
+    from saccade.cli.reports.html_page import percent
 
     console.print(
         f"\n[bold]Digits[/]: {len(demo.data.y)} to learn from, {len(demo.data.y_test)} unseen ones to judge by\n"
@@ -111,7 +111,7 @@ def _table(demo: Demo) -> Table:
 
 def _face_table(demo: Demo) -> Table:
     """A row per method, a column per kind of features."""
-    from saccade.cli.html_page import percent
+    from saccade.cli.reports.html_page import percent
 
     cells: dict[str, list[str]] = {}
     for trial in demo.faces.trials:

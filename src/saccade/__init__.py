@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from saccade.estimators.one_class import OneClassGP
     from saccade.estimators.regressor import GPRegressor
     from saccade.estimators.svdd import SVDD
-    from saccade.inference.tune import Tune
+    from saccade.inference.tuning.options import Tune
     from saccade.loading import load
 
 __version__ = "0.1.0"

@@ -16,8 +16,8 @@ from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade.active import query
 from saccade.active.strategies import WAYS
-from saccade.cli.ask import ask
-from saccade.cli.fit import fit
+from saccade.cli.commands.ask import ask
+from saccade.cli.commands.fit import fit
 from tests.cli.conftest import Data, Saccade, refused
 from tests.features.textures import write_folder
 

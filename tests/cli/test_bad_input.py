@@ -385,7 +385,7 @@ def test_our_own_mistakes_say_so(error: type[Exception], data: Data, saccade: Sa
 
 
 def test_a_module_of_ours_that_is_missing_is_our_mistake(data: Data, saccade: Saccade, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "saccade.cli.read", None)
+    monkeypatch.setitem(sys.modules, "saccade.cli.tables.read", None)
     np.savez("a.npz", X=data.X, y=data.y)
     result = saccade("fit", "a.npz", "m.saccade")
     assert result.exit_code == 1

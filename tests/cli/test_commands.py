@@ -18,8 +18,8 @@ from sklearn.metrics import log_loss
 
 from saccade import GPClassifier, GPRegressor, Tune, cli, load
 from saccade._core import limits
-from saccade.cli.fit import _split, fit
-from saccade.inference.tune import METHODS, OBJECTIVES
+from saccade.cli.commands.fit import _split, fit
+from saccade.inference.tuning.options import METHODS, OBJECTIVES
 from saccade.kernels import HIK, RBF, Exponential, Power
 from tests.cli.conftest import Data, Saccade, refused
 

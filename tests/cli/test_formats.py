@@ -15,9 +15,9 @@ from sklearn.datasets import dump_svmlight_file
 from saccade import GPClassifier, GPRegressor, load
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.cli.columns import Reading
-from saccade.cli.csv_file import _is_header
-from saccade.cli.read import read
+from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.csv_file import _is_header
+from saccade.cli.tables.read import read
 from tests.cli.conftest import Data, Saccade
 
 NAMES = [f"word {k}" for k in range(6)]

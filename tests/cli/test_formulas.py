@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from saccade.cli.csv_out import cell, name_cell, plain, plain_name
+from saccade.cli.tables.csv_out import cell, name_cell, plain, plain_name
 from tests.cli.conftest import Data, Saccade
 from tests.features.textures import write_folder
 

@@ -21,8 +21,9 @@ from typer.testing import CliRunner
 from saccade import GPClassifier, OneClassGP, load
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.cli import app, novelty_report
-from saccade.cli.novelty_figure import BARS, figure
+from saccade.cli import app
+from saccade.cli.reports import novelty as novelty_report
+from saccade.cli.reports.novelty_figure import BARS, figure
 from saccade.kernels import HIK, Power
 from tests.cli.conftest import Saccade, refused
 

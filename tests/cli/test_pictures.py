@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from saccade.cli.html_page import percent
+from saccade.cli.reports.html_page import percent
 from saccade.features import load_features, read_pictures
 from tests.cli.conftest import refused
 from tests.features.textures import write_folder

@@ -13,8 +13,8 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 from saccade import GPClassifier, GPRegressor
-from saccade.cli.html_page import percent
-from saccade.cli.why_sheet import AGAINST, FEATURES, FOR, overlay
+from saccade.cli.reports.html_page import percent
+from saccade.cli.reports.why import AGAINST, FEATURES, FOR, overlay
 from saccade.features import HOG, BagOfWords, DenseSIFT
 from tests.features.textures import textures, write_folder
 

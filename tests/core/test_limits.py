@@ -16,8 +16,8 @@ OTHERS = {file: source for file, source in SOURCES.items() if file != "_core/lim
 FROM = 1000  # smaller numbers are mostly no limits
 NO_LIMITS = {
     ("features/torch_weights.py", "MAGIC"): "what a file begins with",
-    ("inference/observed.py", "STEPS"): "steps of an algorithm",
-    ("inference/optimized.py", "STEPS"): "steps of an algorithm",
+    ("inference/posterior/observed.py", "STEPS"): "steps of an algorithm",
+    ("inference/approximations/optimized.py", "STEPS"): "steps of an algorithm",
 }
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import saccade
 from saccade import GPClassifier
-from saccade.inference.gp import GP
+from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import probabilities
 
 Array = np.ndarray[Any, np.dtype[Any]]

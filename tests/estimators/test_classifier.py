@@ -222,8 +222,8 @@ def test_an_interrupted_fit_changes_nothing(digits: Any, monkeypatch: Any, kerne
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("saccade.inference.gp.solve", interrupt)
-        patch.setattr("saccade.inference.gp.grown", interrupt)
+        patch.setattr("saccade.inference.posterior.gp.solve", interrupt)
+        patch.setattr("saccade.inference.posterior.gp.grown", interrupt)
         with pytest.raises(KeyboardInterrupt):
             model.partial_fit(X, np.full(len(y), 77))
         with pytest.raises(KeyboardInterrupt):

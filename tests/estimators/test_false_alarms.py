@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 
 from saccade import GPClassifier, OneClassGP, load
 from saccade._core.errors import InvalidParameter
-from saccade.inference.approximation import APPROXIMATIONS
+from saccade.inference.approximations.by_name import APPROXIMATIONS
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear
 from saccade.scores.novelty import threshold
 

@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from saccade import OneClassGP, load
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade.inference.approximation import APPROXIMATIONS
+from saccade.inference.approximations.by_name import APPROXIMATIONS
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Linear
 from saccade.operators.tables import GridTables
 from saccade.scores.novelty import MEASURES

@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier, GPRegressor, load
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput
-from saccade.inference.approximation import VARIANCES
+from saccade.inference.approximations.by_name import VARIANCES
 from saccade.kernels import HIK, RBF, Power
 from tests.operators.histograms import histograms
 

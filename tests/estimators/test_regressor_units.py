@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from saccade import GPRegressor
 from saccade._core.errors import InvalidInput
-from saccade.inference.tune import Tune
+from saccade.inference.tuning.options import Tune
 from saccade.kernels import RBF
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -14,7 +14,7 @@ from saccade import GPRegressor, Tune
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.losses import DensityLosses
 from saccade.estimators.repeats import join, row_keys
-from saccade.inference.objective import Objective, Task
+from saccade.inference.tuning.objective import Objective, Task
 from saccade.kernels import HIK, RBF, Matern
 from saccade.solvers import cholesky
 from tests.tolerances import assert_close

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade import GPClassifier, GPRegressor
 from saccade._core import limits
-from saccade.inference.approximation import APPROXIMATIONS
+from saccade.inference.approximations.by_name import APPROXIMATIONS
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear, Power
 from saccade.kernels.generalized import typical_beta
 from saccade.operators.codes import encode

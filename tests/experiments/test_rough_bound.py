@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from saccade.kernels import HIK
 from saccade.operators.intersection import intersection
-from tests.inference.test_variance import KERNELS, assert_below, exact, many, noises, problem
+from tests.inference.posterior.test_variance import KERNELS, assert_below, exact, many, noises, problem
 from tests.operators.histograms import LAYOUTS, encoded, histograms
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "experiments"))

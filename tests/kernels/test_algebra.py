@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
-from saccade.inference.evidence_slope import exact_evidence
+from saccade.inference.tuning.evidence_slope import exact_evidence
 from saccade.kernels import HIK, Exponential, Monotone, Power, Scaled, Sum, TransformSum, Weights
 from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.operators.intersection import intersection

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade._core import limits
-from saccade.inference.base import Trained
-from saccade.inference.diagonal import diagonal
+from saccade.inference.approximations.base import Trained
+from saccade.inference.approximations.diagonal import diagonal
 from saccade.kernels import HIK, RBF, Laplacian, Linear
 from saccade.kernels.dense_gram import StreamedGram
 from tests.operators.histograms import Array, columns, histograms

@@ -12,8 +12,8 @@ from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
 from saccade.active.outlook import TIE, TIE_SINGLE, Among, Outlook
 from saccade.active.strategies import WAYS, Way
-from saccade.inference.field import Field
-from saccade.inference.sketch import Sketch
+from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
 
 Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scores by which it was chosen among them

@@ -22,7 +22,7 @@ from saccade.active.state_file import load, read_label, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
-from saccade.inference.field import Field
+from saccade.inference.posterior.pool import Field
 
 
 class ActiveLearner(OneAtATime):

@@ -15,7 +15,7 @@ from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
-from saccade.inference.field import Field
+from saccade.inference.posterior.pool import Field
 from saccade.kernels import HIK, Kernel
 from saccade.scores.probability import class_means
 

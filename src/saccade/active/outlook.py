@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.inference.field import Field
+from saccade.inference.posterior.pool import Field
 
 TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
 TIE_SINGLE = 1e-4  # the same where sums are in float32
@@ -30,7 +30,7 @@ class Outlook:
     means: Callable[[], Array]  # (s, m): made when first wanted, as are
     calibrated: Callable[[], Array]  # (s, m): the class probabilities
     sums: Array  # (s,): Σ c over all targets
-    squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.sketch`
+    squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.posterior.sketch`
     given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
     tie: float = TIE
     covariance: Array | None = None  # (s, t): with some of the targets

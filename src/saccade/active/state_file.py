@@ -21,7 +21,7 @@ from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
 from saccade.active.stopping import Audit
 from saccade.estimators.classifier import GPClassifier
-from saccade.inference.field import Field
+from saccade.inference.posterior.pool import Field
 from saccade.kernels import HIK
 from saccade.kernels.serialize import read_kernel, write_kernel
 

@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_flag
 from saccade._core.errors import InvalidInput
 from saccade.estimators.classifier import GPClassifier
-from saccade.inference.gp import GP
+from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import class_means
 
 DIGITS = 9  # decimals of a decision that count: further ones are rounding, and differ between processors

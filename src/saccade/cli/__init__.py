@@ -8,7 +8,13 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from saccade.cli import ask, console, find, fit, info, novelty, predict
+from saccade.cli import console
+from saccade.cli.commands import ask
+from saccade.cli.commands import find
+from saccade.cli.commands import fit
+from saccade.cli.commands import info
+from saccade.cli.commands import novelty
+from saccade.cli.commands import predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]

@@ -13,8 +13,8 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import pictures as p
-from saccade.cli.columns import Reading
-from saccade.cli.read import TABLES, Examples, read, read_matching
+from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.read import TABLES, Examples, read, read_matching
 
 UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
 NAMED = 3  # folders, where there are many

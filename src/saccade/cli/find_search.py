@@ -10,8 +10,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.localize import Localizer
-from saccade.localize.location import Location
-from saccade.localize.source import Source
+from saccade.localize.search.location import Location
+from saccade.localize.sources.base import Source
 from saccade.scores.acquisition import expected_improvement
 
 

@@ -9,7 +9,7 @@ from saccade._core import limits
 from saccade.cli import console
 
 if TYPE_CHECKING:
-    from saccade.cli.read import Examples
+    from saccade.cli.tables.read import Examples
     from saccade.features import Pictures
 
 USUAL = "classic"  # features: no network, and good for textures, letters and drawings
@@ -112,8 +112,8 @@ def with_labels(
     from saccade._core.errors import InvalidInput
 
     if files:
-        from saccade.cli.columns import Reading
-        from saccade.cli.named_labels import names_of, read_labelled
+        from saccade.cli.tables.columns import Reading
+        from saccade.cli.tables.named_labels import names_of, read_labelled
 
         rows, y = read_labelled(files, Reading(), names_of(path, named(pictures)))
         pictures = pictures[rows]
@@ -132,7 +132,7 @@ def with_labels(
 
 def named(pictures: Pictures, X: Any = None) -> Examples:
     """Examples that are called as the files are."""
-    from saccade.cli.read import Examples
+    from saccade.cli.tables.read import Examples
 
     return Examples(pictures if X is None else X, ids=pictures.names, id_name="file")
 
@@ -153,7 +153,7 @@ def chain_of(model: Path, cache: Path | None) -> Any:
 
 def seen(chain: Any, path: Path, cache: Path | None, max_pixels: int, need_labels: bool = False) -> Examples:
     """The pictures as vectors, made block by block when they are asked for."""
-    from saccade.cli.read import Examples
+    from saccade.cli.tables.read import Examples
 
     pictures = read(path, chain, cache, max_pixels, need_labels)
     note_skipped(pictures)

@@ -12,8 +12,8 @@ from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators.class_answers import ClassAnswers
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.choice import NOISE, NOISES, Candidate, JudgedOn, choose
-from saccade.inference.tune import check_tune
+from saccade.inference.tuning.choice import NOISE, NOISES, Candidate, JudgedOn, choose
+from saccade.inference.tuning.options import check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.candidates import candidates
 from saccade.kernels.gram import Gram

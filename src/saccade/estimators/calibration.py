@@ -9,7 +9,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.inference.gp import GP
+from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import fit_sharpness
 
 Decide = Callable[[Array, Array], Array]  # mean and variance -> decisions

@@ -12,8 +12,8 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_rows
 from saccade.estimators.base import GaussianProcess, squeezed
 from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
-from saccade.inference.compressed import no_variance
-from saccade.inference.gp import GP
+from saccade.inference.posterior.compressed import no_variance
+from saccade.inference.posterior.gp import GP
 from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.novelty import ROUNDING, joined, own_p_values, p_values, quantiles, repeated, unexplained
 from saccade.scores.probability import class_means, probabilities, surety

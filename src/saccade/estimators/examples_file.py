@@ -19,7 +19,7 @@ from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade._core.feature_steps import describe
 from saccade.estimators.repeats import unseen
-from saccade.inference.gp import GP
+from saccade.inference.posterior.gp import GP
 from saccade.kernels.base import Kernel
 from saccade.kernels.describe import describe_kernel, described_kernel
 

@@ -9,7 +9,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.estimators.base import GaussianProcess
 from saccade.estimators.nothing_to_compare import warn_of_training
-from saccade.inference.gp import GP
+from saccade.inference.posterior.gp import GP
 from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membership, threshold
 
 

@@ -22,10 +22,10 @@ from saccade.estimators.judged import JudgedExamples
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
-from saccade.inference.approximation import Approximating, Method, choose
-from saccade.inference.gp import GP
-from saccade.inference.infer import Inference
-from saccade.inference.regression import Solver
+from saccade.inference.approximations.by_name import Approximating, Method, choose
+from saccade.inference.posterior.gp import GP
+from saccade.inference.likelihoods.infer import Inference
+from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
 from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
 

@@ -19,12 +19,12 @@ from saccade.estimators.examples_file import rows_of
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
-from saccade.inference.approximation import Method
-from saccade.inference.evidence import Evidence
-from saccade.inference.infer import Solving
-from saccade.inference.regression import Solver
-from saccade.inference.sampling import sample_normal
-from saccade.inference.tune import check_tune
+from saccade.inference.approximations.by_name import Method
+from saccade.inference.posterior.evidence import Evidence
+from saccade.inference.likelihoods.infer import Solving
+from saccade.inference.solving.regression import Solver
+from saccade.inference.posterior.sampling import sample_normal
+from saccade.inference.tuning.options import check_tune
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
 

@@ -18,7 +18,7 @@ from saccade._core.checks import check_count, check_levels, check_positive, chec
 from saccade._core.progress import report
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.outliers import Outliers
-from saccade.inference.compressed import Compressed
+from saccade.inference.posterior.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, TabledGram

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from saccade.localize.all_targets import TileSearch
+    from saccade.localize.tiles.search import TileSearch
     from saccade.localize.boxes import iou, non_maximum_suppression
-    from saccade.localize.learned_response import Response
-    from saccade.localize.location import Location
+    from saccade.localize.search.learned_response import Response
+    from saccade.localize.search.location import Location
     from saccade.localize.painting import heat_map
-    from saccade.localize.prior import BoxPrior
-    from saccade.localize.search import Localizer
-    from saccade.localize.several import SituationSearch
-    from saccade.localize.situation import SituationModel
-    from saccade.localize.source import crops, open_source
-    from saccade.localize.window_search import BestWindow, best_window
+    from saccade.localize.priors.box_prior import BoxPrior
+    from saccade.localize.search.localizer import Localizer
+    from saccade.localize.situations.search import SituationSearch
+    from saccade.localize.situations.model import SituationModel
+    from saccade.localize.sources.base import crops, open_source
+    from saccade.localize.windows.best_window import BestWindow, best_window
 
 __all__ = [
     "BestWindow",
@@ -37,19 +37,19 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "BestWindow": "window_search",
-        "BoxPrior": "prior",
-        "Location": "location",
-        "Localizer": "search",
-        "Response": "learned_response",
-        "SituationModel": "situation",
-        "SituationSearch": "several",
-        "TileSearch": "all_targets",
-        "best_window": "window_search",
-        "crops": "source",
+        "BestWindow": "windows.best_window",
+        "BoxPrior": "priors.box_prior",
+        "Location": "search.location",
+        "Localizer": "search.localizer",
+        "Response": "search.learned_response",
+        "SituationModel": "situations.model",
+        "SituationSearch": "situations.search",
+        "TileSearch": "tiles.search",
+        "best_window": "windows.best_window",
+        "crops": "sources.base",
         "heat_map": "painting",
         "iou": "boxes",
         "non_maximum_suppression": "boxes",
-        "open_source": "source",
+        "open_source": "sources.base",
     },
 )

@@ -1,0 +1,295 @@
+"""`saccade fit`: train on a table of features or a folder of pictures and keep the model in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from saccade._core import limits
+from saccade.cli import console
+from saccade.cli import options as o
+from saccade.cli.kernel_text import kernel_text
+
+if TYPE_CHECKING:
+    from saccade._core.arrays import Array
+    from saccade.cli.tables.columns import Reading
+    from saccade.cli.pictures import TrainingPictures
+    from saccade.cli.tables.read import Examples
+
+CALIBRATION_BINS = 15
+MANY_CLASSES = 50  # from here on numbers may be measurements
+
+
+def fit(
+    data: o.Data,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
+    kernel: Annotated[
+        str,
+        typer.Option(
+            "--kernel",
+            metavar="hik|auto",
+            help="How examples are compared: hik, or auto, which compares hik with kernels that join features. auto is "
+            "better for tables whose columns have units of their own, and keeps the training rows in MODEL.",
+        ),
+    ] = "hik",
+    noise: o.Noise = None,
+    power: o.Eta = None,
+    exponential: o.Bend = None,
+    levels: o.Levels = None,
+    tune: Annotated[
+        str | None,
+        typer.Option(
+            metavar="gradient|nelder-mead|grid|evidence|loo",
+            help="Learn noise, scale and ETA, if there is one, from the training examples: by a method of search, or "
+            "by what explains the labels best (evidence) or predicts each example best from all others (loo).",
+        ),
+    ] = None,
+    balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
+    regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False,
+    normalize_y: Annotated[
+        bool,
+        typer.Option(
+            "--normalize-y/--no-normalize-y",
+            help="With --regression: take the labels less their mean, over their deviation; the noise is then relative "
+            "to their variance, else in their squared units.",
+        ),
+    ] = True,
+    test_share: Annotated[
+        float,
+        typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
+    ] = 0.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Also an .html page for a folder of pictures: held-out pictures by class and answer, and duplicates.",
+        ),
+    ] = None,
+    seed: o.Seed = 0,
+    features: o.Features = None,
+    cache: o.Cache = None,
+    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
+    force: o.Force = False,
+    label: o.Label = None,
+    labels: o.Labels = None,
+    x: o.XName = None,
+    y: o.YName = None,
+    id_: o.Id = None,
+    drop: o.Drop = None,
+    header: o.Header = None,
+    zero_based: o.ZeroBased = False,
+) -> None:
+    """Train on DATA and write MODEL, one file of tables.
+
+    In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
+    examples, those without a label are left out.
+    """
+    pages = {} if report is None else {"--report": report}
+    o.check_targets({"MODEL": model} | pages, force, (data, *(labels or ())))
+    with console.progress():
+        from saccade.cli.tables.columns import Reading
+        from saccade.cli.pictures import TrainingPictures
+
+        compared = o.chosen_kernel(kernel, power, exponential)
+        estimator = _estimator(compared, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
+        if data.is_dir():
+            chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
+            rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()), report)
+        else:
+            _check_no_report(report, data)
+            how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
+            rows = _fit_table(estimator, data, model, how, test_share, seed)
+    console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
+
+
+def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> list[tuple[str, str]]:
+    import numpy as np
+
+    from saccade.cli.tables.read import read
+
+    regression = not hasattr(estimator, "predict_proba")
+    examples = read(data, how, partly=True)
+    target = _targets(examples, regression)
+    train, test = _split(target, share, seed, regression)
+    watch = console.Stopwatch()
+    estimator.fit(examples.X[train] if test.size else examples.X, target[train])
+    taken = str(watch)
+    rows = _trained(estimator, target[train])
+    rows += _tested(estimator, examples.X[test], target[test]) if test.size else []
+    if examples.names:
+        estimator.feature_names_in_ = np.array(examples.names, object)
+    estimator.save(model)
+    return [*rows, ("training time", taken)]
+
+
+def _fit_pictures(
+    estimator: Any,
+    data: Path,
+    model: Path,
+    how: TrainingPictures,
+    share: float,
+    labels: tuple[Path, ...],
+    page: Path | None,
+) -> list[tuple[str, str]]:
+    """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
+    from saccade._core.errors import InvalidInput
+    from saccade.cli import pictures as p
+    from saccade.cli.duplicates import find_duplicates, warn_of
+    from saccade.cli.reports.fit import judged, write_fit_report
+    from saccade.features import model_settings
+
+    if not hasattr(estimator, "predict_proba"):
+        raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
+    chain = how.chain()
+    pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
+    p.note_skipped(pictures)
+    pictures, y = p.with_labels(data, pictures, labels)
+    train, test = _split(y, share, how.seed, False)
+    watch = console.Stopwatch()
+    X = how.vectors(chain, pictures[train], y[train])
+    seen = str(watch)
+    estimator.set_params(**model_settings(X.shape[1], how.levels))
+    watch = console.Stopwatch()
+    estimator.fit(X, y[train])
+    taken = str(watch)
+    rows = _trained(estimator, y[train])
+    X_test = chain.transform(pictures[test]) if test.size else None
+    rows += [] if X_test is None else _tested(estimator, X_test, y[test])
+    estimator.save(model, features=chain, compact=True)
+    pairs = find_duplicates(pictures)
+    warn_of(pairs, pictures, test)
+    rows += [("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
+    if page is not None:
+        answers = None if X_test is None else judged(estimator, pictures[test], X_test, y[test])
+        write_fit_report(page, data, rows, estimator.classes_, answers, pictures, y, pairs)
+        rows.append(("report", str(page)))
+    return rows
+
+
+def _check_no_report(page: Path | None, data: Path) -> None:
+    from saccade._core.errors import InvalidInput
+
+    if page is not None:
+        raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
+
+
+def _estimator(
+    kernel: Any,
+    regression: bool,
+    noise: float | None,
+    levels: int | None,
+    balanced: bool,
+    tune: str | None,
+    seed: int,
+    normalize: bool,
+) -> Any:
+    from saccade import GPClassifier, GPRegressor
+    from saccade._core.checks import check_noise
+    from saccade._core.errors import InvalidParameter
+    from saccade.inference.tuning.options import check_tune
+
+    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": "lowrank", "random_state": seed}
+    if noise is not None:
+        common["noise"] = check_noise(noise)
+    if not (regression or normalize):
+        raise InvalidParameter("--no-normalize-y is about measurements. Add --regression, or leave it out.")
+    if not regression:
+        return GPClassifier(kernel, balanced=balanced, **common)
+    if kernel == "auto":
+        raise InvalidParameter("--kernel auto compares kernels by classes and --regression has none. Leave it out.")
+    if balanced:
+        raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
+    return GPRegressor(kernel, normalize_y=normalize, **common)
+
+
+def _targets(examples: Examples, regression: bool) -> Array:
+    import numpy as np
+
+    from saccade._core.errors import InvalidInput
+
+    y = examples.y
+    assert y is not None
+    if regression:
+        if y.dtype.kind not in "biuf":
+            raise InvalidInput(
+                f"--regression needs numbers as labels, got {str(y[0])!r}. Leave it out to train classes."
+            )
+        return y.astype(np.float64)
+    measured = (y != np.rint(y)) | (np.abs(y) >= 2.0**63) if y.dtype.kind == "f" else np.zeros(len(y), bool)
+    if measured.any():
+        value = float(y[measured][0])
+        raise InvalidInput(
+            f"The label {value:g} is a measurement rather than a class. Add --regression to predict numbers."
+        )
+    classes = np.unique(y).size
+    many = classes > max(MANY_CLASSES, len(y) / 10) or classes == len(y) > 2
+    if y.dtype.kind in "iuf" and many:
+        every = (
+            "Every label is a different number"
+            if classes == len(y)
+            else f"The labels are {classes:,} different numbers"
+        )
+        console.warn(f"{every}. If they are measurements, add --regression.")
+    return y
+
+
+def _split(y: Array, share: float, seed: int, regression: bool) -> tuple[Array, Array]:
+    """Row numbers to train and to test on: the same share of every class, of which at least one example trains."""
+    import numpy as np
+
+    from saccade._core.errors import InvalidInput
+
+    order = np.random.default_rng(seed).permutation(len(y))
+    kind = np.zeros(len(y), np.int64) if regression else np.unique(y, return_inverse=True)[1]
+    held = np.zeros(len(y), bool)
+    for members in np.split(order[np.argsort(kind[order], kind="stable")], np.cumsum(np.bincount(kind))[:-1]):
+        held[members[: min(round(share * len(members)), len(members) - 1)]] = True
+    if share > 0 and not held.any():
+        raise InvalidInput(
+            f"--test-share {share:g} of {len(y)} examples leaves nothing to test on. Take a larger share."
+        )
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
+    rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
+    if hasattr(estimator, "classes_"):
+        rows.append(("classes", f"{estimator.classes_.size:,}"))
+    if estimator.kernel == "auto":
+        rows.append(("kernel", kernel_text(estimator.kernel_)))
+    if estimator.tuning_ is not None:
+        learned = {type(t).__name__.lower(): t.eta for t in estimator.kernel_.transforms()}
+        learned["noise"] = estimator.noise_
+        rows.append(("learned", ", ".join(f"{name} {value:.3g}" for name, value in learned.items())))
+        rows.append(("tuning", f"{len(estimator.tuning_.evaluations)} evaluations, {estimator.tuning_.stopped}"))
+    rows += [
+        ("iterations", f"{estimator.n_iter_:,}"),
+        ("converged", "yes" if estimator.converged_ else "no"),
+        ("residual", f"{estimator.residual_:.1e}"),
+    ]
+    if hasattr(estimator, "classes_"):
+        share, error = estimator.leave_one_out_accuracy_
+        rows.append(("leave-one-out accuracy", f"{share:.4f} ± {error:.4f}"))
+    return rows
+
+
+def _tested(estimator: Any, X: Any, y: Array) -> list[tuple[str, str]]:
+    import numpy as np
+
+    from saccade.scores.probability import expected_calibration_error
+
+    rows = [("held-out examples", f"{len(y):,}")]
+    if not hasattr(estimator, "classes_"):
+        error = np.sqrt(np.mean((estimator.predict(X) - y) ** 2))
+        return [*rows, ("held-out R²", f"{estimator.score(X, y):.4f}"), ("held-out error (RMS)", f"{error:.4g}")]
+    p, number = estimator.predict_proba(X), np.searchsorted(estimator.classes_, y)
+    loss = -np.log(np.maximum(p[np.arange(len(y)), number], np.finfo(float).tiny)).mean()
+    return [
+        *rows,
+        ("held-out accuracy", f"{estimator.score(X, y):.4f}"),
+        ("held-out log loss", f"{loss:.4f}"),
+        ("held-out calibration error", f"{expected_calibration_error(p, number, CALIBRATION_BINS):.4f}"),
+    ]

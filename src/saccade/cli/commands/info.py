@@ -1,0 +1,142 @@
+"""`saccade info`: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from saccade.cli import console
+
+FEW = 8  # classes shown
+
+
+def info(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` or `saccade novelty` wrote.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
+) -> None:
+    """Show what is in MODEL, after checking that it is whole and unchanged."""
+    facts = _facts(model)
+    if as_json:
+        import json
+
+        print(json.dumps(facts, indent=2))
+    else:
+        console.table(_rows(facts))
+
+
+def _facts(path: Path) -> dict[str, Any]:
+    from saccade._core import model_file
+    from saccade.estimators.model_file import load
+
+    header, _ = model_file.read(path)
+    model = load(path)  # checks that what is inside fits together
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size,
+        "digest": "ok",
+        "format": header["format"],
+        "saccade": header["saccade"],
+        "estimator": header["estimator"],
+        "parameters": header["parameters"],
+        "kernel": header.get("kernel"),
+        "described": repr(model.kernel_),
+        "examples": header.get("examples"),
+        "classes": model.classes_.tolist() if hasattr(model, "classes_") else None,
+        "threshold": getattr(model, "offset_", None),
+        "features": model.n_features_in_,
+        "feature_names": header["feature_names"],
+        "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
+        "variance": _variance_rank(model),
+        "pictures": _chain(path) if header.get("pictures") else None,
+        "noise": model.noise_,
+        "iterations": model.n_iter_,
+        "residual": model.residual_,
+        "converged": model.converged_,
+    }
+
+
+def _tables(kind: str, tables: Any) -> dict[str, Any]:
+    arrays = [getattr(tables, name) for name in tables.__dataclass_fields__]
+    rows, outputs = tables.T.shape
+    return {"kind": kind, "rows": rows, "outputs": outputs, "bytes": sum(array.nbytes for array in arrays)}
+
+
+def _variance_rank(model: Any) -> int | None:
+    """Directions behind the tables of the variance, None without a variance."""
+    from saccade.inference.posterior.compressed import Compressed
+
+    gp = getattr(model, "gp_", None)
+    norms = gp.norms if isinstance(gp, Compressed) else None
+    return None if norms is None else sum(tables.rank for tables in norms)
+
+
+def _chain(path: Path) -> list[str]:
+    """The steps from picture to vector, by name."""
+    from saccade.features import load_features
+
+    return [type(step).__name__ for _, step in load_features(path).steps]
+
+
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    tables = facts["tables"]
+    rows = [
+        ("estimator", facts["estimator"]),
+        ("kernel", facts["described"] if facts["kernel"] is None else _kernel(facts["kernel"])),
+        ("noise", f"{facts['noise']:.4g}"),
+    ]
+    if facts["classes"] is not None:
+        rows.append(("classes", _few(facts["classes"])))
+    if facts["threshold"] is not None:
+        chosen = facts["parameters"]
+        rows.append(("novelty", f"{chosen['measure']} by {chosen['inference']}"))
+        rows.append(("threshold", f"{facts['threshold']:.4g}, for contamination {chosen['contamination']:g}"))
+    rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
+    if facts["pictures"]:
+        rows.append(("pictures", " → ".join(facts["pictures"])))
+    if facts["variance"]:
+        bound = "about an upper bound" if tables["kind"] == "GridTables" else "upper bound"
+        rows.append(("variance", f"{bound} of rank {facts['variance']}"))
+    solved = f"in {console.count(facts['iterations'], 'iteration')}"
+    doubt = "" if facts["converged"] else ", not converged"
+    return [
+        *rows,
+        _content(facts),
+        ("solved", f"{solved}, residual {facts['residual']:.1e}{doubt}"),
+        (
+            "file",
+            f"{facts['file']}, {console.size(facts['bytes'])}, format {facts['format']}, saccade {facts['saccade']}",
+        ),
+        ("digest", "ok: whole and unchanged"),
+    ]
+
+
+def _content(facts: dict[str, Any]) -> tuple[str, str]:
+    tables = facts["tables"]
+    if tables is None:
+        return "training rows", f"{facts['examples']:,} are in this file: it has no tables"
+    return "tables", f"{tables['kind']}, {tables['rows']:,} × {tables['outputs']:,}, {console.size(tables['bytes'])}"
+
+
+def _kernel(kernel: dict[str, Any]) -> str:
+    parts = []
+    for transform in kernel["transforms"]:
+        if "parts" in transform:
+            parts.append(" + ".join(map(_kernel, transform["parts"])))
+            continue
+        value = transform.get("eta", f"{len(transform.get('w', []))} weights")
+        parts.append(f"{transform['name']}({value})")
+    parts.append(f"scale={kernel['scale']:.4g}")
+    return f"HIK({', '.join(parts)})"
+
+
+def _few(classes: list[Any]) -> str:
+    shown = ", ".join(str(c) for c in classes[:FEW])
+    return f"{len(classes):,}: {shown}" + (", …" if len(classes) > FEW else "")
+
+
+def _named(names: list[str]) -> str:
+    return f": {', '.join(names[:FEW])}" + (", …" if len(names) > FEW else "") if names else ""

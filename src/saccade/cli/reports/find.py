@@ -1,0 +1,98 @@
+"""The page of `saccade find`: every search as a player of its steps, with the panels of S §12."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.cli import console
+from saccade.cli.reports import html_page
+from saccade.cli.find_search import ObjectSearch, Step
+
+
+def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
+    """One page that needs nothing else."""
+    shown = [each for each in searches if each.steps]
+    page = html_page.render(
+        "find.html",
+        label=label,
+        count=console.count(len(searches), "picture"),
+        hidden=len(searches) - len(shown),
+        players=[player(each, label) for each in shown],
+    )
+    html_page.write(path, page)
+
+
+def player(search: ObjectSearch, label: str) -> dict[str, Any]:
+    """What `player.html` needs to show one search."""
+    from markupsafe import Markup
+
+    height, width = search.picture.shape[:2]
+    scale = min(1.0, limits.REPORT_SIDE / max(width, height))
+    small = search.picture.read((0, 0, width, height), scale)
+    found = search.found
+    return {
+        "name": search.name,
+        "picture": html_page.thumbnail(small, limits.REPORT_SIDE),
+        "alternative": f"{search.name}, with the boxes that were looked at",
+        "steps": len(search.steps),
+        "lead": f"{label}: {sure_text(found.probability)} after {console.count(found.looks, 'look')}, "
+        f"{console.duration(search.seconds)}",
+        "data": Markup(json.dumps(_data(search), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")),
+    }
+
+
+def sure_text(probability: float) -> str:
+    """Never certain: the looks are judged by a model, which may be wrong.
+
+    >>> sure_text(0.9999), sure_text(0.874)
+    ('> 99 %', '87 %')
+    """
+    return "> 99 %" if probability > 0.99 else f"{100 * probability:.0f} %"
+
+
+def _data(search: ObjectSearch) -> dict[str, Any]:
+    height, width = search.picture.shape[:2]
+    means, variances = ([getattr(step.maps, name) for step in search.steps] for name in ("mean", "variance"))
+    low, high = (float(value) for value in (np.min(means), np.max(means)))
+    most = float(np.max(variances))
+    return {
+        "size": [width, height],
+        "map": list(search.steps[0].maps.mean.shape),
+        "mean": [low, high],
+        "deviation": [0.0, float(np.sqrt(most))],
+        "scores": [float(value) for value in search.localizer.scores],
+        "boxes": np.round(search.localizer.boxes, 1).tolist(),
+        "told": [float(f"{value:.4g}") for value in search.localizer.told],
+        "steps": [_step(step, low, high, most) for step in search.steps],
+    }
+
+
+def _step(step: Step, low: float, high: float, most: float) -> dict[str, Any]:
+    found, gain = step.found, float(step.maps.gain.max())
+    return {
+        "looks": step.looks,
+        "box": np.round(found.box, 1).tolist(),
+        "probability": round(found.probability, 4),
+        "score": float(f"{found.score:.4g}"),
+        "gain": float(f"{gain:.3g}"),
+        "seconds": console.duration(step.seconds),
+        "maps": [
+            _bytes(step.maps.mean, low, high),
+            _bytes(np.sqrt(np.maximum(step.maps.variance, 0.0)), 0.0, float(np.sqrt(most))),
+            _bytes(step.maps.gain, 0.0, gain),
+        ],
+    }
+
+
+def _bytes(values: Array, low: float, high: float) -> str:
+    """A map in 256 steps, row by row, as base64: a kilobyte or two."""
+    share = (values - low) / max(high - low, 1e-300)
+    return base64.b64encode(np.rint(255.0 * np.clip(share, 0.0, 1.0)).astype(np.uint8).tobytes()).decode()

@@ -1,0 +1,87 @@
+"""Pages that need nothing else: no server, no network, no other file."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+SIDE = 176  # pixels of a thumbnail
+
+
+def render(
+    template: str,  # a file of templates/, or of `folder`
+    folder: Path | None = None,
+    **values: Any,
+) -> Markup:
+    """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
+        loader=ChoiceLoader([*([] if folder is None else [FileSystemLoader(folder)]), PackageLoader("saccade.cli.reports")]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.filters["percent"] = percent
+    return Markup(pages.get_template(template).render(values))
+
+
+def percent(share: float) -> str:
+    """A share as every page and table writes it; what is not certain never looks so.
+
+    >>> percent(0.9744), percent(0.99999), percent(0.0001), percent(1.0)
+    ('97.4 %', '>99.9 %', '<0.1 %', '100.0 %')
+    """
+    if 0.0 < share < 0.0005:
+        return "<0.1 %"
+    return ">99.9 %" if 0.9995 <= share < 1.0 else f"{100 * share:.1f} %"
+
+
+def links(
+    page: Path,
+    pictures: Any,  # Pictures
+) -> list[str]:
+    """Addresses of the files of pictures, seen from the page; empty where a picture has no file."""
+    paths = getattr(pictures, "paths", None)
+    if paths is None:
+        return [""] * len(pictures)
+    folder = page.resolve().parent
+    return [address(path.resolve(), folder) for path in paths]
+
+
+def address(path: PurePath, folder: PurePath) -> str:
+    """Of a file, seen from a folder."""
+    from urllib.parse import quote
+
+    try:
+        return quote(os.fsencode(os.path.relpath(path, folder)).replace(b"\\", b"/"))
+    except ValueError:  # another drive of Windows
+        return path.as_uri()
+
+
+def write(path: Path, page: str) -> None:
+    """As UTF-8; bytes of file names that are not UTF-8 show as backslash escapes."""
+    from saccade._core.atomic import replacing
+
+    with replacing(path) as file:
+        file.write(page.encode("utf-8", "backslashreplace"))
+
+
+def thumbnail(picture: Any, side: int = SIDE) -> str:
+    """A small JPEG inside a link."""
+    from PIL import Image
+
+    from saccade.features.pixels import limited, resize
+
+    height, width = picture.shape[:2]
+    out = io.BytesIO()
+    Image.fromarray(resize(picture, limited((width, height), side))).save(out, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()

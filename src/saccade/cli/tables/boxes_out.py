@@ -1,0 +1,97 @@
+"""Boxes that were found, as files that other programs read: COCO JSON, CSV, GeoJSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from saccade._core.errors import InvalidInput
+from saccade.cli.tables.csv_out import cell, path_cell, writing
+
+ENDINGS = (".json", ".csv", ".geojson")
+COLUMNS = ("file", "label", "x0", "y0", "x1", "y1", "probability", "score", "looks")
+
+
+class Result(NamedTuple):
+    """The box found in one picture."""
+
+    name: str  # of the file
+    width: int
+    height: int
+    box: tuple[float, float, float, float]  # x0, y0, x1, y1
+    probability: float  # that it overlaps an object by a half or more
+    score: float  # by the judge
+    looks: int
+
+
+def check_ending(path: Path) -> None:
+    if path.suffix.lower() not in ENDINGS:
+        raise InvalidInput(f"--out {path} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: the format to write.")
+
+
+def write_boxes(path: Path, results: Sequence[Result], label: str) -> None:
+    """The file, in the format that its ending says."""
+    kind = path.suffix.lower()
+    with writing(str(path)) as file:
+        if kind == ".csv":
+            _write_csv(file, results, label)
+        else:
+            made = coco(results, label) if kind == ".json" else geojson(results, label)
+            file.write(json.dumps(made, indent=1, allow_nan=False) + "\n")
+
+
+def coco(results: Sequence[Result], label: str) -> dict[str, Any]:
+    """Numbers begin at 1: tools take an annotation with the number 0 for none. `bbox` is x, y, width, height."""
+    images = [
+        {"id": k, "file_name": each.name, "width": each.width, "height": each.height}
+        for k, each in enumerate(results, 1)
+    ]
+    annotations = []
+    for k, each in enumerate(results, 1):
+        x0, y0, x1, y1 = each.box
+        bbox = [round(v, 2) for v in (x0, y0, x1 - x0, y1 - y0)]
+        annotations.append(
+            {
+                **{"id": k, "image_id": k, "category_id": 1, "bbox": bbox, "area": round(bbox[2] * bbox[3], 2)},
+                **{"iscrowd": 0, "segmentation": [], "score": round(each.probability, 6)},
+                "attributes": {"judge_score": round(each.score, 6), "looks": each.looks},
+            }
+        )
+    return {
+        "info": {"description": "Boxes found by saccade. score: probability of an overlap of a half or more."},
+        "licenses": [],
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 1, "name": label, "supercategory": ""}],
+    }
+
+
+def geojson(results: Sequence[Result], label: str) -> dict[str, Any]:
+    """A FeatureCollection (RFC 7946) of polygons in pixels of the full picture, as QuPath reads and writes them."""
+    features = []
+    for each in results:
+        x0, y0, x1, y1 = (round(v, 2) for v in each.box)
+        ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]  # closed; anticlockwise where y grows upwards
+        features.append(
+            {
+                "type": "Feature",
+                "geometry": {"type": "Polygon", "coordinates": [ring]},
+                "properties": {
+                    **{"objectType": "annotation", "name": label, "classification": {"name": label}},
+                    **{"file": each.name, "probability": round(each.probability, 6), "score": round(each.score, 6)},
+                    "looks": each.looks,
+                },
+            }
+        )
+    return {"type": "FeatureCollection", "features": features}
+
+
+def _write_csv(file: Any, results: Sequence[Result], label: str) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for each in results:
+        numbers = [*(f"{v:.2f}" for v in each.box), f"{each.probability:.6g}", f"{each.score:.6g}", each.looks]
+        writer.writerow([path_cell(each.name), cell(label), *numbers])

@@ -1,0 +1,233 @@
+"""Examples from any file we read, checked: finite numbers, one label per example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.declared import check_sides, check_unpacked
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.cli import console
+from saccade.cli.tables.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
+from saccade.cli.tables.csv_file import CSV, is_csv, read_table
+from saccade.cli.tables.foreign import refusing
+from saccade.cli.tables.labels import checked, read_labels, typed, whole
+from saccade.cli.tables.named_labels import names_examples, names_of, read_labelled
+from saccade.cli.tables.numpy_file import load_archive, load_array
+
+NUMPY, SVMLIGHT = (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
+TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Features, and labels, names and ids where the file has them."""
+
+    X: Any  # (n, d) float, dense or CSR
+    y: Array | None = None  # (n,)
+    names: tuple[str, ...] = ()
+    ids: list[str] | None = None
+    id_name: str = "row"
+    ignored: tuple[str, ...] = ()  # columns that the model does not know
+
+
+def read(
+    path: Path,
+    how: Reading,
+    *,
+    need_labels: bool = True,
+    partly: bool = False,  # leave out the examples that --labels does not name, which is an error else
+    width: int | None = None,  # features of the model that will predict
+    wanted: tuple[str, ...] = (),  # their names
+) -> Examples:
+    """The examples of a .csv or .tsv (also with .gz), .npz, .npy, .parquet or svmlight file."""
+    if not path.exists():
+        raise InvalidInput(f"There is no file {path}. Check the name.")
+    if path.is_dir():
+        raise InvalidInput(f"{path} is a folder. Give a file of examples.")
+    report("reading", 0.0)
+    kind = path.suffix.lower()
+    if is_csv(path):
+        examples = _from_csv(path, how, wanted, need_labels)
+    elif kind in NUMPY:
+        X, y = load_archive(path, how) if kind == ".npz" else (load_array(path), None)
+        examples = Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need_labels else None)
+    elif kind == ".parquet":
+        examples = _from_parquet(path, how, wanted, need_labels)
+    elif kind in SVMLIGHT:
+        examples = _from_svmlight(path, how, width)
+    else:
+        raise InvalidInput(
+            f"{path} has the unknown ending {kind!r}. It can be {', '.join(TABLES[:-1])} or {TABLES[-1]}."
+        )
+    _check_finite(path, examples)
+    if need_labels and how.labels and names_examples(how.labels, how, examples.id_name):
+        return _with_named_labels(path, how, examples, partly)
+    return _with_labels(path, how, examples) if need_labels else examples
+
+
+def read_matching(
+    path: Path,
+    how: Reading,
+    model: Any,  # a fitted estimator
+    *,
+    need_labels: bool = False,
+    of_pictures: bool = False,  # whether the model was trained on pictures
+) -> Examples:
+    """The examples with the features of the model, in its order."""
+    try:
+        return _read_matching(path, how, model, need_labels)
+    except InvalidInput as error:
+        if not of_pictures or not path.exists():
+            raise
+        raise InvalidInput(
+            f"The model was trained on pictures, and {path} is a table. Give it a picture or a folder of pictures. A "
+            f"table would need the {model.n_features_in_:,} features of each picture ({str(error).rstrip('.')})."
+        ) from None
+
+
+def _read_matching(path: Path, how: Reading, model: Any, need_labels: bool) -> Examples:
+    width = model.n_features_in_
+    wanted = tuple(model.__dict__.pop("feature_names_in_", ()))  # else scikit-learn asks for a data frame
+    examples = read(path, how, need_labels=need_labels, width=width, wanted=wanted)
+    if examples.X.shape[1] != width:
+        raise InvalidInput(
+            f"{path} has {console.count(examples.X.shape[1], 'feature')} and the model was trained on {width:,}. "
+            "Use the columns of the training data."
+        )
+    if examples.ignored:
+        left = listed(list(examples.ignored))
+        console.note(f"Left out {console.count(len(examples.ignored), 'column')} that the model does not know: {left}.")
+    return examples
+
+
+def _with_named_labels(path: Path, how: Reading, examples: Examples, partly: bool) -> Examples:
+    names = names_of(path, examples)
+    rows, y = read_labelled(how.labels, how, names)
+    if not partly and len(rows) < len(names.rows):
+        missing = next(name for name, row in names.rows.items() if row not in set(rows.tolist()))
+        raise InvalidInput(f"There is no label for {names.column} {missing} of {path} in {how.labels[0]}. Fill it in.")
+    if len(rows) == len(names.rows):
+        return replace(examples, y=y)
+    ids = None if examples.ids is None else [examples.ids[row] for row in rows.tolist()]
+    return replace(examples, X=examples.X[rows], y=y, ids=ids)
+
+
+def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
+    y = read_labels(how.labels[0], how) if how.labels else examples.y
+    if y is None:
+        remedy = "Give a file of them with --labels"
+        if examples.names:
+            remedy += f", or name their column with --label; the columns are {listed(list(examples.names))}"
+        elif is_csv(path):
+            remedy += ", or name their column by its number with --label, such as --label -1 for the last"
+        elif path.suffix.lower() == ".npz":
+            remedy += ", or name their array with --y"
+        raise InvalidInput(f"{path} has no labels. {remedy}.")
+    if len(y) != examples.X.shape[0]:
+        source = how.labels[0] if how.labels else path
+        raise InvalidInput(f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}.")
+    return replace(examples, y=y)
+
+
+def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
+    table = read_table(path, how, wanted)
+    names = table.names if len(set(table.names)) == len(table.names) else ()
+    y = typed(table.labels, str(path)) if table.labels and need_labels and not how.labels else None
+    return Examples(table.X, y, names, table.ids, table.id_name or "row", table.ignored)
+
+
+def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    damaged = f"{path} is damaged or not a parquet file. Write it again."
+    try:
+        with refusing(lambda _: damaged):
+            size = pq.read_metadata(path)
+            check_unpacked(path, 8 * size.num_rows * size.num_columns)
+            frame = pd.read_parquet(path, engine="pyarrow")
+    except OSError:  # pyarrow's word for damage
+        raise InvalidInput(damaged) from None
+    names = [str(name) for name in frame.columns]
+    columns = choose(path, names, how, named=True, wanted=wanted)
+    for k in columns.features:
+        if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[k]):
+            value = next((v for v in frame.iloc[:, k] if not isinstance(v, int | float)), None)
+            raise InvalidInput(f"{path}: column {names[k]!r} holds {value!r}, which is not a number. {NOT_A_FEATURE}")
+    X = frame.iloc[:, list(columns.features)].to_numpy(np.float64, na_value=np.nan)
+    ids = None if columns.id is None else [str(value) for value in frame.iloc[:, columns.id]]
+    id_name = "row" if columns.id is None else names[columns.id]
+    y = _parquet_labels(path, frame, columns) if need_labels and not how.labels else None
+    return Examples(X, y, tuple(names[k] for k in columns.features), ids, id_name, columns.ignored)
+
+
+def _parquet_labels(path: Path, frame: Any, columns: Columns) -> Array | None:
+    if columns.label is None:
+        return None
+    column = frame.iloc[:, columns.label]
+    if column.isna().any():
+        raise InvalidInput(f"{path} has no label for example {int(column.isna().argmax()) + 1:,}. Leave the row out.")
+    y = np.asarray(column)
+    if y.dtype.kind == "O":
+        if any(isinstance(value, list | dict | np.ndarray) for value in y):
+            raise InvalidInput(f"The labels in {path} must be one value per example, got {str(y[0])!r:.100}.")
+        y = np.array([str(value) for value in y])
+    return checked(y, str(path))
+
+
+def _from_svmlight(path: Path, how: Reading, width: int | None) -> Examples:
+    from sklearn.datasets import load_svmlight_file
+
+    def sentence(error: Exception) -> str:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        if "index 0" in reason:
+            return f"{path} numbers its features from 0. Add --zero-based."
+        if "n_features" in reason:
+            return f"{path} has features beyond the {width:,} that the model was trained on."
+        return f"{path} is not a svmlight file ({reason})."
+
+    with refusing(sentence):
+        X, y = load_svmlight_file(str(path), n_features=width, zero_based=how.zero_based)
+    check_sides(X.shape, path.stat().st_size, path)
+    return Examples(X, whole(checked(y, str(path))))
+
+
+def _numbers(path: Path, X: Any) -> Any:
+    """Floats as they are; other numbers as float64."""
+    if X.dtype.kind not in "biuf":
+        raise InvalidInput(f"The features in {path} must be numbers, got the type {X.dtype}.")
+    if X.ndim != 2:
+        n = X.shape[0] if X.ndim else 0
+        flat = f" Reshape it to ({n}, {X.size // n}) first." if X.ndim > 2 and n else ""
+        raise InvalidInput(f"The features in {path} must have one row per example, got the shape {X.shape}.{flat}")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _check_finite(path: Path, examples: Examples) -> None:
+    X = examples.X
+    if 0 in X.shape:
+        raise InvalidInput(f"{path} has no {'features' if X.shape[0] else 'examples'}.")
+    if not isinstance(X, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(X.data))
+        if bad.size:
+            row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+            raise InvalidInput(_not_finite(path, row, int(X.indices[bad[0]]), X.data[bad[0]], examples.names))
+        return
+    for first in range(0, len(X), limits.TABLE_ROWS_AT_ONCE):
+        finite = np.isfinite(X[first : first + limits.TABLE_ROWS_AT_ONCE])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            row += first
+            raise InvalidInput(_not_finite(path, row, column, X[row, column], examples.names))
+
+
+def _not_finite(path: Path, row: int, column: int, value: float, names: tuple[str, ...]) -> str:
+    name = repr(names[column]) if names else f"{column + 1:,}"
+    return f"{path} has {float(value)} in example {row + 1:,}, column {name}. Fill such gaps or leave those rows out."

@@ -1,0 +1,291 @@
+"""Few inducing points u instead of n examples: FITC, DTC, SoR, and the mere subset of the data (A §2.2).
+
+With K_uu = LLᵀ, V = L⁻¹K_un and Q = VᵀV the first three put Q + Λ in the place of K + N (Quiñonero-Candela and
+Rasmussen 2005), Λ = diag(K − Q)/w + N for FITC, w the copies of each example, and N for the others. With
+A = I + VΛ⁻¹Vᵀ = RRᵀ and v* = L⁻¹k_u*
+
+    mean = v*ᵀA⁻¹VΛ⁻¹y,   variance = k** − ‖v*‖² + ‖R⁻¹v*‖²,   SoR: ‖R⁻¹v*‖² alone.
+
+No jitter: an inducing point that the others determine to fourteen digits adds nothing to Q and is dropped.
+
+Against the exact variance: the subset is above, as fewer examples explain less. SoR is below, as Q ⪯ K, new example
+included, and the Schur complement that the variance is grows with the matrix. FITC and DTC are on neither side: at an
+inducing point they take what Q leaves of the examples for independent or for nothing, and are too sure; at an example
+that is no inducing point they do not use what it tells of itself, and are not sure enough.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.checks import is_number
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.inference.approximations.base import Approximation, Trained, outputs, own
+from saccade.inference.approximations.exact import Exact
+from saccade.operators.base import Dense
+from saccade.solvers.cholesky import factorise
+
+DETERMINED = 1e-14  # share of the largest k(x, x) that may be left of an inducing point that the others determine
+ROUNDING = 100 * DETERMINED  # the same share, for parts of a point that are found less exactly
+
+
+@dataclass(frozen=True)
+class Inducing(Approximation):
+    """FITC, DTC or SoR."""
+
+    points: Array  # (r,) example numbers
+    needed: Array  # (r,) bool: whether Q changes without the point; not where a point that was left away equals it
+    L: Array  # (r, r)
+    V: Array  # (r, n)
+    scale: Array  # (n, 1) or (n, m): Λ
+    roots: tuple[Array, ...]  # (r, r) lower, R for each column of the noise
+    own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
+    adapts: bool  # whether Λ depends on the points: FITC's does
+    weight: Array | None = None  # (n,): how many equal copies each example stands for
+
+    def comparable(self) -> Array | None:
+        """Without an inducing point the Λ of FITC is another: enough other examples are left to compare with."""
+        others = np.delete(np.arange(self.V.shape[1]), self.points)
+        return others if self.adapts and others.size >= self.points.size / 3 else None
+
+    def explained(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (b, 1) or (b, m)
+        """‖v*‖² − ‖R⁻¹v*‖²."""
+        v = self._project(k_star)
+        return np.asarray(np.maximum(_squares(v)[:, None] - self._remaining(v), 0.0))
+
+    def variance(
+        self,
+        k_star: Array,  # (n, b)
+        prior: Array,  # (b,)
+    ) -> Array:  # (b, 1) or (b, m)
+        v = self._project(k_star)
+        return self._with_prior(self._remaining(v), v, prior)
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """L⁻ᵀA⁻¹VΛ⁻¹Y on the inducing rows, 0 elsewhere."""
+        found = np.zeros_like(Y, np.float64)
+        solved = [_solve(R, p) for R, p in zip(self.roots, self._targets(Y), strict=True)]
+        found[self.points] = solve_triangular(self.L, np.hstack(solved), lower=True, trans=1)
+        return found
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """Mean and variance without the example, and without it among the inducing points where it is one of them.
+
+        The example gone, A loses v v'/Λ_i, with h = vᵀA⁻¹v and l = 1 − h/Λ_i: vᵀA₋⁻¹v = h/l. The inducing point gone,
+        Q loses the direction b of v that no other point has, the unit vector along L⁻¹e: vectors v lose bᵀv, and A₋ is
+        inverted beside b. With c = vᵀA⁻¹b and e = bᵀA⁻¹b + c²/(Λ_i l), the mean and ‖R⁻¹v‖² lose (c/l)/e times their
+        like at b. Of w copies one goes, with wΛ_i in the place of Λ_i, and an inducing point stays. FITC keeps Λ of the
+        other examples, which would grow: see `comparable`.
+        """
+        v, b, means, remains = self.V[:, rows], self._own_directions(rows), [], []
+        copies = np.ones(rows.size) if self.weight is None else np.maximum(self.weight[rows], 1.0)
+        for j, (R, p) in enumerate(zip(self.roots, self._targets(Y), strict=True)):
+            half, half_b = (solve_triangular(R, x, lower=True) for x in (v, b))
+            half_p, y, scale = (
+                solve_triangular(R, p, lower=True),
+                outputs(Y, self.scale, j)[rows],
+                copies * self.scale[rows, j],
+            )
+            leverage, c = _squares(half) / scale, np.einsum("ij,ij->j", half, half_b)
+            left = np.maximum(1.0 - leverage, np.finfo(np.float64).eps)
+            e = _squares(half_b) + c**2 / (scale * left)
+            share = np.divide(c / left, e, out=np.zeros_like(c), where=e > 0)
+            mean = (half.T @ half_p - leverage[:, None] * y) / left[:, None]
+            at_b = half_b.T @ half_p + (c / scale)[:, None] * (mean - y)
+            means.append(mean - share[:, None] * at_b)
+            remains.append(np.maximum(leverage * scale - share * c, 0.0) / left)
+        beside = v - b * np.einsum("ij,ij->j", b, v)
+        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, own(k_rows, rows))
+
+    def leaves_all(self, weight: Array) -> Array | None:
+        return None
+
+    def _own_directions(self, rows: Array) -> Array:  # (r, b)
+        """The unit vector along L⁻¹e of every row that is an inducing point, 0 for the others."""
+        place = np.full(self.V.shape[1], -1)
+        needed = self.needed if self.weight is None else self.needed & (self.weight[self.points] <= 1.0)
+        place[self.points[needed]] = np.flatnonzero(needed)
+        found, inside = np.zeros((self.points.size, rows.size)), place[rows] >= 0
+        unit = np.eye(self.points.size)[:, place[rows[inside]]]
+        direction = solve_triangular(self.L, unit, lower=True)
+        found[:, inside] = direction / np.sqrt(_squares(direction))
+        return found
+
+    def _project(self, k_star: Array) -> Array:  # (r, b)
+        """v* = L⁻¹k_u*."""
+        return np.asarray(solve_triangular(self.L, k_star[self.points], lower=True))
+
+    def _remaining(self, v: Array) -> Array:  # (b, 1) or (b, m)
+        """‖R⁻¹v*‖²."""
+        return np.column_stack([_squares(solve_triangular(R, v, lower=True)) for R in self.roots])
+
+    def _with_prior(self, remaining: Array, v: Array, prior: Array) -> Array:
+        top = prior[:, None]
+        beside = np.maximum(top - _squares(v)[:, None], 0.0) if self.own_prior else 0.0
+        return np.asarray(np.clip(beside + remaining, 0.0, top))
+
+    def _targets(self, Y: Array) -> list[Array]:  # (r, m) or (r, 1) each
+        """VΛ⁻¹Y for every column of the noise."""
+        return [self.V @ (outputs(Y, self.scale, j) / scale[:, None]) for j, scale in enumerate(self.scale.T)]
+
+
+@dataclass(frozen=True)
+class Subset(Approximation):
+    """The exact process of some examples (SoD)."""
+
+    points: Array  # (r,) example numbers
+    n: int
+    exact: Exact
+
+    def explained(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (b, 1) or (b, m)
+        """k_u*ᵀK̃_uu⁻¹k_u*, a lower bound of k*ᵀK̃⁻¹k*."""
+        return self.exact.explained(k_star[self.points])
+
+    def weights(
+        self,
+        Y: Array,  # (n, m)
+    ) -> Array:  # (n, m)
+        """K̃_uu⁻¹Y_u on the subset, 0 elsewhere."""
+        found = np.zeros((self.n, Y.shape[1]))
+        found[self.points] = self.exact.weights(Y[self.points])
+        return found
+
+    def left_out(
+        self,
+        k_rows: Array,  # (n, b)
+        rows: Array,  # (b,)
+        Y: Array,  # (n, m)
+    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        """Of the subset as of the exact process; the others are new to it anyway."""
+        mean, variance = k_rows.T @ self.weights(Y), self.variance(k_rows, own(k_rows, rows))
+        place = np.full(self.n, -1)
+        place[self.points] = np.arange(self.points.size)
+        inside = np.flatnonzero(place[rows] >= 0)
+        if inside.size:
+            some = k_rows[np.ix_(self.points, inside)]
+            mean[inside], variance[inside] = self.exact.left_out(some, place[rows[inside]], Y[self.points])
+        return mean, variance
+
+    def leaves_all(self, weight: Array) -> Array | None:
+        """The subset leaves an example out with all its copies; of the others there is nothing to leave out."""
+        return np.where(np.isin(np.arange(self.n), self.points), weight, 1.0)
+
+
+def inducing_points(
+    method: str,
+    trained: Trained,
+    inducing: float | Array,
+    rng: np.random.Generator,
+    most: int = limits.INDUCING_NUMBERS,  # kernel values
+) -> Inducing | Subset:
+    """ "fitc", "dtc", "sor" or "sod" on a random share of the examples, or on those of the given numbers."""
+    K, noise, n = trained.K, trained.noise, trained.K.shape[0]
+    points = choose_points(inducing, n, rng)
+    _check_count(n, points.size, most)
+    if method == "sod":
+        inner = K.columns(points)[points]
+        factors = tuple(factorise(inner, column) for column in noise[points].T)
+        return Subset(points, n, Exact(Trained(Dense(inner), noise[points], factors, trained.tol, trained.max_iter)))
+    K_nu = K.columns(points)
+    kept, L = _factor(K_nu[points])
+    away, points, K_nu = np.delete(points, kept), points[kept], K_nu[:, kept]
+    V = solve_triangular(L, K_nu.T, lower=True)
+    needed = _needed(L, V[:, away])
+    left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
+    weight, fitc = trained.weight, method == "fitc"
+    scale = noise + (left if weight is None else left / weight[:, None]) if fitc else noise
+    roots = tuple(_root(V, column) for column in scale.T)
+    return Inducing(points, needed, L, V, scale, roots, own_prior=method != "sor", adapts=fitc, weight=weight)
+
+
+def choose_points(
+    inducing: Any,  # a share, or example numbers
+    n: int,
+    rng: np.random.Generator,
+) -> Array:  # (r,) in ascending order
+    """Different examples, at least one."""
+    if is_number(inducing):
+        if 0.0 < inducing <= 1.0:
+            return np.sort(rng.permutation(n)[: max(1, round(inducing * n))])
+    else:
+        points = np.asarray(inducing)
+        if points.ndim == 1 and points.size and points.dtype.kind in "iu" and 0 <= points.min() <= points.max() < n:
+            return np.unique(points)
+    raise InvalidParameter(
+        "`inducing` must be a share above 0 and up to 1, or a non-empty array of example numbers "
+        f"from 0 to {n - 1}, got {inducing!r}. The default is 0.25."
+    )
+
+
+def _check_count(n: int, points: int, most: int) -> None:
+    if n * points > most:
+        raise InvalidParameter(
+            f"{points} inducing points of {n} examples need {n * points / 1e9:.1f} G kernel values, too many. "
+            f"Pass fewer, such as inducing={most / n**2:.1g}."
+        )
+
+
+def _factor(
+    K_uu: Array,  # (m, m)
+) -> tuple[Array, Array]:  # (r,), (r, r)
+    """The points that the ones before do not determine, each time the least determined one, and the factor of those."""
+    A = (K_uu + K_uu.T) / 2
+    L, order, rank, _ = dpstrf(A, tol=max(DETERMINED * float(A.diagonal().max()), np.finfo(np.float64).tiny), lower=1)
+    return order[:rank] - 1, np.tril(L[:rank, :rank])
+
+
+def _needed(
+    L: Array,  # (r, r)
+    away: Array,  # (r, s): v of the points that were left away
+) -> Array:  # (r,) bool
+    """Whether no point that was left away would take the place of a point: none has a part in its own direction."""
+    if not away.shape[1]:
+        return np.ones(len(L), bool)
+    parts = np.square(solve_triangular(L, away, lower=True, trans=1)).max(axis=1)  # (L⁻¹e)ᵀv, not yet of unit length
+    lengths = _squares(solve_triangular(L, np.eye(len(L)), lower=True))
+    return np.asarray(parts <= ROUNDING * lengths * _squares(L.T).max(initial=0.0))
+
+
+def _root(
+    V: Array,  # (r, n)
+    scale: Array,  # (n,): Λ
+) -> Array:  # (r, r)
+    """R with RRᵀ = I + VΛ⁻¹Vᵀ."""
+    try:
+        return np.asarray(cholesky(np.eye(len(V)) + (V / scale) @ V.T, lower=True))
+    except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        raise InvalidInput(
+            f"With a noise of {scale.min():.3g} next to kernel values of {_squares(V).max():.3g}, float64 cannot tell "
+            f"the inducing points apart. Raise `noise` to {1e-12 * _squares(V).max():.1g} or more, or pass fewer "
+            "`inducing` points."
+        ) from None
+
+
+def _squares(V: Array) -> Array:
+    """The squared length of every column."""
+    return np.asarray(np.einsum("ij,ij->j", V, V))
+
+
+def _solve(R: Array, B: Array) -> Array:
+    """(RRᵀ)⁻¹B."""
+    half = solve_triangular(R, B, lower=True)
+    return np.asarray(solve_triangular(R, half, lower=True, trans=1))

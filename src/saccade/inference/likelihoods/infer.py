@@ -1,0 +1,82 @@
+"""From labels to Gaussians and their posterior: Laplace or EP on the kernel matrix of the examples."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.inference.likelihoods.draft import Draft
+from saccade.inference.likelihoods.ep import ep
+from saccade.inference.likelihoods.laplace import laplace
+from saccade.inference.solving.regression import Solution, Solver, solve
+from saccade.inference.likelihoods.sites import Sites
+from saccade.operators.base import Dense, Operator
+
+Inference = Literal["regression", "laplace", "ep"]
+
+
+@dataclass(frozen=True)
+class Solving:
+    """How systems with K + N are solved."""
+
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """For `solve`: the same random numbers every time."""
+        rng = np.random.default_rng(self.seed)
+        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "rng": rng}
+
+    def __call__(self, K: Operator, noise: Array, targets: Array, start: Array | None = None, **other: Any) -> Solution:
+        """The posterior of any sites."""
+        return solve(K, noise, targets, start=start, **(self.options | other))
+
+
+def infer(
+    K: Operator,
+    Y: Array,  # (n, m): labels ±1
+    noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+    weight: Array | None,  # (n,): how many equal copies each example stands for
+    inference: Literal["laplace", "ep"],
+    solving: Solving,
+) -> tuple[Sites, Solution]:
+    """The likelihood of labels as Gaussians, and the posterior under them."""
+    K = Dense(K.written_out()) if K.in_memory else K  # for many factors, not for one
+    one = 1.0 if weight is None else weight[:, None]
+    labels = K.diag(), Y, noise * one  # the noise of one copy of an example
+    unit = float(np.sqrt(labels[0].mean())) or 1.0
+    if inference == "ep":
+        return ep(*labels, _in_units(unit, partial(solving, _for_cavities(K, Y.shape[1], solving.solver))), weight)
+    return laplace(*labels, _in_units(unit, partial(solving, K)), weight, draft=_draft(K, solving, unit))
+
+
+def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
+    """The solver of all Laplace's steps but the last, where conjugate gradients are quicker; None: as the last step."""
+    n, few = K.shape[0], solving.solver == "auto" and K.shape[0] <= limits.FACTOR_UP_TO
+    if K.in_memory or solving.solver == "cholesky" or (few and n <= limits.LAPLACE_FACTOR_UP_TO):
+        return None
+    return Draft(K, unit, (0.1 if few else 0.3) * solving.tol, solving.max_iter)
+
+
+def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
+    """K written out while factors are affordable: only they have the exact variances that EP needs."""
+    n = K.shape[0]
+    few = solver == "auto" and n <= limits.EP_FACTOR_UP_TO and n * n * columns <= limits.EP_FACTOR_NUMBERS
+    return Dense(K.written_out()) if few else K
+
+
+def _in_units(unit: float, solved: Callable[..., Solution]) -> Callable[..., Solution]:
+    """The same for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
+
+    def solve(noise: Array, targets: Array, guess: Array | None) -> Solution:
+        found = solved(noise, targets / unit, None if guess is None else guess / unit)
+        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
+
+    return solve

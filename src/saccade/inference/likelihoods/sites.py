@@ -1,0 +1,66 @@
+"""A likelihood written as Gaussians of the latent values: what every inference ends with.
+
+Regression, Laplace and EP all approximate p(y_i | f_i) by Z_i N(f_i; t_i, N_i). The posterior is then that of a
+regression on targets t with noise N, so tables, variances, leave-one-out and samples serve all three, and
+
+    log p(y) = Σ_i log Z_i + log N(t; 0, K + N).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+from saccade.inference.posterior.evidence import of_copies
+from saccade.inference.solving.regression import Solution
+
+METHODS = ("regression", "laplace", "ep")
+FLATTEST = 1e8  # noise of a site, in units of the prior variance and σ², beyond which it says nothing
+Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), targets (n, m), first guess of α
+
+
+@dataclass(frozen=True)
+class Sites:
+    """Targets and noise of the Gaussians that stand for the likelihood, and how they were found."""
+
+    targets: Array  # (n, m)
+    noise: Array  # (n, 1) or (n, m)
+    log_norm: float = 0.0  # Σ log Z over all examples and columns
+    changes: tuple[float, ...] = ()  # of the latent values in each step
+    converged: bool = True
+
+    @classmethod
+    def of_regression(
+        cls,
+        Y: Array,  # (n, m)
+        noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+        weight: Array | None,  # (n,)
+    ) -> "Sites":
+        """Targets with Gaussian noise stand for themselves."""
+        return cls(Y, noise, -of_copies(noise, Y.shape[1], weight)[0])
+
+
+def flattest(
+    prior: Array,  # (n,): the diagonal of K
+    noise: Array,  # (n, 1) or (n, m): σ²
+) -> float:
+    """The largest noise of a site: its factor of the likelihood is flat already."""
+    largest = float(prior.max(initial=0.0))
+    most = FLATTEST * (largest + float(noise.max(initial=0.0)))
+    if not np.isfinite(most):
+        raise InvalidInput(
+            f"The largest k(x, x) is {largest:.3g}, too large for float64 beside its noise. Scale the features to "
+            "values near 1 (sklearn.preprocessing.MaxAbsScaler), or scale the kernel."
+        )
+    return most
+
+
+def log_gaussian(
+    x: Array,
+    mean: Array,
+    variance: Array,
+) -> Array:
+    """log N(x; mean, variance)."""
+    return np.asarray(-0.5 * (np.square(x - mean) / variance + np.log(2.0 * np.pi * variance)))

@@ -1,0 +1,95 @@
+"""A Gaussian process as tables: what a model file holds, and what predicts fast. It holds no training example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade.inference.approximations.by_name import Method
+from saccade.inference.posterior.base import Posterior, check_bins
+from saccade.kernels.base import Kernel
+from saccade.kernels.gram import TabledGram
+from saccade.kernels.intersection import HIK
+from saccade.operators.norms import NormTables
+from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Compressed(Posterior):
+    """Mean and variance from tables alone."""
+
+    kernel: HIK
+    mean_tables: PiecewiseTables | GridTables
+    norms: tuple[NormTables, ...] | None  # what a low rank explains of the variance: one table, or one per output
+    tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
+
+    def __repr__(self) -> str:
+        m = self.mean_tables.T.shape[1]
+        return f"Compressed({self.kernel!r}, outputs={m}, variance={self.variance_method!r})"
+
+    @property
+    def tables(self) -> PiecewiseTables | GridTables:
+        return self.mean_tables
+
+    @property
+    def variance_method(self) -> Method | None:
+        return None if self.norms is None else "lowrank"
+
+    def mean(self, X: Any) -> Array:
+        return walk(self.kernel, self.mean_tables, X)
+
+    def variance(self, X: Any) -> Array:
+        if self.norms is None:
+            no_variance()
+        return unexplained(self.norms, self.kernel.features(X))
+
+    def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        if self.norms is None:
+            no_variance()
+        features = self.kernel.features(X)
+        return walk(self.kernel, self.mean_tables, X, features), unexplained(self.norms, features)
+
+    def quantized(self, bins: int) -> Compressed:
+        tables = check_bins(self.mean_tables, bins)
+        return replace(self, mean_tables=quantize(tables, self.tops, self.kernel.features, bins))
+
+    def compressed(self) -> Compressed:
+        return self
+
+
+def walk(
+    kernel: HIK | TabledGram,
+    tables: PiecewiseTables | GridTables | None,
+    X: Any,  # (b, d)
+    features: sp.csr_matrix | None = None,  # those of X, where they are known
+) -> Array:  # (b, m)
+    """The tables at the rows of X."""
+    if isinstance(tables, GridTables):
+        return tables.walk(sp.csr_matrix(X))
+    assert tables is not None
+    return tables.walk(kernel.features(X) if features is None else features)
+
+
+def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Array:  # (b, 1) or (b, m)
+    """k(x, x) less what the directions behind the tables explain, from 0 to k(x, x)."""
+    prior = np.asarray(features.sum(axis=1))
+    known = np.column_stack([tables.squared_norms(features) for tables in norms])
+    return np.asarray(np.clip(prior - known, 0.0, prior))
+
+
+def not_in_tables(kernel: Kernel) -> NoReturn:
+    """Complain of a kernel that has no tables."""
+    raise ModelFileError(
+        f"A {type(kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
+        "examples=True to keep them in the file, or use HIK()."
+    )
+
+
+def no_variance() -> NoReturn:
+    """Complain of a model without variance."""
+    raise InvalidInput('This model was fitted with variance=None, so it has none. Fit it with variance="auto".')

@@ -1,0 +1,208 @@
+"""The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
+
+import warnings
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dlange
+from sklearn.exceptions import ConvergenceWarning
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
+from saccade._core.errors import InvalidParameter
+from saccade.inference.solving.inverse_diagonal import ENERGY_TOL, Probes
+from saccade.inference.leave_one_out.closed_form import turning_points
+from saccade.operators.base import Operator
+from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
+from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
+from saccade.solvers.nystrom import Nystrom, build, choose_rank
+from saccade.solvers.rank_one import Leading, leading
+
+Solver = Literal["auto", "cholesky", "cg"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """α and how it was found."""
+
+    alpha: Array  # (n, m)
+    inverse_diagonal: Array  # (n, 1) or (n, m): of (K + N)⁻¹; exact from a factor, else estimated
+    factors: tuple[Factor, ...]  # one, or one per column of N; empty after conjugate gradients or where too many
+    iterations: int
+    residual: Array  # (m,)
+    converged: bool
+    rank: int  # of the preconditioner, 0 for none
+    error: float = 0.0  # of 1 / inverse_diagonal: root of the mean square, relative; 0 where exact, NaN where unwanted
+    norm: float = 0.0  # where there are factors: the largest row sum of |K|, or a little more
+
+
+def solve(
+    K: Operator,
+    noise: Array,  # (n, 1) or (n, m)
+    Y: Array,  # (n, m)
+    *,
+    solver: Solver = "auto",
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    rng: np.random.Generator,
+    start: Array | None = None,  # (n, m): a first guess of α
+    leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
+    most_kept: int = limits.FACTOR_NUMBERS,
+    probe_work: float = limits.PROBE_WORK,
+) -> Solution:
+    """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
+    if is_direct(K, solver):
+        return _direct(K, noise, Y, most_kept)
+    # Products of a matrix in memory are BLAS's; between others its threads would only take cores from ours.
+    with nullcontext() if K.in_memory else one_blas_thread():
+        return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
+
+
+def is_direct(K: Operator, solver: Solver) -> bool:
+    """Whether a factor of K + N solves, and not conjugate gradients."""
+    n = K.shape[0]
+    direct = K.in_memory or n <= limits.FACTOR_UP_TO if solver == "auto" else solver == "cholesky"
+    if direct and n > limits.DENSE_UP_TO:
+        raise InvalidParameter(f'solver="cholesky" needs the whole {n} × {n} matrix, too large. Use "auto" or "cg".')
+    return direct
+
+
+def keeps_factors(K: Operator, noise: Array, most_kept: int = limits.FACTOR_NUMBERS) -> bool:
+    """Whether the factors stay for variances: one always does, many of an intersection kernel may be too large."""
+    return K.in_memory or noise.shape[1] == 1 or noise.size * len(noise) <= most_kept
+
+
+def _direct(K: Operator, noise: Array, Y: Array, most_kept: int) -> Solution:
+    """By a factor for each column of the noise; the last one takes the memory of K."""
+    dense, columns, keep = K.written_out(), noise.shape[1], keeps_factors(K, noise, most_kept)
+    alpha, diagonal, factors = np.empty_like(Y), np.empty_like(noise), list[Factor]()
+    residual, worst = np.empty(Y.shape[1]), noise.min(axis=0).argmin()  # the worst conditioned one
+    norm = float(dlange("1", dense.T))
+    for j, column in enumerate(noise.T):
+        own = slice(None) if columns == 1 else slice(j, j + 1)
+        factor = factorise(dense, column, overwrite=j == columns - 1)
+        alpha[:, own], diagonal[:, j] = factor.solve(Y[:, own]), factor.inverse_diagonal()
+        residual[own] = np.abs(Y[:, own] - factor.product(alpha[:, own])).max(axis=0, initial=0.0)
+        if j == worst:
+            warn_if_ill_conditioned(factor, norm, column)
+        if keep:
+            factors.append(factor)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0, norm=norm)
+
+
+def _iterate(
+    K: Operator,
+    noise: Array,
+    Y: Array,
+    tol: float,
+    max_iter: int,
+    rng: np.random.Generator,
+    start: Array | None,
+    leave_one_out: bool,
+    probe_work: float,
+) -> Solution:
+    m = Y.shape[1]
+    shared = 1.0 / (1.0 / noise).mean(axis=1)  # a column with very large noise counts little
+    alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
+    M = precondition(K, shared, m, rng) if alike else None
+    probes = Probes(K, noise, M, max_iter, rng, probe_work)
+    Z = probes.beside(m) if noise.shape[1] == 1 and leave_one_out else np.empty((len(Y), 0))
+    result = solve_cg(
+        K,
+        noise,
+        np.hstack([Y, Z]),
+        tol=tol,
+        energy_tol=np.append(np.zeros(m), np.full(Z.shape[1], ENERGY_TOL)),
+        max_iter=max_iter,
+        precondition=M,
+        x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
+    )
+    converged = bool((result.residual[:m] <= tol).all())
+    if not converged:
+        _warn(result, m, tol, max_iter)
+    low_rank, rank = (M, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
+    alpha, residual = result.x[:, :m], result.residual[:m]
+    diagonal, error = np.full_like(noise, np.nan), np.nan
+    if leave_one_out:
+        if Z.size:
+            probes.take_beside(Z, result.x[:, m:])
+        turns = turning_points(Y, alpha) if Z.size and bool((np.abs(Y) == 1.0).all()) else None
+        diagonal, error = probes.settle(low_rank, result.iterations, turns, m)
+    return Solution(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
+
+
+def precondition(
+    K: Operator,
+    noise: Array,  # (n,)
+    columns: int,
+    rng: np.random.Generator,
+) -> Nystrom | Leading | None:
+    """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one.
+
+    None where the noise is uneven and a low rank does not pay: conjugate gradients then divide by the noise.
+    """
+    n = K.shape[0]
+    order = rng.permutation(n)
+    rank = 0
+    for probe in limits.SPECTRUM_EXAMPLES:  # a larger probe only where the smaller one promises enough
+        some = np.sort(order[:probe])
+        root = np.sqrt(noise[some])
+        rank = choose_rank(K.block(some) / np.outer(root, root), n, 1.0, K.work, columns)
+        if 4 * rank < probe or limits.SPECTRUM_EXAMPLES[-1] ** 2 > 20 * n:  # dear for few examples
+            break
+    if rank:
+        return build(K, noise, order[:rank])
+    return leading(K, noise) if noise.max() <= UNEVEN * noise.min() else None
+
+
+def _warn(result: CGResult, m: int, tol: float, max_iter: int) -> None:
+    warnings.warn(
+        f"The solver stopped after {result.iterations} iterations with a residual of {result.residual[:m].max():.2g}, "
+        f"above tol={tol:g}. Raise `max_iter` (now {max_iter}), or raise `noise` or `tol`.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+
+
+def unsolved(
+    Y: Array,  # (n, m)
+    noise: Array,  # (n, 1) or (n, m)
+) -> Solution:
+    """A placeholder where the approximation of the mean needs no solution."""
+    unknown = np.full_like(noise, np.nan)
+    return Solution(np.zeros_like(Y), unknown, (), 1, np.zeros(Y.shape[1]), True, 0, np.nan)
+
+
+def grown(
+    before: Solution,  # with factors, of the first n examples
+    K: Operator,  # of all n + b examples
+    noise: Array,  # (n + b, 1) or (n + b, m), for the first n as before
+    Y: Array,  # (n + b, m)
+) -> Solution:
+    """The solution with b more examples, in time n²b.
+
+    With S = chol of the Schur complement and H = L⁻¹B, the diagonal of the inverse grows by the squared columns of
+    S⁻¹HᵀL⁻¹ for old examples, and is that of S⁻ᵀS⁻¹ for new ones.
+    """
+    n, factors = len(before.alpha), list[Factor]()
+    K_new = K.columns(np.arange(n, len(Y)))
+    alpha, diagonal, residual = np.empty_like(Y), np.empty_like(noise), np.empty(Y.shape[1])
+    worst, added = noise.min(axis=0).argmin(), np.abs(K_new)
+    norm = max(before.norm + float(added[:n].sum(axis=1).max(initial=0.0)), float(added.sum(axis=0).max(initial=0.0)))
+    for j, (factor, column) in enumerate(zip(before.factors, noise.T, strict=True)):
+        own = slice(None) if noise.shape[1] == 1 else slice(j, j + 1)
+        more = factor.grown(K_new[:n], K_new[n:] + np.diag(column[n:]))
+        back = solve_triangular(factor.L, more.L[n:, :n].T, lower=True, trans=1)
+        inner = Factor(more.L[n:, n:])
+        diagonal[:n, j] = before.inverse_diagonal[:, j] + np.square(inner.half_solve(back.T)).sum(axis=0)
+        diagonal[n:, j] = inner.inverse_diagonal()
+        alpha[:, own] = more.solve(Y[:, own])
+        residual[own] = np.abs(Y[:, own] - more.product(alpha[:, own])).max(axis=0, initial=0.0)
+        if j == worst:
+            warn_if_ill_conditioned(more, norm, column)
+        factors.append(more)
+    return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0, norm=norm)

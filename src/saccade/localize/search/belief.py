@@ -1,0 +1,247 @@
+"""What looks say about where an object is: a mixture of Gaussian processes, one for each place where it may be.
+
+Given the object t, scores y at the boxes looked at are normal with mean H_t β₀ and covariance R + H_t B H_tᵀ, where
+H_t are overlap and nearness with t (`response`), R is clutter, offset and noise. With R = L Lᵀ, A_t = L⁻¹H_t,
+G_t = A_tᵀA_t, g_t = A_tᵀ L⁻¹y:
+
+    M_t = B⁻¹ + G_t        β_t = β₀ + M_t⁻¹ (g_t − G_t β₀)        the shares of overlap and nearness, given t
+    log p(y | t) = −½ |L⁻¹y − A_t β₀|² + ½ vᵀ M_t⁻¹ v − ½ log |M_t| + …,  v = g_t − G_t β₀
+
+So p(t | y) ∝ prior(t) p(y | t): the prior density is a factor that evidence outweighs, look by look. This is the
+balance β of prior and evidence that S §12 leaves open, and nothing has to be set. The score of a further box is a
+mixture of normals over t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.threads import ranged, share_calls, thread_count
+from saccade.localize.boxes import pairs_iou
+from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
+from saccade.localize.search.learned_response import Judgement, Response
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.response import BETA, BETA_SPREAD, FALL, OFFSET, Misfit, clutter_and_offset, shares
+from saccade.solvers.cholesky import Factor, factorise
+
+LEAST_NOISE = 1e-3  # standard deviation: below it, boxes that are nearly the same would make R singular
+STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
+GAIN = 0.1  # ... and the least gain of log evidence for which they are: rounding never decides
+NOISES, CLUTTERS = (1e-3, 1.0), (0.02, 0.5)  # least and most standard deviation that are tried
+
+
+@dataclass(frozen=True)
+class Views:
+    """Boxes looked at and their scores; a box that was looked at several times is one, with the mean of its scores."""
+
+    bounds: Array  # (4,)
+    boxes: Array  # (n, 4)
+    scores: Array  # (n,)
+    counts: Array  # (n,)
+
+    @classmethod
+    def of(cls, bounds: Array, boxes: Array, scores: Array) -> Views:
+        distinct, first, which, counts = np.unique(
+            boxes, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(first)
+        means = np.bincount(which.ravel(), scores, minlength=len(distinct)) / np.maximum(counts, 1)
+        return cls(bounds, distinct[order], means[order], counts[order].astype(np.float64))
+
+
+class ScoreModel:
+    """The log likelihood of looks given a box of the object, and the score of other boxes; for one misfit."""
+
+    def __init__(self, looks: Views, misfit: Misfit) -> None:
+        self.looks, self.misfit = looks, misfit
+        R = clutter_and_offset(looks.boxes, looks.boxes, looks.bounds, misfit)
+        noise = max(misfit.noise, LEAST_NOISE) ** 2 / looks.counts
+        self.factor: Factor = factorise(R, noise)
+        self.z = self.factor.half_solve(looks.scores[:, None])[:, 0]
+        self.constant = -0.5 * self.factor.log_determinant() - 0.5 * len(self.z) * np.log(2.0 * np.pi)
+
+    def whitened(
+        self,
+        H: Array,  # (2, n, h)
+    ) -> Array:  # (2, n, h)
+        """A_t = L⁻¹ H_t of every object."""
+        _, n, h = H.shape
+        return np.asarray(self.factor.half_solve(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
+
+    def given(self, objects: Array) -> GivenObjects:  # (h, 4)
+        return GivenObjects.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
+
+    def log_likelihood(
+        self,
+        objects: Array,  # (h, 4)
+    ) -> Array:  # (h,)
+        return self.given(objects).log_likelihood
+
+    def log_likelihood_of_none(self) -> float:
+        """If there is no object."""
+        return float(self.constant - 0.5 * self.z @ self.z)
+
+
+class Smooth(NamedTuple):
+    """What clutter and offset say of boxes: functions without edges."""
+
+    known: Array  # (2, c, h): what the looks say of overlap and nearness with each object already
+    base: Array  # (c,): the mean of the score without an object ...
+    own: Array  # (c,): ... and its variance
+
+
+@dataclass(frozen=True)
+class GivenObjects:
+    """The Gaussian process of the scores, given each of several objects."""
+
+    evidence: ScoreModel
+    A: Array  # (2, n, h)
+    inverse: Array  # (2, 2, h): M⁻¹
+    beta: Array  # (2, h)
+    log_likelihood: Array  # (h,)
+
+    @classmethod
+    def of(cls, evidence: ScoreModel, A: Array) -> GivenObjects:
+        z, B = evidence.z, np.square(BETA_SPREAD)
+        G = np.einsum("inh,jnh->ijh", A, A)
+        g = np.einsum("inh,n->ih", A, z)
+        v = g - np.einsum("ijh,j->ih", G, BETA)
+        M = G + np.diag(1.0 / B)[:, :, None]
+        determinant = M[0, 0] * M[1, 1] - M[0, 1] ** 2
+        inverse = np.array([[M[1, 1], -M[0, 1]], [-M[0, 1], M[0, 0]]]) / determinant
+        step = np.einsum("ijh,jh->ih", inverse, v)
+        squares = z @ z - 2.0 * (BETA @ g) + np.einsum("i,ijh,j->h", BETA, G, BETA)
+        found = evidence.constant - 0.5 * (squares - (v * step).sum(axis=0) + np.log(determinant) + np.log(B).sum())
+        return cls(evidence, A, inverse, BETA[:, None] + step, found)
+
+    def of_object(
+        self,
+        boxes: Array,  # (c, 4)
+        objects: Array,  # (h, 4): those of `given`
+    ) -> tuple[Array, Array]:  # (c, h) each
+        """Mean and variance of the part of the score that overlap and nearness have, without clutter and offset."""
+        H = shares(boxes, objects, self.evidence.looks.bounds)
+        return np.einsum("ich,ih->ch", H, self.beta), np.einsum("ich,ijh,jch->ch", H, self.inverse, H)
+
+    def mixed(
+        self,
+        boxes: Array,  # (c, 4)
+        objects: Array,  # (h, 4): those of `given`
+        weights: Array,  # (h,)
+        smooth: Smooth,
+    ) -> tuple[Array, Array]:  # (c,), (c,)
+        """Mean and variance of the score of boxes, without noise, over all objects."""
+        from saccade.localize.search import loops as look_loops
+
+        mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
+        width, height = self.evidence.looks.bounds[2:] - self.evidence.looks.bounds[:2]
+        places = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), weights
+        read = *places, self.beta, self.inverse, *smooth, float(width), float(height), FALL
+        share_calls(ranged(look_loops.moments, read, (mean, variance)), len(boxes), thread_count())
+        return mean, variance
+
+    def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
+        """The same with the smooth parts of these boxes."""
+        return self.mixed(boxes, objects, weights, self.smooth(boxes))
+
+    def smooth(
+        self,
+        boxes: Array,  # (c, 4)
+    ) -> Smooth:
+        W, own = self._explained(boxes)
+        return Smooth(np.stack([W.T @ part for part in self.A]), W.T @ self.evidence.z, own)
+
+    def _explained(self, boxes: Array) -> tuple[Array, Array]:  # (n, c), (c,)
+        """L⁻¹ times the covariance of looks and boxes, and the variance of each box that looks leave it."""
+        looks, misfit = self.evidence.looks, self.evidence.misfit
+        W = self.evidence.factor.half_solve(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))
+        return W, misfit.clutter**2 + OFFSET**2 - np.square(W).sum(axis=0)
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Where the object may be after the looks, and what other boxes would score."""
+
+    evidence: ScoreModel | Judgement
+    where: Hypotheses
+    present: float  # probability that there is one
+
+    @classmethod
+    def after(
+        cls,
+        looks: Views,
+        prior: BoxPrior,
+        judge: Misfit | Response,
+        absent: float,
+        rng: np.random.Generator,
+        pool: Array | None = None,  # (p, 4): the only boxes that may be looked at
+        crowd: bool = True,
+    ) -> Belief:
+        evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
+        many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
+        count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
+        if pool is None:
+            where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        else:
+            where = hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
+        odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
+        against = evidence.log_likelihood_of_none() - where.log_evidence
+        return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
+
+    def choices(
+        self,
+        candidates: Array,  # (c, 4)
+        objects: Array,  # (h, 4)
+    ) -> tuple[Array, Array, Array]:  # (c, h), (c, h), (h,)
+        """The object's part of the candidates' scores, mean and variance, and the largest among boxes looked at.
+
+        If each object is the one. Clutter is left out: what the judge takes for the object is not worth a look, and no
+        reason to be content with.
+        """
+        given, looked = self.evidence.given(objects), self.evidence.looks.boxes
+        mean, variance = given.of_object(candidates, objects)
+        best = given.of_object(looked, objects)[0].max(axis=0) if len(looked) else np.zeros(len(objects))
+        return mean, variance, best
+
+    def moments(
+        self,
+        boxes: Array,  # (c, 4)
+    ) -> tuple[Array, Array]:  # (c,), (c,)
+        """Mean and variance of the score of boxes over all hypotheses."""
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
+        given = self.evidence.given(objects)
+        mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
+        for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
+            mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
+        return mean, variance
+
+    def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
+        """Hypotheses with the largest weights, which sum to 1 again."""
+        most = np.argsort(-self.where.weights, kind="stable")[:count]
+        return self.where.boxes[most], self.where.weights[most] / self.where.weights[most].sum()
+
+    def better_misfit(self) -> Misfit:
+        """Noise and clutter near the present ones under which the looks are likelier, if there are."""
+        assert isinstance(self.evidence, ScoreModel)
+        looks, now = self.evidence.looks, self.evidence.misfit
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_TUNE)
+        base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(objects)
+        tried = [now]
+        tried += [replace(now, noise=float(np.clip(now.noise * step, *NOISES))) for step in STEPS]
+        tried += [replace(now, clutter=float(np.clip(now.clutter * step, *CLUTTERS))) for step in STEPS]
+        found = [np.logaddexp.reduce(base + ScoreModel(looks, misfit).log_likelihood(objects)) for misfit in tried]
+        best = int(np.argmax(found))
+        return tried[best] if found[best] > found[0] + GAIN else now
+
+    def best(self) -> tuple[Array, float]:
+        """The box with the largest expected overlap, and how probable it is that it overlaps by a half or more."""
+        boxes, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
+        overlap = pairs_iou(boxes, boxes)
+        place = int(np.argmax(overlap @ weights))
+        return boxes[place], min(1.0, float((overlap[place] >= 0.5) @ weights))

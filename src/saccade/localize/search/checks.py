@@ -1,0 +1,76 @@
+"""What a search is made with, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.localize.boxes import as_numbers, check_boxes
+from saccade.localize.priors.box_prior import BoxPrior
+
+
+def check_scores(scores: Any) -> tuple[float, float]:
+    """The judge's scores of background and object, with a range that numbers of float64 can be divided by."""
+    found = as_numbers(scores, "scores")
+    if found.shape != (2,) or not np.abs(found).max() <= limits.SCORE or not np.diff(found)[0] >= 1.0 / limits.SCORE:
+        raise InvalidParameter(
+            "`scores` must be two numbers, the judge's score of background and of the object, the second larger and "
+            f"both at most {limits.SCORE:g} in size, got {scores!r:.100}."
+        )
+    return float(found[0]), float(found[1])
+
+
+def check_looks(boxes: Array, told: Array, scores: tuple[float, float], noise: float | None = None) -> None:
+    """All looks of a search: not too many, no score too large for sums of squares, none told twice without noise."""
+    if len(boxes) > limits.LOOKS:
+        raise InvalidInput(f"A search takes at most {limits.LOOKS:,} looks, got {len(boxes):,}. Keep the best ones.")
+    size = np.maximum(np.abs(told), np.abs(told - scores[0]) / (scores[1] - scores[0]))
+    if not (size <= limits.SCORE).all():
+        row = int(np.flatnonzero(~(size <= limits.SCORE))[0])
+        raise InvalidInput(
+            f"Scores must be at most {limits.SCORE:g} in size, as they are and in units of the range "
+            f"scores={scores}, got {told[row]:g} for box {boxes[row].tolist()}. Divide the scores, or pass NaN for a "
+            "look that failed."
+        )
+    if noise == 0.0:
+        _check_repeated(boxes, told, scores[1] - scores[0])
+
+
+def check_size(size: Any, bounds: Array) -> tuple[float, float]:
+    found, picture = as_numbers(size, "size"), bounds[2:] - bounds[:2]
+    if found.shape != (2,) or not (found > 0).all() or (found > picture).any():
+        raise InvalidInput(
+            f"`size` must be the width and height of a box in a picture of {picture.tolist()}, got {size!r}. If the "
+            "object may be larger than the picture, leave it out."
+        )
+    return float(found[0]), float(found[1])
+
+
+def check_proposals(proposals: Any, bounds: Array) -> Array:  # (n, 4)
+    found = check_boxes(proposals, "proposals", bounds)
+    if not len(found):
+        raise InvalidInput("`proposals` is empty: there is nothing to look at. Pass None to look anywhere.")
+    return found
+
+
+def check_prior(prior: Any, bounds: Array) -> BoxPrior | None:
+    if prior is not None and not isinstance(prior, BoxPrior):
+        raise InvalidParameter(f"`prior` must be a BoxPrior, as SituationModel.prior gives one, got {prior!r:.100}.")
+    if prior is not None and not np.allclose(prior.bounds, bounds):
+        raise InvalidInput(f"The prior is of a picture {prior.bounds.tolist()}, and this one is {bounds.tolist()}.")
+    return prior
+
+
+def _check_repeated(boxes: Array, scores: Array, unit: float) -> None:
+    """Without noise one box cannot have two scores; what differs by a billionth of the unit is the same."""
+    known: dict[tuple[float, ...], float] = {}
+    for box, score in zip(map(tuple, boxes), scores, strict=True):
+        if abs(known.setdefault(box, score) - score) > 1e-9 * unit:
+            raise InvalidInput(
+                f"Box {list(box)} has the scores {known[box]:g} and {score:g}, and noise=0 says that it has one. Pass "
+                "noise=None to learn the noise, or its variance."
+            )

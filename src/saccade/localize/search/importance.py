@@ -1,0 +1,188 @@
+"""Weighted draws from the posterior of a hidden box: importance sampling that adapts in a few rounds.
+
+The first draws are from the prior. Every later round draws around the best so far, at first for a tempered posterior,
+prior · likelihood^τ, whose τ rises to 1 as fast as enough different draws stay alive. In the end every draw has the
+weight prior · likelihood / (the mixture of all densities that were drawn from): Cappé, Guillin, Marin, Robert (2004);
+Owen and Zhou (2000) for the mixture. The mean of the weights estimates the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade.localize.boxes import pairs_iou, to_coordinates
+from saccade.localize.priors.densities import Density, Held, log_sum
+from saccade.localize.priors.box_prior import BoxPrior
+
+ROUNDS = 6  # at most
+CENTRES = 150  # of the normals that a round draws from
+ALIVE = 50.0  # effective number of draws that a round starts from
+HALVINGS = 10  # of the range of log τ
+# Standard deviations of an object from the nearest proposal: centre in shares of the box, log size, log shape.
+JITTER = np.array([0.1, 0.1, 0.2, 0.2])
+SAME_PLACE = 0.5  # overlap of proposals that crowd one place
+WIDTH = 0.3  # of these normals: a share of the posterior's covariance
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """Boxes that may be the object's, each with its share of belief."""
+
+    boxes: Array  # (h, 4)
+    weights: Array  # (h,), which sum to 1
+    log_evidence: float  # log of the mean likelihood under the prior
+
+    def resampled(self, count: int, rng: np.random.Generator) -> Array:  # (count,)
+        """Places of hypotheses, each drawn as often as it is believed; equal steps make the draws even."""
+        ends = np.cumsum(self.weights)
+        steps = (np.arange(count) + rng.random()) / count * ends[-1]
+        return np.asarray(np.minimum(np.searchsorted(ends, steps), ends.size - 1))
+
+
+@dataclass(frozen=True)
+class Normal:
+    """An equal mixture of normals with one covariance: what a round draws from."""
+
+    centres: Array  # (k, d)
+    covariance: Array  # (d, d)
+
+    def log_density(self, v: Array) -> Array:  # (n,)
+        L = np.linalg.cholesky(np.linalg.inv(self.covariance))
+        a, b = v @ L, self.centres @ L
+        squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * (a @ b.T)
+        constant = np.log(L.diagonal()).sum() - 0.5 * v.shape[1] * np.log(2.0 * np.pi) - np.log(len(b))
+        return np.asarray(log_sum(-0.5 * np.maximum(squared, 0.0), axis=1) + constant)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:
+        L = np.linalg.cholesky(self.covariance)
+        v = self.centres[rng.integers(len(self.centres), size=n)]
+        return np.asarray(v + rng.standard_normal(v.shape) @ L.T)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What all draws so far came from."""
+
+    counts: list[int]
+    densities: list[Density]
+    logs: Array  # (sources, n): log density of every draw under every source
+
+    def log_density(self) -> Array:  # (n,)
+        """That of all draws together."""
+        counts = np.array(self.counts, np.float64)
+        return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
+
+    def and_from(self, density: Density, old: Array, new: Array) -> Sources:
+        """With new draws from one more density. Old draws are not judged again by old densities."""
+        of_new = np.array([source.log_density(new) for source in self.densities])
+        logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
+        return Sources([*self.counts, len(new)], [*self.densities, density], logs)
+
+
+def hypotheses(
+    prior: BoxPrior,
+    log_likelihood: Callable[[Array], Array],  # boxes (n, 4) -> (n,)
+    count: int,  # of the first draws; a later round has half as many
+    rng: np.random.Generator,
+) -> Hypotheses:
+    """Boxes with weights that stand for the posterior."""
+    free, known = _free(prior)
+    v = prior.draw(count, rng)[:, : 4 - known.size]
+    drawn = Sources([count], [free], free.log_density(v)[None])
+    boxes, likely, before = _judged(v, prior, free, known, log_likelihood)
+    if not np.ptp(likely):  # nothing is known yet
+        return Hypotheses(boxes, np.full(count, 1.0 / count), float(likely[0]))
+    for _ in range(ROUNDS):
+        weights, tempered = _tempered(likely, before - drawn.log_density())
+        around = _around(v, weights, rng)
+        new = around.draw(count // 2, rng)
+        drawn = drawn.and_from(around, v, new)
+        parts = _judged(new, prior, free, known, log_likelihood)
+        v, boxes, likely, before = (
+            np.concatenate(pair) for pair in zip((v, boxes, likely, before), (new, *parts), strict=True)
+        )
+        if not tempered:
+            break
+    logs = likely + before - drawn.log_density()
+    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
+
+
+def hypotheses_of_pool(
+    pool: Array,  # (p, 4): the boxes that may be looked at
+    prior: BoxPrior,
+    log_likelihood: Callable[[Array], Array],
+    count: int,
+    crowd: bool,
+    rng: np.random.Generator,
+) -> Hypotheses:
+    """Boxes near those of a pool of proposals: an object far from all of them cannot be found anyway.
+
+    They are drawn once, and weighed by prior · likelihood: no rounds are needed in a pool. Unless the crowd counts,
+    proposals that overlap each other share the weight of one.
+    """
+    if len(pool) > count:
+        pool = pool[np.sort(rng.choice(len(pool), count, replace=False))]
+    near = np.repeat(to_coordinates(pool, prior.bounds), max(1, count // len(pool)), axis=0)
+    spread = np.exp(0.5 * (near[:, 2:3] + near[:, 3:4] * np.array([1.0, -1.0])))  # sides, in shares of the picture
+    v = near + JITTER * rng.standard_normal(near.shape) * np.hstack([spread, np.ones_like(spread)])
+    v[:, :2] = np.clip(v[:, :2], 0.0, 1.0)
+    boxes = prior.boxes(v)
+    likely = log_likelihood(boxes)
+    if not crowd:
+        alone = -np.log((pairs_iou(pool, pool) >= SAME_PLACE).sum(axis=1))
+        likely = likely + np.repeat(alone, len(v) // len(pool))
+    logs = likely + prior.density.log_density(v)
+    if not np.isfinite(logs).any():  # no proposal is where the prior has the object
+        logs = likely
+    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
+
+
+def _free(prior: BoxPrior) -> tuple[Density, Array]:
+    """The density of what is not known of the coordinates, and what is."""
+    density = prior.density
+    return (density.free, density.known) if isinstance(density, Held) else (density, np.zeros(0))
+
+
+def _judged(
+    v: Array, prior: BoxPrior, free: Density, known: Array, log_likelihood: Callable[[Array], Array]
+) -> tuple[Array, Array, Array]:
+    """Boxes, log likelihoods and log prior densities of free coordinates."""
+    outside = ((v[:, :2] < 0.0) | (v[:, :2] > 1.0)).any(axis=1)
+    inside = np.hstack([np.clip(v[:, :2], 0.0, 1.0), v[:, 2:], np.tile(known, (len(v), 1))])
+    boxes = prior.boxes(inside)
+    return boxes, log_likelihood(boxes), np.where(outside, -np.inf, free.log_density(v))
+
+
+def _tempered(
+    likely: Array,  # (n,)
+    base: Array,  # (n,): log of prior over drawn
+) -> tuple[Array, bool]:
+    """Weights by prior · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
+    weights, low, high = _weights(likely + base), -12.0, 0.0  # of log τ
+    if _alive(weights) >= ALIVE:
+        return weights, False
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        weights = _weights(np.exp(middle) * likely + base)
+        low, high = (middle, high) if _alive(weights) >= ALIVE else (low, middle)
+    return weights, True
+
+
+def _weights(logs: Array) -> Array:
+    return np.asarray(np.exp(logs - log_sum(logs)))
+
+
+def _alive(weights: Array) -> float:
+    """The effective number of draws."""
+    return float(1.0 / np.square(weights).sum())
+
+
+def _around(v: Array, weights: Array, rng: np.random.Generator) -> Normal:
+    places = rng.choice(len(v), CENTRES, p=weights / weights.sum())
+    off = v - weights @ v
+    covariance = WIDTH * (off.T @ (off * weights[:, None]))
+    return Normal(v[places], covariance + np.diag(np.full(v.shape[1], 1e-8)))

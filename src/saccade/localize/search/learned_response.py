@@ -1,0 +1,181 @@
+"""How a real judge scores a box that overlaps the object by so much, learned from windows whose overlap is known.
+
+Real judges are seldom the straight line that `response` assumes. A classifier says almost nothing up to an overlap of
+a half, then jumps, and misses some boxes that show the object well. So scores are put into a few bins, and a table
+holds how often each bin comes at each overlap o: P(bin | o). Given the object t, looks at boxes b_i with overlaps
+o_i are a Gaussian copula: each has the distribution of the table, and nearby boxes err together.
+
+    r_i = Φ⁻¹(P(lower bins | o_i) + ½ P(bin_i | o_i))        r ~ N(0, K),  K = (1 − ρ) I + ρ k(b, b)
+    log p(bins | t) = Σ log P(bin_i | o_i) − ½ rᵀ(K⁻¹ − I) r − ½ log |K|
+
+K does not depend on t: one factor serves all hypotheses. Nelsen (2006), "An introduction to copulas", §2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from saccade._core.arrays import Array
+from saccade._core.checks import check_share
+from saccade._core.errors import InvalidInput
+from saccade.kernels import RBF
+from saccade.localize.boxes import as_numbers, pairs_iou, to_coordinates
+from saccade.localize.search.response import CLUTTER_SCALES
+from saccade.solvers.cholesky import factorise
+
+BINS = 8  # of scores
+GRID = np.linspace(0.0, 1.0, 21)  # overlaps at which the table has a row
+WIDTH = 0.05  # standard deviation, in overlap, of the windows that a row is learned from
+WIDE = 0.2  # the same, of those that stand in for it where a row has few windows of its own
+DOUBT = 5.0  # windows' worth of these that are added to each row
+LEAST = 0.01  # share of a row that is the same for all bins: no single look rules a place out
+LEAST_VARIANCE = 1e-6  # of a predicted score, in squared ranges of scores: at 0, expected improvement is 0
+LEAST_TAIL = 1e-3  # of the probabilities that become r: 3 standard deviations at most
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a judge says of boxes by their overlap with the object: learned from windows of training pictures.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> overlaps = rng.random(2000)
+    >>> response = Response.learn(overlaps, np.where(overlaps > 0.5, 1.0, 0.0) + 0.1 * rng.standard_normal(2000))
+    >>> response.expected(np.array([0.1, 0.9])).round(1)
+    array([0., 1.])
+    """
+
+    edges: Array  # (b − 1,): scores that part the bins
+    table: Array  # (21, b): P(bin | overlap), a row for each overlap of GRID
+    means: Array  # (21,): expected score
+    together: float  # ρ: the share of errors that boxes which are nearly the same have in common
+
+    @classmethod
+    def learn(cls, overlaps: Any, scores: Any, *, together: float = 0.5) -> Response:
+        """From windows with known overlap.
+
+        Parameters
+        ----------
+        overlaps, scores : array (n,)
+            Of each window its intersection over union with the object's box, and what the judge said. Windows that
+            show none of the object are as necessary as those that show it well.
+        together : float from 0 to 1
+            Correlation of the errors at boxes that are nearly the same.
+        """
+        o, y = _check(overlaps, scores)
+        near, around = (np.exp(-0.5 * np.square((GRID[:, None] - o) / width)) + 1e-12 for width in (WIDTH, WIDE))
+        # Overlaps count alike however often they come: most windows of a picture show nothing.
+        even = 1.0 / np.maximum(near.sum(axis=1, keepdims=True), 1.0)
+        edges = _edges(y, (even * near).sum(axis=0))
+        usual = around * (even * near).sum(axis=0)
+        weights = near + DOUBT * usual / usual.sum(axis=1, keepdims=True)
+        weights /= weights.sum(axis=1, keepdims=True)
+        table = (1.0 - LEAST) * (weights @ np.eye(len(edges) + 1)[np.searchsorted(edges, y, side="right")])
+        share = check_share("together", together, 0.99, "The default is 0.5.")
+        return cls(edges, table + LEAST / table.shape[1], weights @ y, share)
+
+    def bins(self, scores: Array) -> Array:  # (n,)
+        return np.searchsorted(self.edges, scores, side="right")
+
+    def expected(self, overlaps: Array) -> Array:
+        """The mean score at any overlaps."""
+        return np.asarray(np.interp(overlaps, GRID, self.means))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists: JSON takes them as they are."""
+        arrays = {"edges": self.edges, "table": self.table, "means": self.means}
+        return {name: array.tolist() for name, array in arrays.items()} | {"together": self.together}
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Response:
+        edges, table, means = (np.array(state[name], np.float64) for name in ("edges", "table", "means"))
+        rows = table.shape == (len(GRID), len(edges) + 1) and means.shape == GRID.shape
+        if not rows or not (table > 0).all() or not np.isfinite(means).all() or not (np.diff(edges) > 0).all():
+            raise ValueError("the table of the response does not fit its bins")
+        return cls(edges, table, means, check_share("together", state["together"], 0.99, ""))
+
+
+class Judgement:
+    """The log likelihood of looks given a box of the object, by a learned response."""
+
+    def __init__(self, looks: Any, response: Response) -> None:
+        self.looks, self.response = looks, response
+        self.bins = response.bins(looks.scores)
+        lower = np.cumsum(response.table, axis=1) - 0.5 * response.table
+        self._log = np.log(response.table[:, self.bins])  # (21, n)
+        self._r = ndtri(np.clip(lower[:, self.bins], LEAST_TAIL, 1.0 - LEAST_TAIL))
+        n = len(self.bins)
+        K = np.zeros((n, n))
+        if n:
+            u = to_coordinates(looks.boxes, looks.bounds)
+            K = RBF(length_scale=CLUTTER_SCALES, amplitude=max(response.together, 1e-300))(u, u)
+        self._factor = factorise(K, np.full(n, 1.0 - response.together))
+
+    def given(self, objects: Array) -> Judgement:  # (h, 4)
+        return self
+
+    def log_likelihood(
+        self,
+        objects: Array,  # (h, 4)
+    ) -> Array:  # (h,)
+        return self._of(pairs_iou(self.looks.boxes, objects))
+
+    def log_likelihood_of_none(self) -> float:
+        """If there is no object."""
+        return float(self._of(np.zeros((len(self.bins), 1)))[0])
+
+    def of_object(
+        self,
+        boxes: Array,  # (c, 4)
+        objects: Array,  # (h, 4)
+    ) -> tuple[Array, Array]:  # (c, h) each
+        """The score that the overlap of each box deserves, if each object is the one. The judge's errors are no aim."""
+        mean = self.response.expected(pairs_iou(boxes, objects))
+        return mean, np.full_like(mean, LEAST_VARIANCE * np.ptp(self.response.means) ** 2)
+
+    def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
+        """Mean and variance over all objects of the score that the overlap of each box deserves."""
+        mean = self.of_object(boxes, objects)[0]
+        middle = mean @ weights
+        return middle, np.square(mean - middle[:, None]) @ weights
+
+    def _of(
+        self,
+        overlaps: Array,  # (n, h)
+    ) -> Array:  # (h,)
+        if not len(self.bins):
+            return np.zeros(overlaps.shape[1])
+        place = np.minimum((overlaps * (len(GRID) - 1)).astype(np.int64), len(GRID) - 2)
+        share, row = overlaps * (len(GRID) - 1) - place, np.arange(len(self.bins))[:, None]
+        logs, r = ((1.0 - share) * a[place, row] + share * a[place + 1, row] for a in (self._log, self._r))
+        white = self._factor.half_solve(r)
+        return np.asarray(
+            logs.sum(axis=0)
+            - 0.5 * (np.square(white).sum(axis=0) - np.square(r).sum(axis=0))
+            - 0.5 * self._factor.log_determinant()
+        )
+
+
+def _edges(y: Array, weights: Array) -> Array:
+    """Scores between bins of equal weight; fewer where scores tie."""
+    order = np.argsort(y, kind="stable")
+    ends = np.cumsum(weights[order]) / weights.sum()
+    places = np.searchsorted(ends, np.arange(1, BINS) / BINS)
+    edges = np.unique(y[order][np.minimum(places, len(y) - 1)])
+    return np.asarray(edges[edges > y.min()])
+
+
+def _check(overlaps: Any, scores: Any) -> tuple[Array, Array]:
+    o, y = as_numbers(overlaps, "overlaps").ravel(), as_numbers(scores, "scores").ravel()
+    if o.shape != y.shape or not o.size:
+        raise InvalidInput(f"Each window needs an overlap and a score, got {o.size} overlaps and {y.size} scores.")
+    if not (np.isfinite(y).all() and (o >= 0).all() and (o <= 1 + 1e-9).all()):
+        raise InvalidInput("Overlaps must be from 0 to 1 and scores finite. Leave out windows that have no score.")
+    if not np.ptp(y):
+        raise InvalidInput(f"All {y.size} scores are {y[0]}: a judge that says the same of every box finds nothing.")
+    return np.minimum(o, 1.0), y

@@ -1,0 +1,295 @@
+"""`Localizer`: find an object in a picture in few looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
+from saccade._core.errors import InvalidInput
+from saccade._core.random_state import draw
+from saccade.localize.search import state as search_file
+from saccade.localize.search.belief import Belief, Views
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
+from saccade.localize.search.choice import Policy, choose, most_overlapping
+from saccade.localize.search.grid_map import grid_moments
+from saccade.localize.search.learned_response import Response
+from saccade.localize.search.location import Failure, Location
+from saccade.localize.search.looking import Judge, look
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.response import Misfit
+from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
+from saccade.scores.acquisition import decaying_xi
+
+HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
+HALF_LIFE = 20.0  # looks after which ξ is half as large
+
+
+class Localizer:
+    """Finds one object in a picture by looking at few boxes: `ask` for boxes, `tell` their scores, and so on.
+
+    Scores come from any judge of boxes, the higher the more of the object a box shows. After every `tell` each box of
+    a large sample is believed as far as prior and scores say (`belief`). Place, size and shape are found together.
+
+    Parameters
+    ----------
+    bounds : (x0, y0, x1, y1) or (width, height)
+        The picture.
+    prior : BoxPrior, optional
+        Where the object may be: `SituationModel.prior`, or `BoxPrior.of_map`. None: anywhere, of any size.
+    size : (width, height), optional
+        Of the object, if it is known.
+    proposals : array (n, 4), optional
+        The only boxes that may be looked at. The object is near one of them.
+    crowd : bool
+        Whether an object is likelier where there are many proposals.
+    scores : (float, float)
+        About what the judge says of a box far from the object, and of the object's own box.
+    noise : float, optional
+        Variance of the judge's score of one and the same box, in the judge's units. None: learned while searching.
+    response : Response, optional
+        The judge's score by the overlap, learned from training windows; in place of `scores` and `noise`.
+    policy : {"ei", "pi", "ucb", "variance", "thompson"}
+        Expected improvement, probability of improvement, upper confidence bound, largest variance, Thompson's rule.
+    xi : float
+        ξ of the first two, as a share of the range of scores; halved every 20 looks.
+    from_prior, at_random : float
+        Shares of each batch that are drawn from the prior, and from all boxes alike (S §12: 3 and 2 of 10).
+    absent : float
+        Probability beforehand that there is no object.
+    step : float, optional
+        Boxes begin and end at multiples of this, as in a picture that is searched on a grid.
+    random_state : int or None
+
+    Examples
+    --------
+    >>> dog = np.array([310.0, 220.0, 400.0, 290.0])
+    >>> search = Localizer((640, 480), random_state=0)
+    >>> from saccade.localize import iou
+    >>> for _ in range(4):
+    ...     boxes = search.ask(10)
+    ...     search.tell(boxes, iou(boxes, dog))
+    >>> bool(iou(search.best().box, dog) > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        bounds: Any,
+        prior: BoxPrior | None = None,
+        *,
+        size: Any = None,
+        proposals: Any = None,
+        crowd: bool = True,
+        scores: tuple[float, float] = (0.0, 1.0),
+        noise: float | None = None,
+        response: Response | None = None,
+        policy: Policy = "ei",
+        xi: float = 0.0,
+        from_prior: float = 0.0,
+        at_random: float = 0.0,
+        absent: float = 0.0,
+        step: float | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.bounds = check_bounds(bounds)
+        if self.bounds.ndim != 1:
+            raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
+        check_choice("policy", policy, get_args(Policy))
+        self.policy, self.response, self.crowd = policy, response, crowd
+        self.prior, self.scores = check_prior(prior, self.bounds), check_scores((0, 1) if response else scores)
+        self.size = None if size is None else check_size(size, self.bounds)
+        self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
+        self.noise = None if noise is None else check_noise(noise, zero=True)
+        self.xi = check_share("xi", xi, 1.0, "The default is 0.")
+        self.from_prior = check_share("from_prior", from_prior, 1.0, "The default is 0.")
+        self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
+        self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
+        self.proposals = None if proposals is None else check_proposals(proposals, self.bounds)
+        if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
+            random_state = draw(random_state or np.random.default_rng(), 2**31)
+        self.random_state = check_count("random_state", random_state, "Pass a whole number from 0 on.", least=0)
+        self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
+        self.failures: list[Failure] = []
+        self.misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)
+        self._believed: Belief | None = None
+
+    @property
+    def _range(self) -> float:
+        return self.scores[1] - self.scores[0]
+
+    @property
+    def looks(self) -> int:
+        return len(self.boxes)
+
+    def __repr__(self) -> str:
+        return f"Localizer({self.bounds.tolist()}, looks={self.looks})"
+
+    # ---- the search
+
+    def ask(self, n: int = 10) -> Array:  # (n, 4), or fewer where proposals run out
+        """Boxes to look at next, best first. Asked again before `tell`, it gives the same boxes."""
+        n = check_count("n", n, "Pass the number of boxes.")
+        rng = self._rng(1)
+        anywhere = BoxPrior.unknown(self.bounds)
+        free = self.looks > 0 and self.proposals is None
+        prior, random = (int(n * share + 0.5) if free else 0 for share in (self.from_prior, self.at_random))
+        found = [self._by_policy(n - prior - random, rng)]
+        for count, source in ((prior, self._prior), (random, self._sized(anywhere))):
+            found.append(self._fresh(source.sample(count, rng), found))
+        return np.concatenate(found)
+
+    def tell(self, boxes: Any, scores: Any, why: str = "no finite score") -> None:
+        """The scores of boxes, whether they were asked for or not.
+
+        A score that is NaN or infinite says that the judge failed: the box is recorded in `failures` with `why`, left
+        out, and not asked for again. A box told twice has the mean of its scores.
+        """
+        boxes = check_boxes(boxes, bounds=self.bounds)
+        values = as_numbers(scores, "scores")
+        if values.shape != (len(boxes),):
+            raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
+        good = np.isfinite(values)
+        all_boxes, told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
+        check_looks(all_boxes, told, self.scores, self.noise)
+        known = self.noise is not None or self.response is not None or not self.looks
+        misfit = self.misfit if known else self._belief().better_misfit()
+        self.failures += [Failure(box, why) for box in boxes[~good]]
+        self.boxes, self.told, self.misfit, self._believed = all_boxes, told, misfit, None
+
+    def run(
+        self,
+        judge: Judge,
+        picture: Any = None,
+        *,
+        crop: tuple[int, int] | None = None,
+        looks: int = 100,
+        batch: int = 10,
+        sure: float = 0.95,
+        state: Any = None,
+        watch: Callable[[], None] | None = None,
+    ) -> Location:
+        """Search from start to end.
+
+        Parameters
+        ----------
+        judge : callable
+            Takes a list of crops (h, w, 3) of the picture and gives a score for each; without a picture it takes boxes
+            (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`.
+        picture : array, path or source, optional
+            What crops are cut from.
+        crop : (width, height), optional
+            Size of all crops; a large box is read from a coarser copy. None: as in the picture, up to a million pixels.
+        looks : int
+            The search ends after so many.
+        batch : int
+            Boxes that are judged at a time.
+        sure : float
+            The search ends when `best().probability` is so large. 1: it uses all its looks.
+        state : path, optional
+            Written after every batch. If the file exists, the search goes on from it.
+        watch : callable, optional
+            Called after every batch.
+        """
+        looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
+        sure = check_share("sure", sure, 1.0, "The default is 0.95.")
+        options: dict[str, Any] = {"crop": crop, "looks": looks, "batch": batch, "sure": sure}
+        look(self, judge, picture, **options, state=state, watch=watch)
+        return self.best()
+
+    def best(self) -> Location:
+        """The box that is expected to overlap the object most."""
+        belief = self._belief()
+        box, overlaps = belief.best()
+        mean, _ = belief.moments(box[None])
+        score = self.scores[0] + self._range * float(mean[0])
+        return Location(box, score, overlaps * belief.present, belief.present, self.looks)
+
+    def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
+        """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far."""
+        mean, variance = self._belief().moments(check_boxes(boxes))
+        return self.scores[0] + self._range * mean, self._range**2 * variance
+
+    def map(self, rows: int = 200, columns: int = 200, size: Any = None) -> tuple[Array, Array]:  # (rows, columns)
+        """The same for boxes of one size, by default that of the best, around places all over the picture.
+
+        By 64 of the hypotheses. Boxes at the edge extend beyond the picture.
+        """
+        rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
+        best = self._belief().best()[0]
+        sides = best[2:] - best[:2] if size is None else np.array(check_size(size, self.bounds))
+        mean, variance = grid_moments(self._belief(), sides, rows, columns, self._rng(2))
+        return self.scores[0] + self._range * mean, self._range**2 * variance
+
+    # ---- kept
+
+    def to_state(self) -> dict[str, Any]:
+        """All of the search as plain values: JSON takes it as it is."""
+        return search_file.as_dict(self)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Localizer:
+        """The search of `to_state`, which asks the same next question."""
+        return search_file.from_dict(cls, state)
+
+    def learn_prior(self, prior: BoxPrior | None) -> None:
+        """From now on the object is expected elsewhere, as when another one was found. The looks stay."""
+        self.prior, self._believed = check_prior(prior, self.bounds), None
+
+    def resume(self, boxes: Array, told: Array, failures: list[tuple[Array, str]], misfit: Misfit) -> None:
+        """Take over looks that were checked before."""
+        self.boxes, self.told, self.misfit = boxes, told, misfit
+        self.failures, self._believed = [Failure(*failure) for failure in failures], None
+
+    # ---- parts
+
+    def _rng(self, stream: int) -> np.random.Generator:
+        """Random numbers that depend on nothing but the seed and the number of looks."""
+        return np.random.default_rng([self.random_state, self.looks, len(self.failures), stream])
+
+    def _sized(self, prior: BoxPrior) -> BoxPrior:
+        return prior if self.size is None else prior.of_size(self.size)
+
+    @property
+    def _prior(self) -> BoxPrior:
+        if self.prior is None:
+            return self._sized(BoxPrior.unknown(self.bounds))
+        return self._sized(self.prior).hedged(HEDGE)
+
+    def _belief(self) -> Belief:
+        if self._believed is None:
+            looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
+            judge, pool = self.response or self.misfit, self.proposals
+            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), pool, self.crowd)
+        return self._believed
+
+    def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
+        belief = self._belief()
+        objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_TO_CHOOSE, rng)]
+        candidates = self._candidates(objects, rng)
+        xi = decaying_xi(self.xi, self.looks, HALF_LIFE)
+        mean, variance, best = belief.choices(candidates, objects)
+        places = choose(self.policy, mean, variance, best, count, xi, self.misfit.noise**2, rng)
+        return candidates[places]
+
+    def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:
+        if self.proposals is not None:
+            return most_overlapping(self._fresh(self.proposals, []), objects, limits.PROPOSALS_TO_CHOOSE)
+        return self._fresh(np.vstack([objects, self._prior.sample(limits.CANDIDATES_OF_PRIOR, rng)]), [])
+
+    def _fresh(self, boxes: Array, others: list[Array]) -> Array:
+        """Boxes, on the grid if there is one, that were not looked at and are not among the others."""
+        if self.step is not None and len(boxes):
+            boxes = clip(np.round(boxes / self.step) * self.step, self.bounds)[0]
+        failed = np.array([failure.box for failure in self.failures]).reshape(-1, 4)
+        seen = {tuple(box) for box in np.vstack([self.boxes, failed, *others])}
+        kept = list[Array]()
+        for box in boxes:
+            if tuple(box) not in seen:
+                seen.add(tuple(box))
+                kept.append(box)
+        return np.array(kept).reshape(-1, 4)

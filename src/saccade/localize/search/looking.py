@@ -1,0 +1,111 @@
+"""A search from start to end with a judge, who may fail: failed looks are recorded and the search goes on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
+from saccade.localize.search import state as search_file
+from saccade.localize.boxes import areas, as_numbers
+from saccade.localize.sources.base import Source, crops, open_source
+
+if TYPE_CHECKING:
+    from saccade.localize.search.localizer import Localizer
+
+Judge = Callable[[Any], Any]
+
+
+def look(
+    search: Localizer,
+    judge: Judge,
+    picture: Any,
+    *,
+    crop: Any,
+    looks: int,
+    batch: int,
+    sure: float,
+    state: Any,
+    watch: Callable[[], None] | None,
+) -> None:
+    """Ask and tell until the looks are spent, the object is surely found, or nothing is left to look at."""
+    if state is not None and Path(state).exists():
+        _go_on(search, state)
+    source = None if picture is None else _source(search, picture)
+    while (left := looks - search.looks - len(search.failures)) > 0:
+        boxes = search.ask(min(batch, left))
+        if not len(boxes):
+            break
+        scores, why = judged(judge, boxes if source is None else cut(source, boxes, crop))
+        search.tell(boxes, scores, why)
+        report("looking", (looks - left + len(boxes)) / looks)
+        if state is not None:
+            search_file.write(search, state)
+        if watch is not None:
+            watch()
+        if sure < 1.0 and search.looks and search.best().probability >= sure:
+            break
+    report("looking", 1.0)
+    if search.failures:
+        last = search.failures[-1]
+        warnings.warn(
+            f"The judge failed at {len(search.failures)} of {search.looks + len(search.failures)} looks and these are "
+            f"left out; the last was {last.box.round(1).tolist()}: {last.why}",
+            stacklevel=3,
+        )
+
+
+def cut(source: Source, boxes: Array, size: Any) -> list[Array]:
+    """What is in each box, of one size if it is given; else whole, and less finely where it has too many pixels."""
+    if size is not None:
+        return crops(source, boxes, size)
+    scales = np.minimum(np.sqrt(limits.CROP_PIXELS / areas(boxes)), 1.0)
+    return [source.read(box, float(scale)) for box, scale in zip(boxes, scales, strict=True)]
+
+
+def judged(
+    judge: Judge,
+    what: Any,  # n boxes or crops
+) -> tuple[Array, str]:
+    """The scores (n,), NaN where there is none, and why."""
+    n = len(what)
+    try:
+        scores = as_numbers(judge(what), "scores").ravel()
+    except Exception as error:
+        return np.full(n, np.nan), f"{type(error).__name__}: {error}"
+    if len(scores) != n:
+        return np.full(n, np.nan), f"{len(scores)} scores for {n} boxes"
+    return np.where(np.abs(scores) <= limits.SCORE, scores, np.nan), "no finite score"
+
+
+def _source(search: Localizer, picture: Any) -> Source:
+    source = open_source(picture)
+    height, width = source.shape[:2]
+    if (search.bounds[:2] < 0).any() or search.bounds[2] > width or search.bounds[3] > height:
+        raise InvalidInput(
+            f"The picture is {width} × {height}, and the search goes from {search.bounds[:2].tolist()} to "
+            f"{search.bounds[2:].tolist()}. Make the Localizer with ({width}, {height})."
+        )
+    return source
+
+
+def _go_on(search: Localizer, state: Any) -> None:
+    """Take over the looks of a file that was written by the same search."""
+    before = search_file.read(type(search), state)
+    mine, other = search_file.options_of(search), search_file.options_of(before)
+    changed = [name for name in mine if mine[name] != other[name]]
+    if changed:
+        raise InvalidInput(
+            f"{state} has a search with another {', '.join(changed)}: {other[changed[0]]!r:.80}. Pass the same, or "
+            "name another file."
+        )
+    if search.looks or search.failures:
+        raise InvalidInput(f"This search has looks already, and {state} has its own. Begin with a new Localizer.")
+    search.resume(before.boxes, before.told, [(f.box, f.why) for f in before.failures], before.misfit)

@@ -1,0 +1,233 @@
+"""`SituationModel`: how the objects of a situation lie in a picture, learned from boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from saccade._core import model_file
+from saccade._core.arrays import Array
+from saccade._core.checks import check_choice, check_count, check_share
+from saccade._core.errors import InvalidInput
+from saccade.localize.situations import state as situation_file
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, to_coordinates
+from saccade.localize.priors.densities import Block, Density, Normals
+from saccade.localize.priors.learn_normals import learn_normals
+from saccade.localize.priors.box_prior import BoxPrior
+
+Kind = Literal["normal", "mixture", "uniform"]
+# Variances of a box's coordinates before any situation was seen: a centre anywhere, sizes within a factor of 2.7 and
+# shapes within one of 1.6 either way.
+SPREAD = np.array([1.0 / 12.0, 1.0 / 12.0, 1.0, 0.25])
+
+
+class SituationModel:
+    """Where the objects of a situation are, how large and of what shape; and where one is once others are found.
+
+    The centre (in shares of the picture), log size (share of the picture's area) and log shape (width over height) of
+    all objects have one joint density. S §4 and §12.
+
+    Parameters
+    ----------
+    kind : {"normal", "mixture", "uniform"}
+        A joint normal; a mixture of normals for situations of several sorts; or no more than the range of sizes and
+        shapes, each object by itself.
+    components : int
+        Normals in the mixture, at most; fewer where there are fewer different situations.
+    doubt : float
+        What was found is not used where its tail probability is lower: then it is probably wrong, or this is another
+        situation.
+
+    Attributes
+    ----------
+    objects_ : list of str
+    density_ : Normals or Block
+        Over the coordinates of all objects, four each.
+    n_situations_ : int
+    shrinkage_ : float or None
+        The share by which correlations were reduced, for few situations; None for "uniform".
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(100, 500, 50)
+    >>> dog = np.column_stack([x, np.full(50, 300), x + 80, np.full(50, 360)])
+    >>> boxes = {"dog": dog, "walker": dog + [90, -150, 70, 20]}
+    >>> model = SituationModel().fit(boxes, sizes=(640, 480))
+    >>> prior = model.prior("walker", {"dog": [400, 300, 480, 360]}, (640, 480))
+    >>> prior.used, prior.fell_back, prior.density.mean[:2].round(2)
+    (('dog',), False, array([0.81, 0.55]))
+    >>> model.sample(5, "walker", {"dog": [400, 300, 480, 360]}, (640, 480), rng).shape
+    (5, 4)
+    """
+
+    objects_: list[str]
+    density_: Density
+    n_situations_: int
+    shrinkage_: float | None
+
+    def __init__(self, kind: Kind = "normal", *, components: int = 3, doubt: float = 1e-3) -> None:
+        check_choice("kind", kind, get_args(Kind))
+        self.kind = kind
+        self.components = check_count("components", components, "The default is 3.")
+        self.doubt = check_share("doubt", doubt, 1.0, "Pass 0 to use whatever was found. The default is 0.001.")
+
+    def __repr__(self) -> str:
+        if not hasattr(self, "density_"):
+            return f"SituationModel(kind={self.kind!r})"
+        return f"SituationModel({self.kind} of {', '.join(self.objects_)}; {self.n_situations_} situations)"
+
+    def fit(
+        self,
+        boxes: Mapping[str, Any],  # object -> (n, 4)
+        sizes: Any,  # (n, 2), or (2,) if all pictures have one size
+    ) -> SituationModel:
+        """Learn from n pictures.
+
+        Parameters
+        ----------
+        boxes : dict of arrays (n, 4)
+            For each object its box in every picture, x0, y0, x1, y1; a row of NaN where the picture has none.
+        sizes : array (n, 2) or (2,)
+            Width and height of the pictures; or (n, 4) with their bounds.
+        """
+        self.objects_, U = coordinates_of(boxes, sizes)
+        self.n_situations_ = len(U)
+        if self.kind == "uniform":
+            self.density_, self.shrinkage_ = _ranges(U), None
+            return self
+        filled = np.where(np.isnan(U), 0.0, U)
+        components = min(self.components, len(np.unique(filled, axis=0))) if self.kind == "mixture" else 1
+        self.density_, self.shrinkage_ = learn_normals(U, components, np.tile(SPREAD, len(self.objects_)))
+        return self
+
+    def prior(
+        self,
+        object: str,
+        found: Mapping[str, Any] | None,  # object -> (4,)
+        size: Any,  # (width, height) or (x0, y0, x1, y1) of the picture
+    ) -> BoxPrior:
+        """The density of an object's box, given the boxes of those that were found, in any order.
+
+        A box of the object itself is left out of what was found. If what was found is unlikely under the model (tail
+        probability below `doubt`), the density is the one of the object alone, and `fell_back` says so.
+        """
+        bounds, density = check_bounds(size), self._fitted()
+        if bounds.ndim != 1:
+            raise InvalidInput(f"`size` must be that of one picture, got an array of shape {bounds.shape}.")
+        wanted, others = self._places([object]), {k: v for k, v in (found or {}).items() if k != object}
+        known = self._places(list(others))
+        values = [_one_box(name, box) for name, box in others.items()]
+        if isinstance(density, Block):
+            return BoxPrior(bounds, Block(density.low[wanted], density.high[wanted]))
+        assert isinstance(density, Normals)
+        if not others:
+            return BoxPrior(bounds, density.part(wanted))
+        u = to_coordinates(np.array(values), bounds).ravel()
+        tail = density.part(known).tail(u)
+        if tail < self.doubt:
+            return BoxPrior(bounds, density.part(wanted), fell_back=True, tail=tail)
+        return BoxPrior(bounds, density.given(known, u, wanted), used=tuple(others), tail=tail)
+
+    def sample(
+        self, n: int, object: str, found: Mapping[str, Any] | None, size: Any, rng: np.random.Generator
+    ) -> Array:  # (n, 4)
+        """Boxes of an object drawn at random, inside the picture. See `prior`."""
+        return self.prior(object, found, size).sample(n, rng)
+
+    def log_density(self, boxes: Any, object: str, found: Mapping[str, Any] | None, size: Any) -> Array:  # (n,)
+        """The log density of boxes (n, 4) of an object, per unit of centre, log size and log shape. See `prior`."""
+        return self.prior(object, found, size).log_density(boxes)
+
+    # ---- kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted model as plain numbers, text and lists: JSON takes it as it is."""
+        self._fitted()
+        return situation_file.as_dict(self)
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> SituationModel:
+        return situation_file.from_dict(cls, state)
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model as tensors with a JSON header; no code in it."""
+        self._fitted()
+        model_file.write(path, *situation_file.parts(self))
+
+    @classmethod
+    def load(cls, path: Any) -> SituationModel:
+        return situation_file.load(cls, path)
+
+    def _fitted(self) -> Density:
+        if not hasattr(self, "density_"):
+            raise NotFittedError("This SituationModel has learned nothing yet. Call `fit` with boxes first.")
+        return self.density_
+
+    def _places(self, objects: list[str]) -> Array:
+        """Where the coordinates of these objects are, in their order."""
+        unknown = [name for name in objects if name not in self.objects_]
+        if unknown:
+            raise InvalidInput(f"The model knows {', '.join(self.objects_)}, and no {unknown[0]!r}. Check the name.")
+        first = 4 * np.array([self.objects_.index(name) for name in objects], np.int64)
+        return np.asarray((first[:, None] + np.arange(4)).ravel())
+
+
+def _one_box(name: str, box: Any) -> Array:
+    found = check_boxes(box, f"found[{name!r}]")
+    if len(found) != 1:
+        raise InvalidInput(f"`found[{name!r}]` must be one box, got {len(found)}. Pass the best one.")
+    return np.asarray(found[0])
+
+
+def coordinates_of(boxes: Mapping[str, Any], sizes: Any) -> tuple[list[str], Array]:
+    """Names, and the coordinates (n, 4 · objects) of every situation that has an object."""
+    if not isinstance(boxes, Mapping) or not boxes or not all(isinstance(name, str) and name for name in boxes):
+        raise InvalidInput(
+            f"`boxes` must be a dict: the name of each object, and its boxes (n, 4). Got {boxes!r:.100}."
+        )
+    bounds, parts = check_bounds(sizes), list[Array]()
+    n = len(bounds) if bounds.ndim == 2 else None
+    for name, given in boxes.items():
+        found = as_numbers(given, f"boxes[{name!r}]")
+        n = len(found) if n is None and found.ndim == 2 else n
+        if found.shape != (n, 4):
+            raise InvalidInput(
+                f"`boxes[{name!r}]` must be an array ({n or 'n'}, 4), a row for each picture, got one of shape "
+                f"{found.shape}. A row of NaN says that the picture has no {name}."
+            )
+        parts.append(_coordinates(name, found, np.broadcast_to(bounds, (len(found), 4))))
+    U = np.hstack(parts)
+    return list(boxes), U[~np.isnan(U).all(axis=1)]
+
+
+def _coordinates(name: str, found: Array, bounds: Array) -> Array:
+    """u of one object in every picture, NaN where there is none."""
+    missing = np.asarray(np.isnan(found).all(axis=1))
+    if missing.all():
+        raise InvalidInput(f"No picture has a box of {name!r}. Leave this object out, or add pictures with it.")
+    whole = np.where(missing[:, None], bounds, found)  # so that the number of a bad row is the right one
+    u = to_coordinates(check_boxes(whole, f"boxes[{name!r}]"), bounds)
+    outside = np.flatnonzero(((u[:, :2] < 0.0) | (u[:, :2] > 1.0)).any(axis=1))
+    if outside.size:
+        row = int(outside[0])
+        raise InvalidInput(
+            f"Box {row} of `boxes[{name!r}]`, {found[row].tolist()}, has its centre outside its picture, "
+            f"{bounds[row].tolist()}. Check that `sizes` are (width, height), and boxes x0, y0, x1, y1."
+        )
+    u[missing] = np.nan
+    return u
+
+
+def _ranges(U: Array) -> Block:
+    """Centres in the whole picture; sizes and shapes in the range seen, a share of 1/n wider at both ends."""
+    n, objects = len(U), U.shape[1] // 4
+    low, high = np.nanmin(U, axis=0), np.nanmax(U, axis=0)
+    wider = (high - low + np.sqrt(3.0 * np.tile(SPREAD, objects))) / n
+    low, high = low - wider, high + wider
+    for axis in (0, 1):
+        low[axis::4], high[axis::4] = 0.0, 1.0
+    return Block(low, high)

@@ -1,0 +1,127 @@
+"""A grid of tiles over a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.checks import check_count, check_share
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.localize.boxes import check_bounds, check_boxes
+from saccade.localize.sources.base import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """Boxes of one size in rows and columns that cover the picture; the last ones lie at the edge and overlap more.
+
+    Examples
+    --------
+    >>> tiles = Tiles.of((100, 60), tile=40)
+    >>> tiles.shape, tiles.boxes[[0, 1, 2, 5]].tolist()
+    ((2, 3), [[0.0, 0.0, 40.0, 40.0], [40.0, 0.0, 80.0, 40.0], [60.0, 0.0, 100.0, 40.0], [60.0, 20.0, 100.0, 60.0]])
+    """
+
+    bounds: Array  # (4,)
+    tile: int
+    overlap: float
+    shape: tuple[int, int]  # rows, columns
+    boxes: Array  # (rows · columns, 4), row by row
+
+    @classmethod
+    def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Tiles:
+        """The grid for bounds (width, height) or (x0, y0, x1, y1).
+
+        Parameters
+        ----------
+        bounds : picture
+        tile : side of a tile in pixels; a smaller picture is one tile
+        overlap : share of a tile that its neighbour covers too, below 0.9
+        """
+        edges = check_bounds(bounds)
+        tile = check_count("tile", tile, "Pass the side of a tile in pixels, such as 1024.")
+        if tile > limits.BOX_COORDINATE:
+            raise InvalidParameter(f"`tile` must be at most {limits.BOX_COORDINATE:g} pixels, got {tile}.")
+        share = check_share("overlap", overlap, 0.9, "0.1 finds objects that the border of two tiles would cut.")
+        if edges.ndim != 1:
+            raise InvalidInput("A search has one picture; pass the bounds of one.")
+        step = max(1.0, round(tile * (1.0 - share)))
+        columns, rows = (_count(edges[k + 2] - edges[k], tile, step) for k in (0, 1))
+        if rows * columns > limits.TILES:
+            raise InvalidParameter(
+                f"`tile` of {tile} makes {rows * columns} tiles, and a search takes {limits.TILES}. Take larger tiles."
+            )
+        starts = [_starts(edges[k], edges[k + 2], tile, step, n) for k, n in ((0, columns), (1, rows))]
+        x, y = (part.ravel() for part in np.meshgrid(*starts))
+        right, bottom = np.minimum(x + tile, edges[2]), np.minimum(y + tile, edges[3])
+        return cls(edges, tile, share, (rows, columns), np.column_stack([x, y, right, bottom]))
+
+    @property
+    def places(self) -> Array:  # (n, 2)
+        """Row and column of each tile."""
+        return np.column_stack(np.unravel_index(np.arange(len(self.boxes)), self.shape)).astype(np.float64)
+
+    def numbers(
+        self,
+        boxes: Any,  # (m, 4)
+    ) -> Array:  # (m,)
+        """Which tiles these boxes are, or an error that names one that is none."""
+        found = check_boxes(boxes)
+        nearest = [np.abs(self.boxes[None, :, k] - found[:, None, k]).argmin(axis=1) for k in (0, 1)]
+        numbers = nearest[1] // self.shape[1] * self.shape[1] + nearest[0] % self.shape[1]
+        wrong = np.flatnonzero(np.abs(self.boxes[numbers] - found).max(axis=1, initial=0.0) > 1e-6 * self.tile)
+        if wrong.size:
+            raise InvalidInput(
+                f"Box {int(wrong[0])} of `boxes`, {found[wrong[0]].tolist()}, is no tile of this search. Pass boxes as "
+                "`ask` gave them; what is found inside a tile goes to `inside`."
+            )
+        return np.asarray(numbers)
+
+
+def _count(length: float, tile: int, step: float) -> int:
+    """Tiles along one side."""
+    return 1 if length <= tile else int(np.ceil((length - tile) / step - 1e-9)) + 1
+
+
+def _starts(low: float, high: float, tile: int, step: float, count: int) -> Array:
+    """Where tiles begin along one side."""
+    return np.asarray(low + np.maximum(np.minimum(np.arange(count) * step, high - low - tile), 0.0))
+
+
+def overview(
+    source: Source,
+    tiles: Tiles,
+    pixels: int = 16,  # side of a tile in the coarse copy
+) -> Array:  # (n, 10)
+    """Cheap features of every tile from one coarse look: mean and deviation of each colour, and how much it changes.
+
+    The coarse copy shows a tile by about `pixels` × `pixels` pixels. Reading it costs (pixels / tile)² of a full look
+    at all tiles where the source has coarse copies. Columns: three means, three standard deviations, two mean
+    differences between neighbours (across, down), the darkest and the lightest grey value; all in units of 255.
+    """
+    scale = min(1.0, pixels / tiles.tile)
+    out = np.empty((len(tiles.boxes), 10))
+    for row in range(tiles.shape[0]):
+        here = slice(row * tiles.shape[1], (row + 1) * tiles.shape[1])
+        some = tiles.boxes[here]
+        band = source.read((some[0, 0], some[0, 1], some[-1, 2], some[-1, 3]), scale)
+        edges = np.rint((some[:, [0, 2]] - some[0, 0]) * scale).astype(int)
+        for number, (left, right) in enumerate(edges):
+            left = min(left, band.shape[1] - 1)
+            out[here.start + number] = statistics(band[:, left : max(right, left + 1)])
+    return out
+
+
+def statistics(
+    pixels: Array,  # (h, w, 3) uint8
+) -> Array:  # (10,)
+    """The ten numbers of `overview` for one tile."""
+    values = pixels.astype(np.float64) / 255.0
+    grey = values.mean(axis=2)
+    across, down = (np.abs(np.diff(grey, axis=axis)).mean() if grey.shape[axis] > 1 else 0.0 for axis in (1, 0))
+    flat = values.reshape(-1, 3)
+    return np.array([*flat.mean(axis=0), *flat.std(axis=0), across, down, grey.min(), grey.max()])

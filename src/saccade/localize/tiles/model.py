@@ -1,0 +1,167 @@
+"""Where hits are among tiles: a Gaussian process over position and features, averaged over settings.
+
+A tile has a hit with probability Φ(f). The prior of f is a normal with the mean that `prior` says and the covariance
+
+    k = 1 + amplitude · ((1 − share) Matérn₃⁄₂(position; length) + share · RBF(features)),
+
+where the 1 lets the looks correct the overall rate. Each setting (length in tiles, amplitude, share) has a posterior by
+expectation propagation (inference/likelihoods/ep.py) and an evidence; probabilities are averages weighted by it. Laplace's
+approximation would not do: where hits are rare it states three times too many (docs/decisions/028).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from saccade._core.arrays import Array
+from saccade.inference.likelihoods.ep import ep
+from saccade.inference.likelihoods.infer import Solving
+from saccade.inference.solving.regression import Solution
+from saccade.kernels import RBF, Matern
+from saccade.operators.base import Dense
+from saccade.solvers.cholesky import Factor
+
+RATE = 1.0  # prior variance of the overall rate, in units of the noise of a label
+LENGTHS = (2.0, 5.0)  # tiles
+AMPLITUDES = (1.0, 4.0)
+SHARES = (0.0, 0.5, 1.0)  # of features, where there are some
+COMPARED, TIMES = 8, 1.6  # looks at which settings are compared, and again when there are so many times more
+FEATURE_LENGTH = 0.5  # of standardised features, divided by the root of their number
+WEIGHT = 0.02  # a setting with less weight is left out ...
+MOST = 3  # ... and so are all but the likeliest
+
+
+class Setting(NamedTuple):
+    """Length scale in tiles, amplitude, share of the features."""
+
+    length: float
+    amplitude: float
+    share: float
+
+
+def settings(features: bool) -> list[Setting]:
+    """All that are compared."""
+    shares = SHARES if features else (0.0,)
+    return [Setting(n, a, s) for s in shares for n in (LENGTHS if s < 1.0 else LENGTHS[:1]) for a in AMPLITUDES]
+
+
+@dataclass(frozen=True, eq=False)
+class TileSpace:
+    """What is known of tiles before any look: where they are, what they look like from afar, how likely a hit is."""
+
+    places: Array  # (n, 2): row, column
+    features: Array | None  # (n, d)
+    prior: Array  # (n,): probability of a hit
+
+    def kernel(self, setting: Setting, a: Array, b: Array | None = None) -> Array:  # (p, q)
+        """Between tiles a and b by number."""
+        K = np.full((a.size, a.size if b is None else b.size), RATE)
+        for part, kernel, X in (
+            (1.0 - setting.share, Matern(setting.length, nu=1.5), self.places),
+            (setting.share, RBF(FEATURE_LENGTH), self.features),
+        ):
+            if part > 0.0 and X is not None and K.size:
+                K += setting.amplitude * part * kernel(X[a], None if b is None else X[b])
+        return K
+
+    def offset(self, setting: Setting) -> Array:  # (n,)
+        """The prior mean of f, with which Φ averages to `prior`."""
+        return np.asarray(ndtri(self.prior) * np.sqrt(1.0 + RATE + setting.amplitude))
+
+
+@dataclass(frozen=True, eq=False)
+class TilePosterior:
+    """Of f at all tiles, under one setting."""
+
+    space: TileSpace
+    setting: Setting
+    rows: Array  # (l,): looked at
+    log_evidence: float
+    alpha: Array  # (l,)
+    factor: Factor  # of K + N
+
+    def pool(self) -> Pool:
+        """Mean and variance everywhere."""
+        every = np.arange(len(self.space.places))
+        K = self.space.kernel(self.setting, self.rows, every)
+        half = self.factor.half_solve(K) if self.rows.size else K
+        mean = self.space.offset(self.setting) + self.alpha @ K
+        top = RATE + self.setting.amplitude
+        return Pool(self.space, self.setting, mean, np.maximum(top - np.einsum("ij,ij->j", half, half), 0.0), half)
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Mean and variance of f at all tiles, and what covariances need."""
+
+    space: TileSpace
+    setting: Setting
+    mean: Array  # (n,)
+    variance: Array  # (n,)
+    half: Array  # (l, n): L⁻¹k(rows, ·)
+
+    def covariance(self, a: Array, b: Array) -> Array:  # (p, q)
+        return np.asarray(self.space.kernel(self.setting, a, b) - self.half[:, a].T @ self.half[:, b])
+
+    @property
+    def probability(self) -> Array:  # (n,)
+        return np.asarray(ndtr(self.mean / np.sqrt(1.0 + self.variance)))
+
+
+def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> TilePosterior:
+    """The posterior from tiles with and without a hit.
+
+    The prior mean m enters as sites of f − m: targets less m, and Kα + m = targets − noise · α as without it.
+    """
+    if not rows.size:
+        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), Factor(np.zeros((0, 0))))
+    K, m = space.kernel(setting, rows), space.offset(setting)[rows][:, None]
+    solving = Solving(solver="cholesky")
+
+    def solve(noise: Array, targets: Array, guess: Array | None) -> Solution:
+        return solving(Dense(K), noise, targets - m)
+
+    sites, solution = ep(K.diagonal(), np.where(hits, 1.0, -1.0)[:, None], np.ones((1, 1)), solve)
+    factor, t = solution.factors[0], sites.targets - m
+    fit = float((t * solution.alpha).sum()) + factor.log_determinant() + len(rows) * np.log(2.0 * np.pi)
+    return TilePosterior(space, setting, rows, sites.log_norm - 0.5 * fit, solution.alpha[:, 0], factor)
+
+
+class TileBelief(NamedTuple):
+    """Pools of the likeliest settings and their weights, which sum to 1."""
+
+    weights: Array  # (s,)
+    pools: list[Pool]
+
+    @property
+    def probability(self) -> Array:  # (n,)
+        return np.asarray(self.weights @ np.array([pool.probability for pool in self.pools]))
+
+
+def likely_settings(space: TileSpace, rows: Array, hits: Array) -> list[Setting]:
+    """Those with most evidence, up to `MOST`; with few looks all are much alike."""
+    every = settings(space.features is not None)
+    evidence = np.array([learn(space, setting, rows, hits).log_evidence for setting in every])
+    weights = np.exp(evidence - evidence.max())
+    order = np.argsort(-weights, kind="stable")[:MOST]
+    return [every[k] for k in order if weights[k] >= WEIGHT * weights.sum()]
+
+
+def comparison(looks: int) -> int:
+    """How many of the looks settings are compared by: the largest of 8, 13, 21, 34, … that is reached; before, all."""
+    number = COMPARED
+    while round(TIMES * number) <= looks:
+        number = round(TIMES * number)
+    return min(number, looks)
+
+
+def believe(space: TileSpace, some: list[Setting], rows: Array, hits: Array) -> TileBelief:
+    """What these looks say under some settings, weighed by evidence."""
+    found = [learn(space, setting, rows, hits) for setting in some]
+    evidence = np.array([each.log_evidence for each in found])
+    weights = np.exp(evidence - evidence.max())
+    return TileBelief(weights / weights.sum(), [each.pool() for each in found])

@@ -1,0 +1,309 @@
+"""All of them: active search over the tiles of a huge picture under a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade._core.blas import one_blas_thread
+from saccade._core.checks import check_choice, check_count, check_share, is_number
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.random_state import seed_of
+from saccade.localize.tiles import state as tile_state
+from saccade.localize.boxes import as_numbers, non_maximum_suppression
+from saccade.localize.sources.base import check_shown, open_source
+from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
+from saccade.localize.tiles.judge import FoundBoxes, judged
+from saccade.localize.tiles.left import WIDER, Left, all_tiles_at_most, interval, moments
+from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
+from saccade.localize.tiles.policy import Policy, choose
+from saccade.localize.tiles.start import start
+from saccade.localize.tiles.grid import Tiles, overview
+
+HORIZON = 0.1  # share of the tiles that a search without a budget plans for
+
+
+class TileSearch:
+    """Which tiles to look at so that as many hits as possible are found, and how many are left.
+
+    Parameters
+    ----------
+    picture : (width, height), (x0, y0, x1, y1), or anything that `open_source` takes
+    tile : int
+        Side of a tile in pixels.
+    overlap : float
+        Share of a tile that its neighbour covers too.
+    features : array (tiles, d), "overview" or None
+        What is known about each tile beforehand, row by row. "overview" takes colours and texture from one coarse look
+        at the picture, so that `picture` must be one and not only its size.
+    prior : float or array (rows, columns)
+        Probability that a tile has a hit, before any look. Looks correct the overall rate, not the map.
+    budget : int or None
+        Looks in all. None: no limit; plans are then made for a tenth of the tiles.
+    start : float
+        Share of the budget that is spread over the picture before the model chooses.
+    policy : "auto", "likeliest" or "nonmyopic"
+        The likeliest tiles next; or hits now and later under the budget. "auto" is the first with features that differ
+        between tiles, and the second where only places count (docs/decisions/028).
+    threshold : float or None
+        None: answers are numbers of hits. Else they are scores, and a tile has a hit from this score on.
+    random_state : None, int or RandomState
+
+    Attributes
+    ----------
+    tiles : Tiles
+        `tiles.boxes` (n, 4) row by row, `tiles.shape`.
+    hits : array (n,)
+        The answer for each tile; NaN where there is none.
+    problems : list of dict
+        Answers that were no numbers, judges that failed, answers that were changed: "tile", "box", "what".
+
+    Examples
+    --------
+    >>> search = TileSearch((1000, 1000), tile=100, budget=30, random_state=0)
+    >>> while len(boxes := search.ask(5)):
+    ...     search.tell(boxes, [float(x0 >= 500 and y0 >= 700) for x0, y0, *_ in boxes])
+    >>> int(np.nansum(search.hits))  # of 15
+    15
+    """
+
+    def __init__(
+        self,
+        picture: Any,
+        tile: int = 1024,
+        *,
+        overlap: float = 0.0,
+        features: Any = None,
+        prior: Any = 0.03,
+        budget: int | None = None,
+        start: float = 0.15,
+        policy: Policy = "auto",
+        threshold: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        source, bounds = source_and_bounds(picture)
+        self.tiles = Tiles.of(bounds, tile, overlap)
+        if isinstance(features, str):
+            if features != "overview" or source is None:
+                raise InvalidParameter('`features` must be an array, None, or "overview" together with a picture.')
+            features = overview(source, self.tiles)
+        self._setup(features, prior, budget, start, policy, threshold, seed_of(random_state))
+
+    def _setup(
+        self, features: Any, prior: Any, budget: Any, share: Any, policy: Any, threshold: Any, seed: int
+    ) -> None:
+        n = len(self.tiles.boxes)
+        self.features, self.prior = check_features(features, n), check_prior(prior, self.tiles.shape)
+        self.budget = None if budget is None else check_count("budget", budget, "Pass how many tiles you can look at.")
+        check_choice("policy", policy, get_args(Policy))
+        self.policy: Policy = policy
+        if threshold is not None and not is_number(threshold):
+            raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r:.100}.")
+        self.threshold = None if threshold is None else float(threshold)
+        self.start, self._seed = check_share("start", share, 1.0, "The default is 0.15."), seed
+        first = max(1, round(self.start * min(n, self._horizon)))
+        self._first, self._cell = start(self.tiles.shape, first, np.random.default_rng(seed))
+        self._space = TileSpace(self.tiles.places, standardised(self.features), np.clip(self.prior, 1e-6, 1.0 - 1e-6))
+        self.hits = np.full(n, np.nan)
+        self.problems: list[dict[str, Any]] = []
+        self._order: list[int] = []  # tiles with an answer, as they came
+        self._failed: list[int] = []
+        self._asked: list[int] = []  # and not answered yet
+        self._inside: list[list[float]] = []  # tile, x0, y0, x1, y1, score
+        self._settings: tuple[int, list[Setting]] = (0, [])
+        self._belief: TileBelief | None = None
+
+    # ---- asking and telling
+
+    @property
+    def _horizon(self) -> int:
+        n = len(self.tiles.boxes)
+        return max(1, round(HORIZON * n)) if self.budget is None else min(self.budget, n)
+
+    @property
+    def _greedy(self) -> bool:
+        features = self._space.features
+        return self.policy == "likeliest" or (self.policy == "auto" and features is not None and bool(features.any()))
+
+    @property
+    def _spent(self) -> int:
+        return len(self._order) + len(self._failed) + len(self._asked)
+
+    def ask(self, n: int = 10) -> Array:  # (n, 4)
+        """The next tiles to look at; fewer where the budget or the picture ends, and then none."""
+        n = check_count("n", n, "Pass how many tiles you look at at a time.")
+        free = self._free(self._asked)
+        n = min(n, free.size, n if self.budget is None else max(0, self.budget - self._spent))
+        chosen = self._first[np.isin(self._first, free)][:n]
+        if chosen.size < n:
+            rest, more = np.setdiff1d(free, chosen), n - chosen.size
+            left = 1 if self._greedy else max(self._horizon - self._spent - chosen.size, more)
+            chosen = np.append(chosen, choose(self._believe(), rest, more, left))
+        self._asked += chosen.tolist()
+        return np.asarray(self.tiles.boxes[chosen])
+
+    def tell(
+        self,
+        boxes: Any,  # (n, 4): tiles
+        hits: Any,  # (n,)
+        inside: Sequence[Any] | None = None,
+    ) -> None:
+        """What was seen in these tiles.
+
+        Parameters
+        ----------
+        boxes : array (n, 4)
+            Tiles, as `ask` gave them or any others of the grid.
+        hits : array (n,)
+            Numbers of hits, 0 or 1, or scores where there is a threshold. NaN: no answer; the tile is left out and
+            listed in `problems`. A second answer for a tile replaces the first; if it is another, it is listed too.
+        inside : list of n arrays (k, 4) or (k, 5), optional
+            Boxes of the objects in each tile, in pixels of the whole picture, and their scores (else 1).
+        """
+        numbers, values = self.tiles.numbers(boxes), as_numbers(hits, "hits")
+        if values.shape != (numbers.size,):
+            raise InvalidInput(
+                f"`hits` must be {numbers.size} numbers, one for each tile, got shape {values.shape}. Pass NaN for a "
+                "tile without an answer."
+            )
+        wrong = [value for value in values.tolist() if not np.isnan(value) and not self._possible(value)]
+        if wrong:
+            raise InvalidInput(
+                f"`hits` must be numbers of hits from 0 to {limits.HITS:g}, got {wrong[0]:g}. Set `threshold` if they "
+                f"are scores, which may be from {-limits.SCORE:g} to {limits.SCORE:g}."
+            )
+        found = check_inside(inside, numbers)
+        for number, value, own in zip(numbers.tolist(), values.tolist(), found, strict=True):
+            self._take(number, value, own, "no number")
+
+    def _take(self, number: int, value: float, own: list[list[float]], problem: str) -> None:
+        """One answer; `problem` says why it is NaN, if it is."""
+        self._asked = [each for each in self._asked if each != number]
+        if np.isnan(value):
+            self._note(number, problem)
+            if np.isnan(self.hits[number]) and number not in self._failed:
+                self._failed.append(number)
+            return
+        before = self.hits[number]
+        if np.isnan(before):
+            self._order.append(number)
+            self._failed = [each for each in self._failed if each != number]
+        elif before != value:
+            self._note(number, f"changed from {before:g} to {value:g}")
+        self.hits[number] = value
+        self._inside = [each for each in self._inside if each[0] != number] + own
+        self._belief, self._settings = None, self._settings if before != before else (0, [])
+
+    def _note(self, number: int, what: str) -> None:
+        self.problems.append({"tile": number, "box": self.tiles.boxes[number].tolist(), "what": what})
+
+    def look(
+        self,
+        judge: Callable[[list[Array]], Any],
+        source: Any,
+        n: int = 10,
+        size: tuple[int, int] | None = None,
+        scale: float = 1.0,
+    ) -> int:
+        """Ask, show the tiles to a judge, and tell; the number of tiles looked at.
+
+        `judge` takes a list of crops, `size` (width, height) large or at `scale`, and returns for each a number or the
+        boxes (k, 4) or (k, 5) with scores in pixels of the crop. A batch at which it raises, or for which it returns
+        too few answers, is shown again tile by tile; tiles at which it fails again are listed in `problems`, and the
+        search goes on.
+        """
+        check_shown(size, scale)
+        boxes = self.ask(n)
+        if not len(boxes):
+            return 0
+        for box, answer in zip(boxes, judged(judge, open_source(source), boxes, size, scale), strict=True):
+            value, problem = answer.value, answer.problem
+            if self.threshold is not None and len(answer.inside):
+                value = float(answer.inside[:, 4].max())
+            if not problem and not self._possible(value):
+                value, problem = np.nan, f"the judge gave {value:g}"
+            (number,) = self.tiles.numbers(box).tolist()
+            self._take(number, value, check_inside([answer.inside], np.array([number]))[0], problem)
+        return len(boxes)
+
+    def _possible(self, value: float) -> bool:
+        """A number of hits, or a score of any sign where there is a threshold."""
+        return 0.0 <= value <= limits.HITS if self.threshold is None else abs(value) <= limits.SCORE
+
+    # ---- what is known
+
+    def probability_map(self) -> Array:  # (rows, columns)
+        """Probability of a hit in each tile; 0 or 1 where it was looked at."""
+        p = self._believe().probability
+        known = np.array(self._order, np.int64)
+        p[known] = self._positive(known)
+        return np.asarray(p.reshape(self.tiles.shape))
+
+    def left(self) -> Left:
+        """Expected hits in tiles without an answer, with an interval of 95 %."""
+        free = self._free(())
+        rng = np.random.default_rng(self._seed)
+        mean, variance = moments(self._believe(), free, rng)
+        counts = self._counts()
+        many, spread = float(counts.mean()), float(counts.var())
+        mean, variance = mean * many, variance * many**2 + mean * spread
+        low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
+        return Left(mean, low, high, self._at_most(free.size))
+
+    def _counts(self) -> Array:
+        """Hits in the tiles that have some; 1 where it is not known."""
+        values = self.hits[np.array(self._order, np.int64)]
+        some = values[values > 0] if self.threshold is None else np.zeros(0)
+        return some if some.size else np.ones(1)
+
+    def _at_most(self, free: int) -> int:
+        """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
+        if not np.isin(self._first, self._order + self._failed).all():
+            return free  # before all of the first looks are taken nothing is known
+        first = int((self._positive(self._first) | np.isnan(self.hits[self._first])).sum())
+        known = int(self._positive(np.array(self._order, np.int64)).sum())
+        every = all_tiles_at_most(first, self._first.size, self._cell, len(self.tiles.boxes))
+        return max(0, min(free, every - known))
+
+    def found(self, overlap: float = 0.5) -> FoundBoxes:
+        """Boxes that were told inside tiles, of two that overlap more than this only the better one."""
+        every = np.array(self._inside, np.float64).reshape(-1, 6)
+        kept = non_maximum_suppression(every[:, 1:5], every[:, 5], overlap)
+        return FoundBoxes(every[kept, 1:5], every[kept, 5])
+
+    def _free(self, but: Sequence[int]) -> Array:
+        """Tiles without an answer. Those that failed stay unknown, but are not asked again."""
+        taken = [*self._order, *but, *(self._failed if but is self._asked else ())]
+        return np.setdiff1d(np.arange(len(self.tiles.boxes)), np.array(taken, np.int64))
+
+    def _positive(self, numbers: Array) -> Array:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(
+                self.hits[numbers] > 0 if self.threshold is None else self.hits[numbers] >= self.threshold
+            )
+
+    def _believe(self) -> TileBelief:
+        """The posterior from all answers. Settings come from the first looks of a schedule: the same after a reload."""
+        if self._belief is None:
+            rows = np.array(self._order, np.int64)
+            hits, compared = self._positive(rows), comparison(rows.size)
+            with one_blas_thread():
+                if self._settings[0] != compared or not self._settings[1]:
+                    self._settings = compared, likely_settings(self._space, rows[:compared], hits[:compared])
+                self._belief = believe(self._space, self._settings[1], rows, hits)
+        return self._belief
+
+    # ---- state
+
+    def to_state(self) -> dict[str, Any]:
+        """Everything, for JSON: a search made from it puts the same next question."""
+        return tile_state.to_state(self)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> TileSearch:
+        """The search that `to_state` was called on."""
+        return tile_state.from_state(cls, state)

@@ -1,0 +1,203 @@
+"""The posterior over tiles against quadrature, its sums against draws, and the policy against a plain calculation."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import multivariate_normal
+
+from saccade.localize.tiles import left as tile_left
+from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
+from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
+from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose
+from saccade.localize.tiles.start import start
+
+SETTING = Setting(2.0, 4.0, 0.0)
+
+
+def grid(rows: int, columns: int, prior: float = 0.1, features: bool = False) -> TileSpace:
+    places = np.column_stack(np.unravel_index(np.arange(rows * columns), (rows, columns))).astype(float)
+    extra = np.random.default_rng(1).standard_normal((rows * columns, 3)) if features else None
+    return TileSpace(places, extra, np.full(rows * columns, prior))
+
+
+def test_before_any_look_the_probability_is_the_prior() -> None:
+    for setting in settings(features=True):
+        space = grid(4, 5, 0.07, features=True)
+        nothing = np.zeros(0, np.int64)
+        pool = learn(space, setting, nothing, np.zeros(0, bool)).pool()
+        np.testing.assert_allclose(pool.probability, 0.07, rtol=1e-9)
+
+
+@pytest.mark.parametrize("hits", [(False,), (True,), (True, False), (False, False), (True, True)])
+def test_evidence_and_probabilities_are_those_of_the_normal_integral(hits: tuple[bool, ...]) -> None:
+    """p(y) = P(y·(f + noise) > 0) of a multivariate normal. For one look the evidence is exact; the rest is close."""
+    space, rows = grid(3, 3), np.array([0, 4])[: len(hits)]
+    found = learn(space, SETTING, rows, np.array(hits))
+
+    def chance(tiles: list[int], labels: list[bool]) -> float:
+        y = np.where(labels, 1.0, -1.0)
+        numbers = np.array(tiles)
+        C = y[:, None] * y * (space.kernel(SETTING, numbers) + np.eye(len(y)))
+        return float(multivariate_normal(-y * space.offset(SETTING)[numbers], C).cdf(np.zeros(len(y))))
+
+    close = 1e-6 if len(hits) == 1 else 0.02
+    assert found.log_evidence == pytest.approx(np.log(chance(rows.tolist(), list(hits))), abs=close)
+    p = found.pool().probability
+    for tile in (1, 8):
+        truth = chance([*rows.tolist(), tile], [*hits, True]) / chance(rows.tolist(), list(hits))
+        assert p[tile] == pytest.approx(truth, rel=0.15)  # three times the truth with Laplace
+
+
+def test_variance_and_covariance_agree_with_dense_algebra() -> None:
+    space, rng = grid(6, 6, features=True), np.random.default_rng(0)
+    setting, rows = Setting(2.0, 4.0, 0.5), rng.permutation(36)[:12]
+    found = learn(space, setting, rows, rng.random(12) < 0.4)
+    pool, every = found.pool(), np.arange(36)
+    full = space.kernel(setting, every)
+    inverse = np.linalg.inv(found.factor.L @ found.factor.L.T)
+    dense = full - full[:, rows] @ inverse @ full[rows]
+    np.testing.assert_allclose(pool.covariance(every, every), dense, atol=1e-9)
+    np.testing.assert_allclose(pool.variance, dense.diagonal(), atol=1e-9)
+    np.testing.assert_allclose(full.diagonal(), RATE + 4.0)
+
+
+def test_evidence_prefers_clusters_where_there_are_some() -> None:
+    space, rng = grid(16, 16, features=True), np.random.default_rng(0)
+    rows = rng.permutation(256)[:120]
+    near = np.square(space.places[rows] - 8).sum(axis=1) < 20
+    assert likely_settings(space, rows, near)[0].share == 0.0
+    assert space.features is not None
+    by_look = space.features[rows, 0] > 0.8
+    assert likely_settings(space, rows, by_look)[0].share > 0.0
+
+
+def test_mean_and_variance_of_the_number_left_agree_with_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, rng = grid(9, 9), np.random.default_rng(0)
+    rows = rng.permutation(81)[:15]
+    belief = believe(space, [SETTING], rows, np.square(space.places[rows] - 3).sum(axis=1) < 8)
+    free = np.setdiff1d(np.arange(81), rows)
+    pool = belief.pools[0]
+    f = rng.multivariate_normal(pool.mean[free], pool.covariance(free, free), 40_000)
+    number = (rng.random(f.shape) < ndtr(f)).sum(axis=1)
+    mean, variance = moments(belief, free, rng)
+    assert mean == pytest.approx(number.mean(), rel=0.02)
+    assert variance == pytest.approx(number.var(), rel=0.1)
+    monkeypatch.setattr(tile_left, "SAMPLED", 40)
+    assert moments(belief, free, rng)[1] == pytest.approx(variance, rel=0.3)
+
+
+@pytest.mark.parametrize("hits", [(False, False), (True, False), (True, True)])
+def test_the_covariance_of_two_tiles_is_that_of_the_normal_integral(hits: tuple[bool, bool]) -> None:
+    space, rows, free = grid(4, 4), np.array([0, 10]), np.array([5, 6])
+    belief = believe(space, [SETTING], rows, np.array(hits))
+    pool = belief.pools[0]
+    C = pool.covariance(free, free) + np.eye(2)
+    both = multivariate_normal(-pool.mean[free], C).cdf(np.zeros(2))  # P(both have a hit)
+    p = pool.probability[free]
+    exact = p.sum() + 2.0 * both - p.sum() ** 2
+    assert moments(belief, free, np.random.default_rng(0))[1] == pytest.approx(exact, rel=2e-3)
+
+
+def test_settings_that_disagree_widen_the_interval() -> None:
+    space, rows = grid(8, 8), np.array([0, 9, 30])
+    hits = np.array([True, False, False])
+    both = believe(space, [Setting(2.0, 1.0, 0.0), Setting(5.0, 4.0, 0.0)], rows, hits)
+    free = np.setdiff1d(np.arange(64), rows)
+    rng = np.random.default_rng(0)
+    alone = [moments(TileBelief(np.ones(1), [pool]), free, rng) for pool in both.pools]
+    mean, variance = moments(both, free, rng)
+    assert mean == pytest.approx(both.weights @ [m for m, _ in alone])
+    second = both.weights @ [v + m * m for m, v in alone]
+    assert variance == pytest.approx(second - mean**2)
+
+
+def test_the_interval_holds_its_share_of_a_negative_binomial() -> None:
+    low, high = interval(20.0, 90.0, 1000)
+    draws = np.random.default_rng(0).negative_binomial(400 / 70, 20 / 90, 100_000)
+    assert 0.95 <= ((draws >= low) & (draws <= high)).mean() < 0.97
+    assert interval(0.0, 0.0, 5) == (0, 0)
+    assert interval(3.0, 2.0, 1000)[1] == interval(3.0, 3.0, 1000)[1]
+    assert interval(300.0, 9000.0, 40) == (40, 40)
+
+
+@pytest.mark.parametrize("layout", ["one block", "one in each cell", "anywhere"])
+def test_the_bound_without_a_model_holds_in_95_of_100_searches(layout: str) -> None:
+    """One-sided 95 % for hits in one place, as even as can be, or at random: 1,000 starts each."""
+    hit = np.zeros((24, 24), bool)
+    if layout == "one block":
+        hit[:6, :5] = True
+    elif layout == "one in each cell":
+        hit[::4, ::4] = True
+    else:
+        hit.flat[np.random.default_rng(0).permutation(576)[:40]] = True
+    held = 0
+    for seed in range(1000):
+        first, cell = start((24, 24), 36, np.random.default_rng(seed))
+        held += all_tiles_at_most(int(hit.flat[first].sum()), first.size, cell, 576) >= hit.sum()
+    assert held >= 930  # 950 less three standard deviations
+
+
+def test_the_policy_is_the_plain_calculation() -> None:
+    """One choice by conditioning the Gaussian on each answer with dense algebra, tile by tile."""
+    space, rng = grid(6, 6), np.random.default_rng(2)
+    rows = rng.permutation(36)[:10]
+    belief = believe(space, [SETTING], rows, np.square(space.places[rows] - 2).sum(axis=1) < 5)
+    free, pool = np.setdiff1d(np.arange(36), rows), belief.pools[0]
+    C, budget = pool.covariance(free, free), 5
+    values = []
+    for i in range(free.size):
+        total = pool.probability[free[i]]
+        for y in (1.0, -1.0):
+            grid_f = np.linspace(-8, 8, 4001) * np.sqrt(C[i, i]) + pool.mean[free[i]]
+            weight = np.exp(-0.5 * np.square(grid_f - pool.mean[free[i]]) / C[i, i]) * ndtr(y * grid_f)
+            chance = weight.sum() * (grid_f[1] - grid_f[0]) / np.sqrt(2 * np.pi * C[i, i])
+            mean_i = weight @ grid_f / weight.sum()
+            var_i = weight @ np.square(grid_f - mean_i) / weight.sum()
+            mean = pool.mean[free] + C[:, i] / C[i, i] * (mean_i - pool.mean[free[i]])
+            variance = C.diagonal() - C[:, i] ** 2 / C[i, i] * (1.0 - var_i / C[i, i])
+            later = np.delete(ndtr(mean / np.sqrt(1.0 + variance)), i)
+            total += chance * np.sort(later)[-(budget - 1) :].sum()
+        values.append(total)
+    best = int(choose(belief, free, 1, budget)[0])
+    assert values[int(np.searchsorted(free, best))] == pytest.approx(max(values), abs=1e-6)
+
+
+def test_what_is_chosen_does_not_count_as_a_later_hit() -> None:
+    pool = believe(grid(4, 4), [SETTING], np.array([0]), np.array([True])).pools[0]
+    free = np.arange(1, 16)
+    plan = _Plan(pool, free, free)
+    plan.observe(3)
+    later = plan.outcomes(np.array([5]))[1]
+    assert (later[:, 0, [3, 5]] == 0.0).all()
+    assert (np.delete(later, [3, 5], axis=2) > 0.0).all()
+
+
+def test_a_batch_spreads_more_than_the_likeliest_tiles() -> None:
+    space = grid(8, 8)
+    belief = believe(space, [SETTING], np.array([0]), np.array([False]))
+    free = np.arange(1, 64)
+    chosen = choose(belief, free, 5, 30)
+    assert np.unique(chosen).size == 5
+    greedy = free[np.argsort(-belief.probability[free], kind="stable")[:5]]
+    apart = [np.abs(space.places[some][:, None] - space.places[some]).sum() for some in (chosen, greedy)]
+    assert apart[0] > apart[1]
+    np.testing.assert_array_equal(np.sort(choose(belief, free, 100, 1)), free)
+
+
+def test_candidates_are_the_likeliest_tiles_and_those_that_could_be() -> None:
+    rng = np.random.default_rng(0)
+    belief = believe(grid(16, 16, 0.3), [SETTING], rng.permutation(256)[:30], rng.random(30) < 0.5)
+    free = np.setdiff1d(np.arange(256), rng.permutation(256)[:30])
+    found, pool = _candidates(belief, free, 3), belief.pools[0]
+    assert (np.diff(found) > 0).all()
+    assert found.size <= 6 + LIKELY + OPEN
+    for value, count in ((pool.probability, LIKELY), (ndtr(pool.mean + np.sqrt(pool.variance)), OPEN)):
+        last = np.sort(value[free])[-(3 + count)]
+        assert np.isin(free[value[free] > last + 1e-9], found).all()
+        assert value[free].min() < last - 0.1
+
+
+def test_random_looks_that_all_hit_or_none_at_all_exclude_nothing() -> None:
+    assert all_tiles_at_most(0, 0, 4, 100) == all_tiles_at_most(5, 5, 4, 100) == 100
+    assert all_tiles_at_most(0, 1, 4, 100) == 3  # of the four tiles of its cell, 95 % sure
+    assert all_tiles_at_most(0, 20, 5, 100) < all_tiles_at_most(4, 20, 5, 100) < 100
