@@ -18,7 +18,7 @@ from saccade._core.arrays import Array
 from saccade.active import ActiveLearner
 from saccade.cli import console
 from saccade.datasets.synthetic import histograms
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 
 CLASSES, FEATURES, CHECKED = 20, 1280, 50
 
@@ -37,7 +37,7 @@ def started(X: Any, y: Array, known: int, **options: Any) -> tuple[ActiveLearner
     return learner, time.perf_counter() - begin
 
 
-def off(field: Field) -> dict[str, float]:
+def off(field: PoolPosterior) -> dict[str, float]:
     """How far mean and variance at some rows are from dense algebra, relative to labels of 1 and to k(x, x)."""
     some = np.random.default_rng(3).choice(field.prior.size, CHECKED, replace=False)
     K = field.gram.between(field.rows, field.rows) + field.noise * np.eye(field.rows.size)

@@ -23,7 +23,7 @@ from harness import arguments
 
 from saccade import OneClassGP
 from saccade.datasets.synthetic import histograms
-from saccade.inference.approximations.by_name import Trained, approximate
+from saccade.inference.approximations.by_name import RegularizedSystem, approximate
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
@@ -55,7 +55,7 @@ def ratios() -> list[dict[str, float]]:
         few = kernel(X[:n], X[-2000:])
         k_star = np.ascontiguousarray(np.tile(few, (1, NEW // 2000)))
         noise = np.full((n, 1), NOISE)
-        trained = Trained(Dense(K), noise, (factorise(K, noise[:, 0]),), 1e-3, 1000)
+        trained = RegularizedSystem(Dense(K), noise, (factorise(K, noise[:, 0]),), 1e-3, 1000)
         fast, exact = (approximate(name, trained, rng=rng) for name in ("diagonal", "exact"))
         assert (fast.explained(few) <= exact.explained(few) + 1e-12).all()
         inverse = np.linalg.inv(trained.factors[0].L)

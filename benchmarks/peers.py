@@ -81,7 +81,7 @@ def svc_hik(X: Any, y: Any, Z: Any, *, rest: bool) -> Any:
     from sklearn.multiclass import OneVsRestClassifier
     from sklearn.svm import SVC
 
-    kernel, svc = HIK().settled(X), SVC(kernel="precomputed")
+    kernel, svc = HIK().resolved(X), SVC(kernel="precomputed")
     grid = {"estimator__C" if rest else "C": COSTS}
     model = calibrated(OneVsRestClassifier(svc) if rest else svc, grid, kernel(X), y)
     return lambda: model.predict_proba(kernel(Z, X))
@@ -119,7 +119,7 @@ def gpytorch_hik(X: Any, y: Any, Z: Any) -> Any:
     import gpytorch
     import torch
 
-    kernel = HIK().settled(X)
+    kernel = HIK().resolved(X)
 
     class Intersection(gpytorch.kernels.Kernel):
         def forward(self, A: Any, B: Any, diag: bool = False, **_: Any) -> Any:

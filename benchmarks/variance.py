@@ -25,8 +25,8 @@ from scipy.stats import spearmanr
 from saccade import GPClassifier
 from saccade._core.arrays import Array
 from saccade.datasets.synthetic import histograms
-from saccade.inference.posterior.compressed import unexplained
 from saccade.inference.approximations.low_rank import low_rank
+from saccade.inference.posterior.compressed import unexplained
 from saccade.operators.norms import norm_tables
 from saccade.operators.tables import quantize
 

@@ -102,7 +102,7 @@ def tasks(data: Collection, label: Any, splits: int) -> Iterator[Blocks]:
     size = min(TRAIN, len(own) // 2)
     orders = [np.random.default_rng([split, int(own[0])]).permutation(own)[:size] for split in range(splits)]
     columns = np.unique(orders)
-    kernel = GeneralizedRBF(HIK(), BETA).settled(data.X[columns])  # a scale of 1 where rows sum to 1: the paper's
+    kernel = GeneralizedRBF(HIK(), BETA).resolved(data.X[columns])  # a scale of 1 where rows sum to 1: the paper's
     rows = np.union1d(tests, columns)
     block = kernel(data.X[columns], data.X[rows])
     for train in orders:

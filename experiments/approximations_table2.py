@@ -46,13 +46,13 @@ PAPER = {  # AUC in % on C-Pascal, Caltech-256, ImageNet; ms to learn, µs to te
 
 def learn(K: Array, name: str) -> Any:
     """The approximation, from the kernel matrix of the training examples."""
-    from saccade.inference.approximations.by_name import Trained, approximate
+    from saccade.inference.approximations.by_name import RegularizedSystem, approximate
     from saccade.operators.base import Dense
     from saccade.solvers.cholesky import factorise
 
     noise = np.full((len(K), 1), NOISE)
     factors = (factorise(K, noise[:, 0]),) if name in ("exact", "OA") else ()
-    trained = Trained(Dense(K), noise, factors, 1e-6, 1000)
+    trained = RegularizedSystem(Dense(K), noise, factors, 1e-6, 1000)
     return approximate(APPROXIMATIONS[name], trained, inducing=INDUCING, rng=np.random.default_rng(0))
 
 
@@ -127,7 +127,7 @@ def timed_blocks(data: Collection, label: Any, n: int, new: int) -> Blocks:
     rng = np.random.default_rng(0)
     train = rng.permutation(np.flatnonzero(data.y == label))[:n]
     others = np.setdiff1d(rng.permutation(len(data.y))[: new + n], train)[:new]
-    kernel = GeneralizedRBF(HIK(), BETA).settled(data.X[train])
+    kernel = GeneralizedRBF(HIK(), BETA).resolved(data.X[train])
     k_star = kernel(data.X[train], data.X[others])
     return Blocks(kernel(data.X[train]), k_star, data.y[others] == label, train, others)
 

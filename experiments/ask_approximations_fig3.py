@@ -87,7 +87,7 @@ def measure(X: Any, y: Array, tasks: int, starts: int) -> dict[str, list[list[fl
     found: dict[str, list[list[float]]] = {name(way): [] for way in ways}
     for seed in range(tasks):
         pool, test, categories = task(y, seed)
-        kernel = GeneralizedRBF(HIK(), BETA).settled(X[pool])
+        kernel = GeneralizedRBF(HIK(), BETA).resolved(X[pool])
         K, K_test = kernel(X[pool]), kernel(X[test], X[pool])
         targets = np.where(y[pool] == categories[0], 1.0, -1.0)[:, None]
         for number in range(starts):

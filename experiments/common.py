@@ -52,7 +52,7 @@ def kernel_matrices(
     """HIK with scale="auto", settled on the training part."""
     from saccade.kernels import HIK
 
-    kernel = HIK().settled(train)
+    kernel = HIK().resolved(train)
     return kernel(train), kernel(test, train)
 
 

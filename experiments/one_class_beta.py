@@ -111,7 +111,7 @@ def permuted(data: Caltech, representation: str, task: Task) -> Array:
     else:
         X = data.vectors(representation)[task.train].toarray()
     Z = np.random.default_rng(task.split).permuted(X, axis=0)
-    kernel = HIK(scale=1.0).settled(X)
+    kernel = HIK(scale=1.0).resolved(X)
     return np.asarray(kernel.diag(Z)[:, None] + kernel.diag(X) - 2 * kernel(Z, X))
 
 

@@ -152,7 +152,7 @@ class Caltech:
             rows = np.concatenate([own, np.flatnonzero(self.y == against)])
             at = np.full(len(self.y), -1)
             at[rows] = np.arange(len(rows))
-            self.made[key] = HIK(scale=1.0).settled(X[own])(X[rows], X[own]), at
+            self.made[key] = HIK(scale=1.0).resolved(X[own])(X[rows], X[own]), at
         return self.made[key]
 
     @cached_property

@@ -67,7 +67,7 @@ def dense(X: Any, y: Array) -> tuple[Array, Array]:
 
     classes = np.unique(y)
     Y = np.where(y[:, None] == classes, 1.0, -1.0)
-    K = HIK().settled(X)(X)
+    K = HIK().resolved(X)(X)
     factor = factorise(K, np.full(len(y), NOISE))
     alpha = factor.solve(Y)
     return K @ alpha, Y - alpha / factor.inverse_diagonal()[:, None]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from saccade.inference.approximations.base import Explains
+from saccade.inference.approximations.base import VarianceApproximation
 from saccade.operators.base import Dense, Operator
 from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True)
-class Rough(Explains):
+class Rough(VarianceApproximation):
     """‖k*‖² over a bound of the largest eigenvalue, or what the vector of ones explains, whichever is more."""
 
     top: float  # ≥ λ₁(K̃)

@@ -60,7 +60,7 @@ def copies(
 
 def measure(X: Array, y: Array, size: int, seed: int) -> dict[str, float]:
     from saccade import GPClassifier
-    from saccade.scores.novelty import joined, p_values, unexplained
+    from saccade.scores.novelty import fisher_product, p_values, unexplained
 
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.unique(y))
@@ -75,7 +75,9 @@ def measure(X: Array, y: Array, size: int, seed: int) -> dict[str, float]:
     confidence = model.predict_proba(test).max(axis=1)
     scores = {"novelty": model.novelty(test), "share": share, "confidence": -confidence}
     signs, n = model._known(), model._n_known
-    scores["even"] = -joined(p_values(-share, signs["explained"], n), p_values(confidence, signs["confidence"], n))
+    scores["even"] = -fisher_product(
+        p_values(-share, signs["explained"], n), p_values(confidence, signs["confidence"], n)
+    )
     found = {name: float(roc_auc_score(truth, score)) for name, score in scores.items()}
     alarms = float((scores["novelty"][truth == 0] > 0.95).mean())
     return found | {"weight of the confidence": model._confidence_weight, "false alarms at 0.95": alarms}

@@ -60,8 +60,7 @@ FACE_COLUMNS = (
 def page(demo: Demo) -> str:
     """The whole report; every number in it comes from the run."""
     return render(
-        "report.html",
-        Path(__file__).parent,
+        Path(__file__).with_name("report.html"),
         seconds=console.duration(demo.seconds),
         machine=demo.machine,
         warm_up=console.duration(demo.warm_up_seconds),

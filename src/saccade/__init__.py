@@ -25,7 +25,7 @@ __getattr__, __dir__ = lazy_names(
         "OneClassGP": "estimators.one_class",
         "RelevanceDisplay": "estimators.display",
         "SVDD": "estimators.svdd",
-        "Tune": "inference.tune",
+        "Tune": "inference.tuning.options",
         "TuningDisplay": "estimators.display",
         "load": "loading",
     },

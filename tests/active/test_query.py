@@ -34,9 +34,9 @@ def some_labels(count: int = 25) -> Array:
 
 def posterior(labelled: Array) -> tuple[Array, Array, Array]:
     """Mean of each class, covariance and calibrated probabilities, by the model and one inverse."""
-    K, rows = HIK().settled(X)(X), np.flatnonzero(~np.isnan(labelled))
+    K, rows = HIK().resolved(X)(X), np.flatnonzero(~np.isnan(labelled))
     inverse = np.linalg.inv(K[np.ix_(rows, rows)] + NOISE * np.eye(rows.size))
-    model = GPClassifier(HIK().settled(X)).fit(X[rows], labelled[rows])
+    model = GPClassifier(HIK().resolved(X)).fit(X[rows], labelled[rows])
     return model.decision_function(X), K - K[:, rows] @ inverse @ K[rows], model.predict_proba(X)
 
 
@@ -122,7 +122,7 @@ def test_two_classes_are_enough() -> None:
     pool, truth, known = X[two], y[two], np.full(two.size, np.nan)
     known[:12] = truth[:12]
     rows = query(pool, known, strategy="margin", return_utilities=True)[1][0]
-    mean = GPClassifier(HIK().settled(pool), noise=NOISE).fit(pool[:12], truth[:12]).decision_function(pool[12:])
+    mean = GPClassifier(HIK().resolved(pool), noise=NOISE).fit(pool[:12], truth[:12]).decision_function(pool[12:])
     assert_close(rows[12:], 1.0 / (1.0 + np.abs(mean)), np.float32)
     other = LogisticRegression(max_iter=2000)
     _, found = query(pool, known, other, strategy="entropy", return_utilities=True)
@@ -367,7 +367,7 @@ def test_equal_rows_of_a_large_pool_are_equal(monkeypatch: pytest.MonkeyPatch) -
 
 def test_only_label_regression_with_one_noise_is_answered_by_the_posterior_of_the_pool() -> None:
     """Every other model is fitted, and its own probabilities are asked about."""
-    kernel, known = HIK().settled(X), some_labels()
+    kernel, known = HIK().resolved(X), some_labels()
     plain = query(X, known, GPClassifier(kernel), strategy="entropy", return_utilities=True)[1][0, 25:]
     for options in ({"inference": "laplace"}, {"balanced": True}, {"approximation": "lowrank"}):
         clf = GPClassifier(kernel, **options)

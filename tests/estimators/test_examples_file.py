@@ -55,7 +55,7 @@ def test_classifier(kernel: Kernel, tmp_path: Path) -> None:
     assert_close(copy.latent_mean_and_variance(NEW)[1], model.latent_mean_and_variance(NEW)[1])
     assert_close(copy.novelty(NEW), model.novelty(NEW))
     assert_close(copy.leave_one_out_proba_, model.leave_one_out_proba_)
-    assert_close(copy.kernel.settled(3.0 * X)(NEW), model.kernel.settled(3.0 * X)(NEW))
+    assert_close(copy.kernel.resolved(3.0 * X)(NEW), model.kernel.resolved(3.0 * X)(NEW))
     copy.partial_fit(NEW, np.array(["dog"] * len(NEW)))
     assert copy.classes_.tolist() == ["ant", "bee", "cow", "dog"]
 

@@ -119,13 +119,13 @@ def test_a_loaded_kernel_is_the_one_given(tmp_path: Path) -> None:
         model = GPClassifier(given, random_state=0).fit(X, NUMBER)
         copy = reloaded(model, tmp_path / "m")
         same(copy.kernel_(X), model.kernel_(X))
-        same(copy.kernel.settled(3.0 * X)(NEW), given.settled(3.0 * X)(NEW))
+        same(copy.kernel.resolved(3.0 * X)(NEW), given.resolved(3.0 * X)(NEW))
     tuned = GPClassifier(kernel, tune=Tune(max_evaluations=3, prior=None), random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         tuned.fit(X, NUMBER)
     copy = reloaded(tuned, tmp_path / "m")
-    same(copy.kernel.settled(3.0 * X)(NEW), tuned.kernel_(NEW))
+    same(copy.kernel.resolved(3.0 * X)(NEW), tuned.kernel_(NEW))
 
 
 @pytest.mark.parametrize("deep", [16, 17])

@@ -35,7 +35,7 @@ KERNELS = [HIK(), GeneralizedRBF(HIK(), "auto"), RBF(0.2)]
 
 def dense(kernel: Any, train: Array, test: Array, noise: float) -> tuple[Array, Array]:
     """μ and σ² by the formulas, O (4) and (5)."""
-    kernel = kernel.settled(train)
+    kernel = kernel.resolved(train)
     A = np.linalg.inv(kernel(train) + noise * np.eye(len(train)))
     k = kernel(train, test)
     return k.T @ A.sum(axis=1), kernel.diag(test) - np.einsum("ij,ik,kj->j", k, A, k)
@@ -86,7 +86,7 @@ def test_every_approximation_ranks(approximation: str, inference: str) -> None:
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("kernel", KERNELS[1:], ids=lambda k: type(k).__name__)
 def test_leave_one_out_is_what_refitting_gives(approximation: str, measure: str, kernel: Any) -> None:
-    kernel = kernel.settled(train[:20])
+    kernel = kernel.resolved(train[:20])
     options: dict[str, Any] = {"measure": measure, "approximation": approximation, "random_state": 0}
     model = OneClassGP(kernel, **options).fit(train[:20])
     for i in (0, 7, 19):

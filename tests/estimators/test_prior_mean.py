@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from saccade import GPRegressor, load
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, Matern
-from saccade.localize.priors.densities import Normals
 from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.priors.densities import Normals
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -19,7 +19,7 @@ from tests.tolerances import assert_close
 Array = np.ndarray[Any, np.dtype[Any]]
 X, y = load_digits(return_X_y=True)
 X, y = X[:150], y[:150]
-kernel = HIK().settled(X)
+kernel = HIK().resolved(X)
 K, prior = kernel(X), kernel.diag(X)
 
 
@@ -71,7 +71,7 @@ def test_a_gain_within_a_standard_error_changes_nothing(seed: int, weight: float
     """The variance alone finds hidden classes better by 0.015 ± 0.024 (seed 3) and by 0.028 ± 0.019 (seed 7)."""
     rng, label = np.random.default_rng(seed), np.repeat(np.arange(30), 6)
     rows = (rng.gamma(0.5, 1.0, (30, 20))[label] + 0.6) * rng.gamma(0.7, 1.0, (180, 20))
-    own = HIK().settled(rows)
+    own = HIK().resolved(rows)
     assert choose_weight(own(rows), own.diag(rows), label, 0.1, 3.0) == weight
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows, joined
+from saccade.features.codebook import SOFT_WORDS, BagOfWords, Nearest, distinct_rows, distinct_words
 from tests.features.sets import described
 
 PICTURES, _ = described()
@@ -140,10 +140,10 @@ def test_a_centre_that_k_means_found_twice_is_one_word() -> None:
     """Two centres that differ by rounding: the processor would choose between them."""
     centres = np.random.default_rng(0).random((40, 8)).astype(np.float32) * 250
     again = np.vstack([centres, np.nextafter(centres[3:5], np.float32(np.inf)), centres[3:4]])
-    np.testing.assert_array_equal(joined(again), np.vstack([centres, centres[3:5], centres[3:4]]))
-    np.testing.assert_array_equal(joined(centres), centres)
+    np.testing.assert_array_equal(distinct_words(again), np.vstack([centres, centres[3:5], centres[3:4]]))
+    np.testing.assert_array_equal(distinct_words(centres), centres)
     near = np.repeat(centres[3:5], 50, axis=0) + np.random.default_rng(1).random((100, 8), np.float32)
-    words, closeness = Nearest(joined(again)).few(near, 43)
+    words, closeness = Nearest(distinct_words(again)).few(near, 43)
     assert words.shape == (100, 40)
     assert words[:, 0].tolist() == [3] * 50 + [4] * 50
     assert np.isfinite(closeness).all()

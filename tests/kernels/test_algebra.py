@@ -46,7 +46,7 @@ def added(terms: list[tuple[float, HIK]]) -> HIK:
 
 def dense_sum(terms: list[tuple[float, HIK]], X: Array, Z: Array, weight: Array | None = None) -> Array:
     """Each kernel settled alone, its matrix multiplied, and all of them added."""
-    return np.asarray(sum(c * k.settled(X, weight)(Z) for c, k in terms))
+    return np.asarray(sum(c * k.resolved(X, weight)(Z) for c, k in terms))
 
 
 @settings(max_examples=60, deadline=None)
@@ -58,14 +58,14 @@ def test_sums_and_multiples_are_those_of_dense_matrices(
     weight, Z = np.linspace(0.5, 2.0, len(X)), np.vstack([X, 0.9 * X + 0.01])
     kernel = times * added(terms)
     for copies in (None, weight):
-        settled = kernel.settled(X, copies)
-        assert isinstance(settled, HIK)
+        resolved = kernel.resolved(X, copies)
+        assert isinstance(resolved, HIK)
         expected = times * dense_sum(terms, X, Z, copies)
         size = max(1.0, float(np.abs(expected).max()))
-        np.testing.assert_allclose(settled(Z), expected, rtol=1e-10, atol=1e-12 * size)
-        np.testing.assert_allclose(settled.diag(Z), np.diag(expected), rtol=1e-10, atol=1e-12 * size)
-        again = clone(kernel).settled(X, copies)
-        np.testing.assert_array_equal(again(Z), settled(Z))
+        np.testing.assert_allclose(resolved(Z), expected, rtol=1e-10, atol=1e-12 * size)
+        np.testing.assert_allclose(resolved.diag(Z), np.diag(expected), rtol=1e-10, atol=1e-12 * size)
+        again = clone(kernel).resolved(X, copies)
+        np.testing.assert_array_equal(again(Z), resolved(Z))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -73,15 +73,15 @@ def test_sums_and_multiples_are_those_of_dense_matrices(
 @given(terms=terms, X=histograms(dims=D))
 def test_products_diagonal_and_tables_from_codes(layout: str, terms: list[tuple[float, HIK]], X: Array) -> None:
     kernel, codes, weight = added(terms), encoded(X, layout), np.linspace(0.5, 2.0, len(X))
-    settled = kernel.settled_on_codes(codes, weight)
-    K, V = intersection(codes, settled.levels), columns(len(X), 3)
+    resolved = kernel.resolved_on_codes(codes, weight)
+    K, V = intersection(codes, resolved.levels), columns(len(X), 3)
     expected = dense_sum(terms, X, X, weight)
     size = max(1.0, float(np.abs(expected).max()))
     np.testing.assert_allclose(K.matmul(V), expected @ V, rtol=1e-10, atol=1e-12 * size * len(X))
     np.testing.assert_allclose(K.diag(), np.diag(expected), rtol=1e-10, atol=1e-12 * size)
     Z = 0.9 * X + 0.01
     both = dense_sum(terms, X, np.vstack([Z, X]), weight)[: len(X), len(X) :]
-    np.testing.assert_allclose(K.tables(V).walk(settled.features(Z)), both @ V, rtol=1e-10, atol=1e-12 * size * len(X))
+    np.testing.assert_allclose(K.tables(V).walk(resolved.features(Z)), both @ V, rtol=1e-10, atol=1e-12 * size * len(X))
 
 
 @settings(max_examples=25, deadline=None)
@@ -122,16 +122,16 @@ def test_sums_flatten_and_factors_multiply() -> None:
     nested = HIK((a + b).transform) + c  # "auto" over a sum is no sum of its parts
     assert len(nested.transform.parts) == 2
     X = np.random.default_rng(0).random((6, D))
-    whole = Sum(a, b).settled(X)
-    expected = whole(X) / whole.diag(X).mean() + c.settled(X)(X)
-    assert_close(nested.settled(X)(X), expected)
+    whole = Sum(a, b).resolved(X)
+    expected = whole(X) / whole.diag(X).mean() + c.resolved(X)(X)
+    assert_close(nested.resolved(X)(X), expected)
 
 
 def test_what_came_before_a_sum_counts_for_its_parts() -> None:
     X = np.random.default_rng(0).random((6, D))
     first = Weights([3.0, 0.5, 1.0])
     kernel = HIK([first, TransformSum([HIK(), 2.0 * HIK(Power(0.5))])], scale=1.0)
-    assert_close(kernel.settled(X)(X), dense_sum([(1.0, HIK(first)), (2.0, HIK([first, Power(0.5)]))], X, X))
+    assert_close(kernel.resolved(X)(X), dense_sum([(1.0, HIK(first)), (2.0, HIK([first, Power(0.5)]))], X, X))
 
 
 def test_parameters_of_parts_are_found_and_set() -> None:
@@ -147,8 +147,8 @@ def test_parameters_of_parts_are_found_and_set() -> None:
 def test_constructors_stay_dense_and_agree() -> None:
     X = np.random.default_rng(0).random((8, D))
     left, right = HIK(Power(0.5)), HIK(scale=0.3)
-    assert_close(Sum(left, right).settled(X)(X), (left + right).settled(X)(X))
-    assert_close(Scaled(left, 3.0).settled(X)(X), (3.0 * left).settled(X)(X))
+    assert_close(Sum(left, right).resolved(X)(X), (left + right).resolved(X)(X))
+    assert_close(Scaled(left, 3.0).resolved(X)(X), (3.0 * left).resolved(X)(X))
 
 
 # ---------------------------------------------------------------- estimators
@@ -209,7 +209,7 @@ def test_tuning_a_sum_finds_the_part_that_matters() -> None:
     scales = [part.check_scale() for part in model.kernel_.transform.parts]
     assert scales[0] > 10.0 * scales[1]
     kept = GPRegressor(kernel, tune=Tune(fixed=("weights", "part_scale"), prior=None), random_state=0).fit(X, y)
-    expected = kernel.settled(X)
+    expected = kernel.resolved(X)
     assert_close(kept.kernel_(X), expected(X))
     assert model.tuning_.best.value < kept.tuning_.best.value
 

@@ -21,7 +21,7 @@ def test_matrices_are_those_of_the_kernels(form: Any) -> None:
     found = list(candidates(X))
     assert len(found) == 18
     for kernel, K, _ in found:
-        assert_close(K, kernel.settled(X)(X))
+        assert_close(K, kernel.resolved(X)(X))
 
 
 def test_columns_over_their_deviations_have_no_units() -> None:

@@ -35,14 +35,14 @@ def Z() -> Array:
     return np.random.default_rng(1).random((7, 4)) - 0.2
 
 
-def written_out(base: Kernel, X: Array, A: Array, B: Array) -> Array:
+def to_dense(base: Kernel, X: Array, A: Array, B: Array) -> Array:
     """The formula, term by term."""
-    k = base.settled(X)
+    k = base.resolved(X)
     return np.asarray(k(A, B) - k(A, X).mean(axis=1)[:, None] - k(X, B).mean(axis=0)[None, :] + k(X, X).mean())
 
 
 def test_centred_linear_is_linear_on_centred_features(X: Array, Z: Array) -> None:
-    kernel = Centred(Linear()).settled(X)
+    kernel = Centred(Linear()).resolved(X)
     mean = X.mean(axis=0)
     assert_close(kernel(X), Linear()(X - mean))
     assert_close(kernel(Z, X), Linear()(Z - mean, X - mean))
@@ -51,16 +51,16 @@ def test_centred_linear_is_linear_on_centred_features(X: Array, Z: Array) -> Non
 
 @every_base
 def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None:
-    kernel = Centred(base).settled(X)
-    assert_close(kernel(Z, X), written_out(base, X, Z, X))
+    kernel = Centred(base).resolved(X)
+    assert_close(kernel(Z, X), to_dense(base, X, Z, X))
     K = kernel(X)
-    assert_close(K, written_out(base, X, X, X))
+    assert_close(K, to_dense(base, X, X, X))
     np.testing.assert_array_equal(K, K.T)
     assert_close(kernel.diag(X), K.diagonal())
     assert_positive_semidefinite(kernel(Z))
     np.testing.assert_allclose(K.sum(axis=0), 0.0, atol=1e-12 * len(X))  # the mean is the origin
     for sparse in (sp.csr_matrix, sp.csr_array):
-        assert_close(Centred(base).settled(sparse(X))(sparse(Z), sparse(X)), kernel(Z, X))
+        assert_close(Centred(base).resolved(sparse(X))(sparse(Z), sparse(X)), kernel(Z, X))
         assert_close(kernel.diag(sparse(Z)), kernel.diag(Z))
 
 
@@ -69,13 +69,13 @@ def test_formula_symmetry_and_diagonal(base: Kernel, X: Array, Z: Array) -> None
 def test_awkward_histograms(X: Array, signed: bool) -> None:
     X = X - 0.25 * (X > 0) if signed else X
     for base in (HIK(), HIK(scale=1.0), RBF()):
-        kernel = Centred(base).settled(X)
-        np.testing.assert_allclose(kernel(X), written_out(base, X, X, X), atol=1e-12 * max(1.0, base.diag(X).max()))
+        kernel = Centred(base).resolved(X)
+        np.testing.assert_allclose(kernel(X), to_dense(base, X, X, X), atol=1e-12 * max(1.0, base.diag(X).max()))
         assert (kernel.diag(X) >= 0).all()
 
 
 def test_distances_are_those_of_the_base(X: Array, Z: Array) -> None:
-    plain, moved = HIK(scale=1.0), Centred(HIK(scale=1.0)).settled(X)
+    plain, moved = HIK(scale=1.0), Centred(HIK(scale=1.0)).resolved(X)
 
     def distance(kernel: Kernel) -> Array:
         return np.asarray(kernel.diag(X)[:, None] + kernel.diag(Z)[None, :] - 2.0 * kernel(X, Z))
@@ -98,15 +98,15 @@ def test_variance_is_a_mahalanobis_distance(X: Array, Z: Array, noise: float) ->
 def test_clone_parameters_and_state(base: Kernel, X: Array, Z: Array) -> None:
     kernel = Centred(base)
     before = repr(vars(kernel))
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     assert repr(vars(kernel)) == before
     assert isinstance(fitted, Centred)
-    assert_close(fitted.settled(X)(Z, X), fitted(Z, X))
+    assert_close(fitted.resolved(X)(Z, X), fitted(Z, X))
     assert repr(clone(kernel)) == repr(kernel)
-    assert_close(clone(fitted).settled(X)(Z, X), fitted(Z, X))
+    assert_close(clone(fitted).resolved(X)(Z, X), fitted(Z, X))
     assert_close(kernel(X), fitted(X))  # not fitted: centred on what it is called with
     moved = X.copy()
-    held = kernel.settled(moved)
+    held = kernel.resolved(moved)
     moved[:] = 7.0
     assert_close(held(Z), fitted(Z))
 
@@ -118,13 +118,13 @@ def test_nested_parameters_and_bad_ones(X: Array) -> None:
         (Centred("rbf"), r"`base` must be a kernel such as HIK\(\), got 'rbf'"),
         (Centred(RBF(-1.0)), "length_scale"),
     ):  # type: ignore[arg-type]
-        for use in (bad.settled, bad, bad.diag):
+        for use in (bad.resolved, bad, bad.diag):
             with pytest.raises(InvalidParameter, match=message):
                 use(X)
 
 
 def test_batches_of_rows(X: Array, Z: Array) -> None:
-    kernel = Centred(RBF()).settled(X)
+    kernel = Centred(RBF()).resolved(X)
     assert len(Z) > 3
     assert_close(kernel._to_mean(Z, at_once=3 * len(X)), kernel._to_mean(Z))
 
@@ -135,7 +135,7 @@ def test_rows_far_from_zero_keep_their_digits(offset: float) -> None:
     rng = np.random.default_rng(0)
     X, Z = (rng.integers(-8, 8, (n, 4)) / 8.0 for n in (30, 7))  # an offset rounds none of these
     weight = rng.integers(1, 4, 30).astype(float)
-    near, far = (Centred(Linear()).settled(rows, weight) for rows in (X, X + offset))
+    near, far = (Centred(Linear()).resolved(rows, weight) for rows in (X, X + offset))
     tolerance = 64 * np.finfo(np.float64).eps * offset  # of the mean of the rows, which is no eighth
     np.testing.assert_allclose(far(Z + offset, X + offset), near(Z, X), atol=1e-12 + tolerance)
     np.testing.assert_allclose(far.diag(Z + offset), near.diag(Z), atol=1e-12 + tolerance)
@@ -144,11 +144,11 @@ def test_rows_far_from_zero_keep_their_digits(offset: float) -> None:
 def test_a_base_that_loses_its_digits_is_told() -> None:
     X = np.random.default_rng(0).normal(size=(30, 4))
     with pytest.warns(LinAlgWarning, match="Subtract the mean of each column"):
-        Centred(Linear() + RBF()).settled(X + 1e7)
+        Centred(Linear() + RBF()).resolved(X + 1e7)
     with pytest.warns(LinAlgWarning, match="Subtract the mean of each column"):
-        Centred(Linear()).settled(sp.csr_matrix(X + 1e7))
+        Centred(Linear()).resolved(sp.csr_matrix(X + 1e7))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Centred(Linear() + RBF()).settled(X)
-        Centred(Linear() + RBF()).settled(np.full((5, 2), 7.0))  # equal rows: all values are 0
-        Centred(Linear()).settled(X + 1e7)
+        Centred(Linear() + RBF()).resolved(X)
+        Centred(Linear() + RBF()).resolved(np.full((5, 2), 7.0))  # equal rows: all values are 0
+        Centred(Linear()).resolved(X + 1e7)

@@ -106,7 +106,7 @@ def parameters(kernel: Kernel) -> dict[str, str]:
 
 @every_kernel
 def test_block_is_symmetric_positive_and_has_its_diagonal(kernel: Kernel, X: Array) -> None:
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     K = fitted(X)
     assert K.dtype == np.float64
     assert K.shape == (20, 20)
@@ -117,7 +117,7 @@ def test_block_is_symmetric_positive_and_has_its_diagonal(kernel: Kernel, X: Arr
 
 @every_kernel
 def test_cross_block_is_a_block_of_the_whole(kernel: Kernel, X: Array) -> None:
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     K = fitted(X)
     assert_close(fitted(X[:6], X[4:]), K[:6, 4:])
     assert_close(fitted(X, X), K)
@@ -127,8 +127,8 @@ def test_cross_block_is_a_block_of_the_whole(kernel: Kernel, X: Array) -> None:
 @every_kernel
 @sparse_class
 def test_sparse_equals_dense(kernel: Kernel, sparse: Callable[[Array], Any], X: Array) -> None:
-    K, S = kernel.settled(X)(X), sparse(X)
-    fitted = kernel.settled(S)
+    K, S = kernel.resolved(X)(X), sparse(X)
+    fitted = kernel.resolved(S)
     whole = fitted(S)
     assert isinstance(whole, np.ndarray)
     np.testing.assert_array_equal(whole, whole.T)
@@ -148,7 +148,7 @@ def test_unsorted_and_repeated_indices_count_once(kernel: Kernel, X: Array) -> N
     messy = sp.csr_array((data, indices, indptr), shape=S.shape)
     messy.indices, messy.indptr = indices, indptr  # scipy would shrink them to int32
     before = messy.data.copy(), messy.indices.copy(), messy.indptr.copy()
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     assert_close(fitted(messy), fitted(X[::-1]))
     assert_close(fitted(messy, messy), fitted(X[::-1]))
     assert_close(fitted.diag(messy), fitted.diag(X[::-1]))
@@ -164,22 +164,22 @@ def test_clone_and_parameters_round_trip(kernel: Kernel, X: Array) -> None:
     assert parameters(twin) == parameters(kernel)
     twin.set_params(**kernel.get_params(deep=False))
     assert parameters(twin) == parameters(kernel)
-    np.testing.assert_equal(twin.settled(X)(X), kernel.settled(X)(X))
+    np.testing.assert_equal(twin.resolved(X)(X), kernel.resolved(X)(X))
 
 
 @every_kernel
 def test_fit_returns_a_settled_kernel_and_changes_nothing(kernel: Kernel, X: Array) -> None:
     before, data = copy.deepcopy(vars(kernel)), X.copy()
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     assert isinstance(fitted, type(kernel))
     assert repr(vars(kernel)) == repr(before)
-    np.testing.assert_array_equal(fitted.settled(X)(X), fitted(X))
+    np.testing.assert_array_equal(fitted.resolved(X)(X), fitted(X))
     np.testing.assert_array_equal(X, data)
 
 
 @every_kernel
 def test_read_only_and_fortran_input(kernel: Kernel, X: Array) -> None:
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     frozen = X.copy()
     frozen.setflags(write=False)
     Z = np.asfortranarray(X[:4])
@@ -207,7 +207,7 @@ def test_read_only_and_fortran_input(kernel: Kernel, X: Array) -> None:
 def test_auto_on_the_smallest_numbers_is_finite_or_refused_by_what_the_data_are(kernel: Kernel, value: float) -> None:
     X = np.array([[value], [0.0]])
     try:
-        fitted = kernel.settled(X)
+        fitted = kernel.resolved(X)
     except InvalidInput:  # no other error
         assert value <= np.finfo(np.float64).tiny
         return
@@ -220,7 +220,7 @@ def test_auto_on_the_smallest_numbers_is_finite_or_refused_by_what_the_data_are(
 @given(X=histograms())
 def test_conformance_on_awkward_histograms(kernel: Kernel, X: Array) -> None:
     try:
-        fitted = kernel.settled(X)
+        fitted = kernel.resolved(X)
     except InvalidInput:  # HIK(scale="auto") refuses a mean that float64 cannot invert, and nothing else
         assert 0.0 < X.max() < 1e-300
         return
@@ -230,7 +230,7 @@ def test_conformance_on_awkward_histograms(kernel: Kernel, X: Array) -> None:
     assert_close(fitted.diag(X), np.diag(K))
     assert_close(fitted(X, X[::-1]), K[:, ::-1])
     S = sp.csr_matrix(X)
-    assert_close(kernel.settled(S)(S), K)
+    assert_close(kernel.resolved(S)(S), K)
     assert_close(fitted(X, S), K)
 
 
@@ -376,7 +376,7 @@ BAD: list[tuple[Kernel, str]] = [
 
 @pytest.mark.parametrize(("kernel", "message"), BAD, ids=[m for _, m in BAD])
 def test_bad_parameters_are_named_with_their_value(kernel: Kernel, message: str, X: Array) -> None:
-    for use in (kernel.settled, kernel):
+    for use in (kernel.resolved, kernel):
         with pytest.raises(InvalidParameter, match=message):
             use(X)
     assert issubclass(InvalidParameter, ValueError)
@@ -388,7 +388,7 @@ def test_chi2_names_a_negative_value(container: Callable[[Array], Any], X: Array
     bad = X.copy()
     bad[2, 1] = -0.25
     with pytest.raises(InvalidInput, match=r"`X` must be non-negative for Chi2, got -0.25. "):
-        Chi2().settled(container(bad))
+        Chi2().resolved(container(bad))
     with pytest.raises(InvalidInput, match=r"`Z` must be non-negative for Chi2, got -0.25. "):
         Chi2()(container(X), container(bad))
 

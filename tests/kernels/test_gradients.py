@@ -94,7 +94,7 @@ def by_differences(kernel: Kernel, X: Any, A: Array, weight: Array | None, step:
             log = is_log(kernel, name)
             up, down = (value * np.exp(by) if log else value + by for by in (nudge, -nudge))
             K = [
-                clone(kernel).set_params(**{name: at if at.ndim else float(at)}).settled(X, weight)(X)
+                clone(kernel).set_params(**{name: at if at.ndim else float(at)}).resolved(X, weight)(X)
                 for at in (up, down)
             ]
             slopes[k] = (A * (K[0] - K[1])).sum() / (2.0 * step)
@@ -105,7 +105,7 @@ def by_differences(kernel: Kernel, X: Any, A: Array, weight: Array | None, step:
 def assert_right(kernel: Kernel, X: Any, A: Array, weight: Array | None) -> None:
     found, expected = kernel.gradient(X, A, weight), by_differences(kernel, X, A, weight)
     assert set(found) >= set(expected)
-    size = float(np.abs(A * kernel.settled(X, weight)(X)).sum())
+    size = float(np.abs(A * kernel.resolved(X, weight)(X)).sum())
     for name, slopes in expected.items():
         np.testing.assert_allclose(np.ravel(found[name]), slopes, rtol=1e-6, atol=1e-8 * max(1.0, size), err_msg=name)
 

@@ -64,16 +64,16 @@ def test_products_and_parts(make: Callable[[Any], Gram], X: Array) -> None:
         assert_close(gram.columns(some), K[:, some])
         assert_close(gram.block(some), K[np.ix_(some, some)])
         assert_close(gram.between(some, some[::-1]), K[np.ix_(some, some[::-1])])
-        assert_close(gram.spread(some, V[: some.size]), K[:, some] @ V[: some.size])
-        assert gram.spread(some, V[: some.size].astype(np.float32)).dtype == np.float32
+        assert_close(gram.matmul_rows(some, V[: some.size]), K[:, some] @ V[: some.size])
+        assert gram.matmul_rows(some, V[: some.size].astype(np.float32)).dtype == np.float32
         for rows in (some[::-1], some[:0]):  # also of no row, which is zero
-            assert_close(gram.spread(rows, V[: rows.size]), K[:, rows] @ V[: rows.size])
-            assert_close(gram.spread(rows, V[: rows.size], some), K[np.ix_(some, rows)] @ V[: rows.size])
-            assert_close(gram.spread(some, V[: some.size], rows), K[np.ix_(rows, some)] @ V[: some.size])
+            assert_close(gram.matmul_rows(rows, V[: rows.size]), K[:, rows] @ V[: rows.size])
+            assert_close(gram.matmul_rows(rows, V[: rows.size], some), K[np.ix_(some, rows)] @ V[: rows.size])
+            assert_close(gram.matmul_rows(some, V[: some.size], rows), K[np.ix_(rows, some)] @ V[: some.size])
         sums, smallest = gram.row_sums()
         assert_close(sums, K.sum(axis=1))
         assert_close(smallest, min(K.min(), 0.0))
-        written = gram.written_out()
+        written = gram.to_dense()
         assert_close(written, K)
         written[:] = np.nan  # it is the caller's
 
@@ -121,8 +121,8 @@ def test_rows_appended_are_rows_from_the_start(make: Callable[[Any], Gram], data
     assert_close(longer.matmul(np.eye(n + len(more))), matrix(longer))
     if longer.given is None:
         assert_close(longer.block(np.arange(n, n + len(more))), gram.kernel(more))
-    settled = longer.with_kernel(gram.kernel)
-    assert_close(settled.diag(), longer.diag())
+    resolved = longer.with_kernel(gram.kernel)
+    assert_close(resolved.diag(), longer.diag())
     assert gram.shape[0] == n  # the old one is as it was
 
 

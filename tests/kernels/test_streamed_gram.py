@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade._core import limits
-from saccade.inference.approximations.base import Trained
+from saccade.inference.approximations.base import RegularizedSystem
 from saccade.inference.approximations.diagonal import diagonal
 from saccade.kernels import HIK, RBF, Laplacian, Linear
 from saccade.kernels.dense_gram import StreamedGram
@@ -54,7 +54,7 @@ def test_products_are_those_of_the_matrix(kernel: Any, data: st.DataObject, spar
 def test_the_diagonal_approximation_asks_for_every_value_once_and_never_for_many() -> None:
     """O(n) memory: no block is larger than it may be, and one pass both sums and checks the sign."""
     X, kernel = np.random.default_rng(0).random((3000, 2)), Counting()
-    found = diagonal(Trained(StreamedGram(kernel, X), np.full((3000, 1), 0.1), (), 1e-3, 100))
+    found = diagonal(RegularizedSystem(StreamedGram(kernel, X), np.full((3000, 1), 0.1), (), 1e-3, 100))
     assert sum(kernel.asked) == 3000**2
     assert max(kernel.asked) <= limits.KERNEL_VALUES_AT_ONCE < 3000**2
     np.testing.assert_allclose(found.inverse[:, 0], 1.0 / (RBF(1.0)(X).sum(axis=1) + 0.1), rtol=1e-12)

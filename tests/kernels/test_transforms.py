@@ -40,7 +40,7 @@ KINDS = [
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_pull_is_the_derivative(transform: Transform) -> None:
-    g = transform.settled(x, dims, 3)
+    g = transform.resolved(x, dims, 3)
     table = g.coordinates(x, dims)
     rng = np.random.default_rng(0)
     theta = table[:, 0] + 0.3 * table[:, 3] * rng.uniform(-1.0, 1.0, len(table))
@@ -65,14 +65,14 @@ def test_pull_is_the_derivative(transform: Transform) -> None:
 @pytest.mark.parametrize("transform", [Weights(), Monotone(), Monotone(shared=True)], ids=repr)
 def test_what_is_left_open_changes_nothing(transform: Transform) -> None:
     assert_close(transform(x, dims), x)
-    settled = transform.settled(x, dims, 3)
-    assert_close(settled(x, dims), x)
-    assert_close(settled.coordinates(x, dims)[:, 0], 0.0)
+    resolved = transform.resolved(x, dims, 3)
+    assert_close(resolved(x, dims), x)
+    assert_close(resolved.coordinates(x, dims)[:, 0], 0.0)
 
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_start_is_inside_its_bounds(transform: Transform) -> None:
-    start, lower, upper, step = transform.settled(x, dims, 3).coordinates(x, dims).T
+    start, lower, upper, step = transform.resolved(x, dims, 3).coordinates(x, dims).T
     assert (lower < start).all()
     assert (start < upper).all()
     assert (step > 0).all()
@@ -80,7 +80,7 @@ def test_start_is_inside_its_bounds(transform: Transform) -> None:
 
 @pytest.mark.parametrize("transform", KINDS, ids=repr)
 def test_coordinates_have_names_and_a_penalty_with_its_derivative(transform: Transform) -> None:
-    g = transform.settled(x, dims, 3)
+    g = transform.resolved(x, dims, 3)
     theta = g.coordinates(x, dims)[:, 0] + np.linspace(-0.5, 0.7, len(g.names()))
     _, slope = g.penalty(theta)
     for k in range(theta.size):
@@ -100,7 +100,7 @@ def test_what_does_not_move_stays_beyond_the_bounds_too() -> None:
 
 
 def test_names_of_a_sum_are_those_of_its_parts() -> None:
-    g = TransformSum([HIK(Power(0.5), scale=2.0), HIK(Weights(blocks=[1, 2]), scale=1.0)]).settled(x, dims, 3)
+    g = TransformSum([HIK(Power(0.5), scale=2.0), HIK(Weights(blocks=[1, 2]), scale=1.0)]).resolved(x, dims, 3)
     assert g.names() == ["power", "part_scale", "weights", "weights", "part_scale"]
 
 

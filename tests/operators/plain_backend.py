@@ -91,7 +91,7 @@ class PlainBackend:
     def put(self, V: OnDevice, columns: Array, values: OnDevice) -> None:
         V.values[:, columns] = values.values
 
-    def worst(self, V: OnDevice) -> Array:
+    def max_abs(self, V: OnDevice) -> Array:
         return np.asarray(np.abs(V.values).max(axis=0, initial=0.0))
 
     def inner(self, r: OnDevice, z: OnDevice) -> Array:
@@ -126,7 +126,7 @@ class PlainBackend:
         copy.values = p.values.astype(copy.dtype)
         y.values += np.where(by.smoothed, by.share * (x.values - y.values), 0.0)
         s.values += np.where(by.smoothed, by.share * (r.values - s.values), 0.0)
-        return np.where(by.smoothed, self.worst(s), self.worst(r))
+        return np.where(by.smoothed, self.max_abs(s), self.max_abs(r))
 
 
 class DenseOnDevice(Dense):

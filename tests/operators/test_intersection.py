@@ -31,7 +31,7 @@ def plain(values: Array, starts: Array) -> Array:
     return values
 
 
-def written_out(operator: Intersection) -> Array:
+def to_dense(operator: Intersection) -> Array:
     return operator.matmul(np.eye(operator.shape[0]))
 
 
@@ -80,7 +80,7 @@ def test_columns_may_come_in_any_memory_order(layout: str) -> None:
 @by_layout
 def test_symmetric_and_positive_semidefinite_also_with_signs(layout: str) -> None:
     X = sparse_rows(40, 6) * np.sign(np.random.default_rng(1).normal(size=(40, 6)))
-    K = written_out(intersection(encoded(split_signs(X), layout), plain))
+    K = to_dense(intersection(encoded(split_signs(X), layout), plain))
     assert_close(K, K.T)
     assert_positive_semidefinite(K)
     assert_close(K, HIK(scale=1.0)(X))
@@ -93,7 +93,7 @@ def test_symmetric_and_positive_semidefinite_also_with_signs(layout: str) -> Non
 def test_binned_operator_is_exact_for_the_binned_rows(layout: str, binning: str, X: Array, levels: int) -> None:
     c = encoded(X, layout, levels, binning)
     operator = intersection(c, plain)
-    K = written_out(operator)
+    K = to_dense(operator)
     assert_close(K, intersections(decode(c).toarray()))
     assert_close(operator.diag(), np.diag(K))
     assert_positive_semidefinite(K)
@@ -195,7 +195,7 @@ def test_other_kernels_share_the_codes(layout: str, signed: bool, kernel: HIK) -
         X *= np.sign(np.random.default_rng(1).normal(size=X.shape))
     c = encoded(split_signs(X), layout)
     values = c.values.copy()
-    fitted = kernel.settled(X)
+    fitted = kernel.resolved(X)
     operator, K = intersection(c, fitted.levels), fitted(X)
     assert_close(operator.matmul(V), K @ V)
     assert_close(operator.diag(), np.diag(K))
@@ -206,7 +206,7 @@ def test_other_kernels_share_the_codes(layout: str, signed: bool, kernel: HIK) -
 def test_appended_codes_make_the_longer_matrix(layout: str) -> None:
     X = sparse_rows(30, 6)
     c = append(encoded(X[:19], layout), X[19:])
-    assert_close(written_out(intersection(c, plain)), intersections(X))
+    assert_close(to_dense(intersection(c, plain)), intersections(X))
 
 
 def test_a_limit_of_few_levels_leads_to_the_same_products() -> None:

@@ -233,7 +233,7 @@ def test_noise_over_many_decades_is_no_obstacle() -> None:
     """Sites of Laplace and EP that say next to nothing stand beside sure ones, and differ from column to column."""
     rng = np.random.default_rng(0)
     X = rng.gamma(0.5, size=(300, 20))
-    K = HIK(scale=1.0).settled(X)(X)
+    K = HIK(scale=1.0).resolved(X)(X)
     noise, B = 10.0 ** rng.uniform(-1, 7, (300, 3)), rng.standard_normal((300, 3))
     result = solve_cg(Dense(K), noise, B, tol=1e-8, max_iter=300)
     assert result.converged

@@ -16,7 +16,7 @@ from tests.solvers.problems import Array, correlated, random_problem
 from tests.tolerances import assert_close
 
 
-def written_out(M: nystrom.Nystrom) -> Array:
+def to_dense(M: nystrom.Nystrom) -> Array:
     B = M.B.astype(np.float64)
     return np.asarray(B @ B.T + np.diag(M.S[:, 0]))
 
@@ -33,7 +33,7 @@ def test_apply_is_the_inverse_of_M(kind: str) -> None:
     M = built(kind)
     R = np.random.default_rng(2).standard_normal((len(M.S), 3))
     kept = R.copy()
-    assert_close(M(R), np.linalg.solve(written_out(M), R))
+    assert_close(M(R), np.linalg.solve(to_dense(M), R))
     np.testing.assert_array_equal(R, kept)
 
 
@@ -41,21 +41,21 @@ def test_single_precision_storage() -> None:
     M = built("coded", most=100)
     assert M.B.dtype == np.float32
     R = np.random.default_rng(2).standard_normal((len(M.S), 3))
-    assert_close(M(R), np.linalg.solve(written_out(M), R), np.float32)
+    assert_close(M(R), np.linalg.solve(to_dense(M), R), np.float32)
 
 
 def test_all_examples_give_the_matrix_itself() -> None:
     problem = random_problem("dense", n=50)
     n = len(problem.K)
     M = nystrom.build(problem.operator, np.full(n, 0.1), np.arange(n))
-    np.testing.assert_allclose(written_out(M), problem.K + 0.1 * np.eye(n), atol=1e-4)
+    np.testing.assert_allclose(to_dense(M), problem.K + 0.1 * np.eye(n), atol=1e-4)
 
 
 def test_what_the_low_rank_leaves_is_in_S() -> None:
     problem = correlated(n=200)
     n = len(problem.K)
     M = nystrom.build(problem.operator, np.full(n, 0.1), np.arange(0, n, 10))
-    assert written_out(M).trace() == pytest.approx(problem.K.trace() + 0.1 * n)
+    assert to_dense(M).trace() == pytest.approx(problem.K.trace() + 0.1 * n)
     assert_close(M.left, problem.K.diagonal() - (M.B**2).sum(axis=1), np.float32)
     assert M.left[::10].max() < 1e-3 * M.left.mean()  # a landmark leaves nothing of itself
 
@@ -64,7 +64,7 @@ def test_copies_and_empty_rows_among_the_landmarks() -> None:
     K = np.ones((8, 8))
     K[7], K[:, 7] = 0.0, 0.0
     M = nystrom.build(Dense(K), np.full(8, 0.1), np.arange(8))
-    assert_close(M(np.ones((8, 1))), np.linalg.solve(written_out(M), np.ones((8, 1))))
+    assert_close(M(np.ones((8, 1))), np.linalg.solve(to_dense(M), np.ones((8, 1))))
 
 
 def test_no_rank_for_a_flat_spectrum() -> None:

@@ -61,7 +61,7 @@ def check_answers(
                 f"Row {row} has two labels in one call, {found[row]!r} and {value!r}. Nothing was changed; tell one."
             )
         found[row] = value
-    joined(label for label in {**known, **found}.values() if label is not None)
+    label_array(label for label in {**known, **found}.values() if label is not None)
     return found
 
 
@@ -86,7 +86,7 @@ def has_value(value: Any) -> bool:
     return value is not None and (value == value) is True
 
 
-def joined(
+def label_array(
     labels: Iterable[Any],
 ) -> Array:  # (l,)
     """Labels as one array: an error where some are text and others numbers, or a number is no name of a class."""

@@ -13,7 +13,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_positive
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.active.choosing import Wanted, choose
+from saccade.active.choosing import QueryRequest, choose_rows
 from saccade.active.models import beliefs_of, field_of, kernel_and_noise
 from saccade.active.others import query_by
 from saccade.active.pool import check_pool, known_labels
@@ -126,8 +126,8 @@ def query(
     aims = _rows(targets, "targets", n)
     if aims is not None and not aims.size:
         raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
-    wanted = Wanted(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
-    found, lines = choose(field, beliefs, open_, strategy, wanted)
+    wanted = QueryRequest(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
+    found, lines = choose_rows(field, beliefs, open_, strategy, wanted)
     if not return_utilities:
         return found - first
     utilities = np.full((found.size, X.shape[0]), np.nan)

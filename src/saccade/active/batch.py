@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.active.outlook import TIE, Outlook
+from saccade.active.outlook import TIE, CandidateState
 
 
 def first_best(
@@ -36,8 +36,8 @@ def best_places(
 
 
 def greedy(
-    outlook: Outlook,
-    score: Callable[[Outlook], Array],
+    outlook: CandidateState,
+    score: Callable[[CandidateState], Array],
     size: int,
     cost: Array | None = None,  # (s,)
     budget: float = np.inf,
@@ -60,5 +60,5 @@ def greedy(
         best = first_best(open_, outlook.tie)
         places.append(best)
         spent += 0.0 if cost is None else float(cost[best])
-        outlook.choose(best)
+        outlook.take(best)
     return places, used

@@ -10,9 +10,9 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
-from saccade.active.outlook import TIE, TIE_SINGLE, Among, Outlook
-from saccade.active.strategies import WAYS, Way
-from saccade.inference.posterior.pool import Field
+from saccade.active.outlook import TIE, TIE_SINGLE, CandidateCovariance, CandidateState
+from saccade.active.strategies import WAYS, StrategySpec
+from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
 
@@ -31,7 +31,7 @@ class Beliefs:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class QueryRequest:
     """What is asked for, beside the strategy."""
 
     size: int
@@ -44,7 +44,7 @@ class Wanted:
 
 
 def beliefs_of_field(
-    field: Field,
+    field: PoolPosterior,
     labels: Array,  # (l,): class numbers of the observed rows
 ) -> Beliefs:
     """Those of label regression, calibrated by leave-one-out as `GPClassifier` is."""
@@ -59,12 +59,12 @@ def beliefs_of_field(
     )
 
 
-def choose(
-    field: Field,
+def choose_rows(
+    field: PoolPosterior,
     beliefs: Beliefs,
     candidates: Array,  # (s,) rows of the pool, ascending
     strategy: str,
-    wanted: Wanted,
+    wanted: QueryRequest,
 ) -> tuple[Array, Lines]:
     """The next questions by one strategy.
 
@@ -92,25 +92,29 @@ def choose(
         kept = best_places(alone, most, outlook.tie)
         outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
         cost = None if cost is None else cost[kept]
-    outlook.among = Among(field, outlook.rows, totals.rows(outlook.rows))
+    outlook.among = CandidateCovariance(field, outlook.rows, totals.rows(outlook.rows))
     places, used = greedy(outlook, way.score, size, cost, wanted.budget, wanted.keep)
     return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
-def _in_two(field: Field, beliefs: Beliefs, candidates: Array, strategy: str, wanted: Wanted) -> tuple[Array, Lines]:
+def _in_two(
+    field: PoolPosterior, beliefs: Beliefs, candidates: Array, strategy: str, wanted: QueryRequest
+) -> tuple[Array, Lines]:
     """A large batch: its first part jointly, the rest as if each were asked alone."""
-    first, lines = choose(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT))
+    first, lines = choose_rows(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT))
     rest, left = np.setdiff1d(candidates, first), wanted.budget
     if wanted.cost is not None:
         left -= float(wanted.cost[first].sum())
     if first.size < limits.BATCH_JOINT or left <= 0.0:
         return first, lines
     alone = replace(wanted, size=wanted.size - first.size, joint=False, budget=left)
-    more, further = choose(field, beliefs, rest, strategy, alone)
+    more, further = choose_rows(field, beliefs, rest, strategy, alone)
     return np.append(first, more), [*lines, *further]
 
 
-def _first(outlook: Outlook, way: Way, size: int, cost: Array | None, wanted: Wanted) -> tuple[Array, Lines]:
+def _first(
+    outlook: CandidateState, way: StrategySpec, size: int, cost: Array | None, wanted: QueryRequest
+) -> tuple[Array, Lines]:
     """The best candidates one by one, each scored as if it were asked alone."""
     alone = way.score(outlook)
     turns = way is WAYS["one-a-class"]  # every class has scores of its own
@@ -120,9 +124,15 @@ def _first(outlook: Outlook, way: Way, size: int, cost: Array | None, wanted: Wa
 
 
 def _outlook(
-    field: Field, beliefs: Beliefs, rows: Array, way: Way, wanted: Wanted, totals: Sketch, rng: np.random.Generator
-) -> Outlook:
-    outlook = Outlook(
+    field: PoolPosterior,
+    beliefs: Beliefs,
+    rows: Array,
+    way: StrategySpec,
+    wanted: QueryRequest,
+    totals: Sketch,
+    rng: np.random.Generator,
+) -> CandidateState:
+    outlook = CandidateState(
         rows=rows,
         noise=field.noise,
         prior=field.prior[rows],

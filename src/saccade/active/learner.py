@@ -13,8 +13,8 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.active.answers import Label, Told, joined
-from saccade.active.choosing import Beliefs, Wanted, beliefs_of_field, choose
+from saccade.active.answers import Label, Told, label_array
+from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
 from saccade.active.models import beliefs_of, is_plain, kernel_and_noise
 from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool, one_against_rest, pool_gram
@@ -22,7 +22,7 @@ from saccade.active.state_file import load, read_label, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 
 
 class ActiveLearner(OneAtATime):
@@ -92,7 +92,7 @@ class ActiveLearner(OneAtATime):
         nothing = np.zeros(0, np.int64)
         prior = kernel_and_noise(self.given, self.X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
         gram = pool_gram(prior.kernel, self._rows(), prior.levels, prior.binning)  # the copy of the rows is gone after
-        self._prior, self.field = prior, Field.unobserved(gram, prior.noise)
+        self._prior, self.field = prior, PoolPosterior.unobserved(gram, prior.noise)
 
     def _rows(self, rows: Array | None = None) -> Any:
         """Rows of X by their places in the part of the pool that the model sees; None for all of it."""
@@ -149,7 +149,7 @@ class ActiveLearner(OneAtATime):
             raise InvalidInput(f"A model needs labels of two classes, and there are {found} so far. Ask and tell on.")
         rows = np.fromiter(labels, np.int64)
         model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self._prior.noise)
-        return model.fit(self.X[rows], joined(labels.values()))
+        return model.fit(self.X[rows], label_array(labels.values()))
 
     # ---- asking
 
@@ -176,8 +176,8 @@ class ActiveLearner(OneAtATime):
         found = audits[:0]
         if open_.size and k > audits.size:
             cost = None if self.costs is None else self.costs[self._pool]
-            wanted = Wanted(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
-            found = self._pool[choose(self.field, self._beliefs(), open_, self.strategy, wanted)[0]]
+            wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
+            found = self._pool[choose_rows(self.field, self._beliefs(), open_, self.strategy, wanted)[0]]
         places = np.random.default_rng([self.seed, asked]).permutation(found.size + audits.size)[: audits.size]
         return np.asarray(np.insert(found, np.sort(places) - np.arange(audits.size), audits))
 
@@ -187,7 +187,7 @@ class ActiveLearner(OneAtATime):
 
     def _beliefs(self) -> Beliefs:
         rows = self.field.rows
-        labels = joined(self._labels[row] for row in self._pool[rows].tolist())
+        labels = label_array(self._labels[row] for row in self._pool[rows].tolist())
         if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
             return beliefs_of_field(self.field, np.unique(labels, return_inverse=True)[1])
         clf = clone(self.given)
@@ -223,20 +223,20 @@ class ActiveLearner(OneAtATime):
         kept = self._pool[field.rows].tolist()
         seen = set(kept)
         new = np.array([row for row in known if row not in seen], np.int64)
-        targets = joined(known[int(row)] for row in [*kept, *new])
+        targets = label_array(known[int(row)] for row in [*kept, *new])
         field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
         audit = self._looked(labels, field, np.unique(targets))
         vars(self).update(field=field, _labels=labels, audit=audit, _told=told)
 
     # ---- stopping
 
-    def _looked(self, labels: Mapping[int, Label], field: Field, classes: Array) -> Audit:
+    def _looked(self, labels: Mapping[int, Label], field: PoolPosterior, classes: Array) -> Audit:
         """The audit after the model's guesses at all audited rows were compared with the answers."""
         in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
         audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
         if not self.audit.looks_at(audited.size):
             return self.audit
-        answers = joined(labels[int(row)] for row in audited)
+        answers = label_array(labels[int(row)] for row in audited)
         if classes.size < 2:
             guesses = np.resize(classes, audited.size) if classes.size else answers[:0]
         elif is_plain(self.given) and self.given.tune is None:

@@ -15,7 +15,7 @@ from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK, Kernel
 from saccade.scores.probability import class_means
 
@@ -59,14 +59,14 @@ def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) ->
     return Prior(kernel, clf._given_noise(), clf.levels, clf.binning)
 
 
-def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> Field:
+def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> PoolPosterior:
     """The posterior of the pool given its labels, one output for each class."""
-    field = Field.unobserved(pool_gram(prior.kernel, X, prior.levels, prior.binning), prior.noise)
+    field = PoolPosterior.unobserved(pool_gram(prior.kernel, X, prior.levels, prior.binning), prior.noise)
     return field.observing(rows, one_against_rest(labels, np.unique(labels)))
 
 
 def beliefs_of(
-    clf: Any, prior: Prior, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
+    clf: Any, prior: Prior, field: PoolPosterior, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
 ) -> Beliefs:
     """By the field where it is the fit of the classifier, else by the classifier, fitted to the labels there are."""
     if isinstance(clf, OneClassGP):
@@ -101,7 +101,9 @@ def _means(clf: GPClassifier, X: Any) -> Array:  # (s, m)
     return class_means(np.reshape(clf.decision_function(X), (X.shape[0], -1)))
 
 
-def _one_class(clf: OneClassGP, field: Field, X: Any, rows: Array, labels: Array, strategy: str, fit: bool) -> Beliefs:
+def _one_class(
+    clf: OneClassGP, field: PoolPosterior, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
+) -> Beliefs:
     """A §7: the model of the members known so far, labels that are 1 or true; the others only leave the pool."""
     known = np.char.lower(labels.astype(str))
     unknown = labels[~np.isin(known, (*MEMBER, *NO_MEMBER))]

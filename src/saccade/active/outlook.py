@@ -13,15 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 
 TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
 TIE_SINGLE = 1e-4  # the same where sums are in float32
 
 
 @dataclass(eq=False)
-class Outlook:
-    """Of candidates, one row each; `choose` changes it."""
+class CandidateState:
+    """Of candidates, one row each; `take` changes it."""
 
     rows: Array  # (s,): in the pool
     noise: float
@@ -36,7 +36,7 @@ class Outlook:
     covariance: Array | None = None  # (s, t): with some of the targets
     target_variance: Array | None = None  # (t,)
     chosen: list[int] = field(default_factory=list)
-    among: Among | None = None
+    among: CandidateCovariance | None = None
 
     @cached_property
     def mean(self) -> Array:  # (s, m)
@@ -46,7 +46,7 @@ class Outlook:
     def probability(self) -> Array:  # (s, m)
         return self.calibrated()
 
-    def choose(self, j: int) -> None:
+    def take(self, j: int) -> None:
         """Candidate j joins the batch; what is mean-free is conditioned on it where `among` is there."""
         self.chosen.append(j)
         if self.among is None:
@@ -66,10 +66,10 @@ class Outlook:
         return np.divide(self.variance, self.prior, out=np.zeros_like(self.variance), where=self.prior > 0)
 
 
-class Among:
+class CandidateCovariance:
     """The posterior covariance among candidates, column by column."""
 
-    def __init__(self, known: Field, rows: Array, sketch: Array) -> None:
+    def __init__(self, known: PoolPosterior, rows: Array, sketch: Array) -> None:
         self.known, self.rows, self.sketch = known, rows, sketch  # the sketch is changed
         self.K = known.gram.between(rows, rows)
         self.beside = known.gram.between(rows, known.rows) if known.rows.size else np.zeros((rows.size, 0))

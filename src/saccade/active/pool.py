@@ -13,7 +13,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
-from saccade.active.answers import has_value, joined, plain
+from saccade.active.answers import has_value, label_array, plain
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -70,7 +70,7 @@ def pool_gram(
     """
     n = X.shape[0]
     if levels is None and n <= limits.POOL_DENSE_UP_TO:
-        return DenseGram(kernel.settled(X), X)
+        return DenseGram(kernel.resolved(X), X)
     count = X.nnz if sp.issparse(X) else np.count_nonzero(X)
     if levels is None and count > limits.POOL_EXACT_NUMBERS:
         levels = limits.MAX_LEVELS
@@ -88,7 +88,7 @@ def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  #
     some = np.flatnonzero(~np.isnan(labels)) if labels.dtype.kind == "f" else np.arange(n)
     every, (missing,) = plain(labels[some]), plain([missing])
     named = np.flatnonzero([has_value(value) and not _is(value, missing) for value in every])
-    return some[named], joined(every[place] for place in named)
+    return some[named], label_array(every[place] for place in named)
 
 
 def _is(value: object, missing: object) -> bool:

@@ -21,7 +21,7 @@ from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
 from saccade.active.stopping import Audit
 from saccade.estimators.classifier import GPClassifier
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK
 from saccade.kernels.serialize import read_kernel, write_kernel
 
@@ -123,7 +123,7 @@ def _described(path: Any) -> Iterator[None]:
         raise ModelFileError(f"{path} does not describe a campaign ({error!r}). Save it again.") from None
 
 
-def restored(field: Field, tensors: dict[str, Array]) -> Field:
+def restored(field: PoolPosterior, tensors: dict[str, Array]) -> PoolPosterior:
     """The field with the numbers of the file, so that the next question is the same to the last digit."""
     found = {name: tensors[name] for name in ARRAYS}
     if not np.array_equal(np.sort(field.rows), np.sort(tensors["observed"])):  # undone answers change the order
@@ -160,8 +160,8 @@ def _model(written: dict[str, Any], features: int) -> GPClassifier:
         )
     if written["left_out"]:
         raise ModelFileError(f"A file cannot keep {written['left_out']}. Pass model= as it was at the start.")
-    settled, _ = read_kernel(written["kernel"], features)
-    return GPClassifier(settled, **written["parameters"])
+    resolved, _ = read_kernel(written["kernel"], features)
+    return GPClassifier(resolved, **written["parameters"])
 
 
 def _plain(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.active.outlook import Outlook
+from saccade.active.outlook import CandidateState
 from saccade.scores import query as scores
 
 Strategy = Literal[
@@ -32,21 +32,21 @@ Strategy = Literal[
 
 
 @dataclass(frozen=True)
-class Way:
+class StrategySpec:
     """How a strategy scores candidates."""
 
-    score: Callable[[Outlook], Array]
+    score: Callable[[CandidateState], Array]
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
     needs_covariance: bool = False  # with targets one by one
     one_class: bool = False
 
 
-def _apart(score: Callable[[Outlook], Array]) -> Callable[[Outlook], Array]:
+def _apart(score: Callable[[CandidateState], Array]) -> Callable[[CandidateState], Array]:
     """A score without a variance in it times the share of it that is left: a batch does not repeat itself."""
     return lambda o: score(o) * (o.left if o.among is not None else 1.0)
 
 
-def _auto(o: Outlook) -> Array:
+def _auto(o: CandidateState) -> Array:
     """The reduction of variance times squared doubt, 1 minus the lead of the likeliest class in calibrated probability.
 
     Without labels, and while there is one class, all is equally doubtful: what is asked for is typical, and each of
@@ -56,50 +56,50 @@ def _auto(o: Outlook) -> Array:
     return np.asarray(_variance_reduction(o) * np.square(doubt))
 
 
-def _one_a_class(o: Outlook) -> Array:
+def _one_a_class(o: CandidateState) -> Array:
     """K §7: each round asks what each class against the rest is least sure of; classes take turns."""
     each = scores.class_uncertainty(o.mean, o.variance, o.noise)
     return np.asarray(each[:, len(o.chosen) % each.shape[1]])
 
 
-def _information_gain(o: Outlook) -> Array:
+def _information_gain(o: CandidateState) -> Array:
     assert o.covariance is not None
     assert o.target_variance is not None
     return scores.information_gain(o.covariance, o.variance, o.target_variance, o.noise)
 
 
-def _output_change(o: Outlook) -> Array:
+def _output_change(o: CandidateState) -> Array:
     assert o.covariance is not None
     return scores.output_change(o.covariance, o.variance, o.noise, o.mean, o.probability)
 
 
-def _given(o: Outlook) -> Array:
+def _given(o: CandidateState) -> Array:
     assert o.given is not None
     return o.given
 
 
-def _sigma(o: Outlook) -> Array:
+def _sigma(o: CandidateState) -> Array:
     return scores.sigma_optimality(o.sums, o.variance, o.noise)
 
 
-def _variance_reduction(o: Outlook) -> Array:
+def _variance_reduction(o: CandidateState) -> Array:
     return scores.variance_reduction(o.squares, o.variance, o.noise)
 
 
-WAYS: dict[str, Way] = {
-    "auto": Way(_auto),
-    "random": Way(_given),
-    "margin": Way(_apart(lambda o: scores.margin(o.mean)), needs_classes=True),
-    "variance": Way(lambda o: o.variance),
-    "uncertainty": Way(_apart(lambda o: scores.uncertainty(o.mean, o.variance, o.noise)), needs_classes=True),
-    "one-a-class": Way(_apart(_one_a_class), needs_classes=True),
-    "entropy": Way(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
-    "least-margin": Way(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
-    "typical": Way(_sigma),
-    "sigma": Way(_sigma),
-    "variance-reduction": Way(_variance_reduction),
-    "information-gain": Way(_information_gain, needs_covariance=True),
-    "output-change": Way(_output_change, needs_classes=True, needs_covariance=True),
-    "novel": Way(_apart(_given), one_class=True),
-    "doubtful": Way(_apart(_given), one_class=True),
+WAYS: dict[str, StrategySpec] = {
+    "auto": StrategySpec(_auto),
+    "random": StrategySpec(_given),
+    "margin": StrategySpec(_apart(lambda o: scores.margin(o.mean)), needs_classes=True),
+    "variance": StrategySpec(lambda o: o.variance),
+    "uncertainty": StrategySpec(_apart(lambda o: scores.uncertainty(o.mean, o.variance, o.noise)), needs_classes=True),
+    "one-a-class": StrategySpec(_apart(_one_a_class), needs_classes=True),
+    "entropy": StrategySpec(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
+    "least-margin": StrategySpec(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
+    "typical": StrategySpec(_sigma),
+    "sigma": StrategySpec(_sigma),
+    "variance-reduction": StrategySpec(_variance_reduction),
+    "information-gain": StrategySpec(_information_gain, needs_covariance=True),
+    "output-change": StrategySpec(_output_change, needs_classes=True, needs_covariance=True),
+    "novel": StrategySpec(_apart(_given), one_class=True),
+    "doubtful": StrategySpec(_apart(_given), one_class=True),
 }

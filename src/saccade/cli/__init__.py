@@ -9,12 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from saccade.cli import console
-from saccade.cli.commands import ask
-from saccade.cli.commands import find
-from saccade.cli.commands import fit
-from saccade.cli.commands import info
-from saccade.cli.commands import novelty
-from saccade.cli.commands import predict
+from saccade.cli.commands import ask, find, fit, info, novelty, predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]

@@ -12,7 +12,7 @@ from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators.class_answers import ClassAnswers
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.tuning.choice import NOISE, NOISES, Candidate, JudgedOn, choose
+from saccade.inference.tuning.choice import NOISE, NOISES, Candidate, JudgedOn, best_candidate
 from saccade.inference.tuning.options import check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.candidates import candidates
@@ -62,7 +62,7 @@ def learned_noise(
     examples = _examples(Y, losses, rows)
     if examples.count < limits.CHOICE_FROM:
         return noise
-    return choose([Candidate(gram.kernel, gram.between(rows, rows))], examples, NOISES, noise).noise
+    return best_candidate([Candidate(gram.kernel, gram.between(rows, rows))], examples, NOISES, noise).noise
 
 
 def chosen_kernel(
@@ -80,7 +80,7 @@ def chosen_kernel(
     every = (Candidate(*found) for found in candidates(X[rows].astype(np.float64), examples.weight))
     if examples.count < limits.CHOICE_FROM:
         return next(every).kernel, noise
-    found = choose(every, examples, NOISES if learns_noise else (noise,), noise)
+    found = best_candidate(every, examples, NOISES if learns_noise else (noise,), noise)
     return found.kernel, found.noise
 
 

@@ -30,15 +30,15 @@ from saccade._core.random_state import draw
 from saccade.estimators.explanation import Explanation
 from saccade.estimators.losses import DensityLosses
 from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, Approximating, Method
+from saccade.inference.likelihoods.infer import Inference, Solving
+from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
-from saccade.inference.likelihoods.infer import Inference, Solving
-from saccade.inference.tuning.objective import Losses, Task
 from saccade.inference.solving.regression import Solver
-from saccade.inference.tuning.search import tune
-from saccade.inference.likelihoods.sites import METHODS as INFERENCES
+from saccade.inference.tuning.objective import Losses, Task
 from saccade.inference.tuning.options import Tuning, check_tune
+from saccade.inference.tuning.search import tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import Gram, check_kind

@@ -15,8 +15,8 @@ from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
 from saccade.inference.posterior.compressed import no_variance
 from saccade.inference.posterior.gp import GP
 from saccade.scores.accuracy import left_out_accuracy
-from saccade.scores.novelty import ROUNDING, joined, own_p_values, p_values, quantiles, repeated, unexplained
-from saccade.scores.probability import class_means, probabilities, surety
+from saccade.scores.novelty import ROUNDING, fisher_product, own_p_values, p_values, quantiles, repeated, unexplained
+from saccade.scores.probability import class_means, probabilities, standardized_mean
 
 
 class ClassAnswers(GaussianProcess):
@@ -32,7 +32,7 @@ class ClassAnswers(GaussianProcess):
     _confidence_weight = EVEN  # of the confidence, where `novelty` joins it with the variance
 
     def _weighed_with_variance(self, mean: Array, variance: Array) -> Array:
-        return mean if self.inference == "regression" else surety(mean, variance, self.noise_)
+        return mean if self.inference == "regression" else standardized_mean(mean, variance, self.noise_)
 
     def decision_function(self, X: Any) -> Array:
         """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
@@ -67,12 +67,14 @@ class ClassAnswers(GaussianProcess):
         X = check_rows(self, X, reset=False)
         if self.inference == "regression":
             return self.gp_.mean(X)
-        return surety(*self.gp_.mean_and_variance(X), self.noise_)
+        return standardized_mean(*self.gp_.mean_and_variance(X), self.noise_)
 
     def _additive(self, X: Any) -> tuple[Array, Array]:
         if self.inference == "regression":
             return super()._additive(X)
-        return surety(np.ones((1, self._outputs)), self.gp_.variance(X), self.noise_), np.zeros(self._outputs)
+        return standardized_mean(np.ones((1, self._outputs)), self.gp_.variance(X), self.noise_), np.zeros(
+            self._outputs
+        )
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the classes share it.
@@ -100,7 +102,7 @@ class ClassAnswers(GaussianProcess):
         confidence = probabilities(self._weighed_with_variance(mean, variance), self.sharpness_).max(axis=1)
         left = unexplained(variance.mean(axis=1), self.kernel_.diag(X))
         signs = p_values(-left, known["explained"], n), p_values(confidence, known["confidence"], n)
-        rare = joined(*signs, self._confidence_weight)
+        rare = fisher_product(*signs, self._confidence_weight)
         return np.asarray(1.0 - p_values(np.log(rare), np.log(known["both"]), n))
 
     def _known(self) -> dict[str, Array]:
@@ -118,7 +120,7 @@ class ClassAnswers(GaussianProcess):
             signs = {"explained": -left - ROUNDING, "confidence": confidence - ROUNDING}
             explained, sure = (repeated(signs[name], weight) for name in ("explained", "confidence"))
             self._confidence_weight = self._weight_of_confidence(gp)
-            signs["both"] = joined(
+            signs["both"] = fisher_product(
                 own_p_values(-left, explained), own_p_values(confidence, sure), self._confidence_weight
             )
             # before the scores, which tell other threads that both are there

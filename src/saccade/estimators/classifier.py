@@ -19,10 +19,10 @@ from saccade.estimators.examples_file import rows_of
 from saccade.estimators.losses import ClassLosses
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.posterior.gp import GP
 from saccade.inference.likelihoods.infer import Inference
-from saccade.inference.tuning.objective import Losses
+from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
+from saccade.inference.tuning.objective import Losses
 from saccade.kernels import Kernel
 from saccade.scores.probability import class_means
 
@@ -68,9 +68,9 @@ class GPClassifier(ClassifierMixin, Automatic):
         `noise_` and `tuning_` say what came of it; `partial_fit` keeps it.
     approximation : "auto", "exact", "lowrank", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", ...
         What stands for the inverse of the kernel matrix in the mean and in the variance; the same list for all
-        estimators (`saccade.inference.approximations.by_name` says what each is). "diagonal" (FA) and "optimized" (OA) are those
-        of A, "fitc", "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions. "auto": an
-        exact mean, and the variance that suits the number of examples. Only "auto" and "exact" have exact means.
+        estimators (`saccade.inference.approximations` says what each is). "diagonal" (FA) and "optimized" (OA) are
+        those of A, "fitc", "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions. "auto":
+        an exact mean, and the variance that suits the number of examples. Only "auto" and "exact" have exact means.
     variance : "auto", None, or one of the same list, or "fine"
         Another approximation of the variance alone. "auto" is that of the mean where `approximation` has a name; else
         "exact" for few examples and for kernels without tables, and "lowrank" beyond, which takes constant time from
@@ -88,7 +88,7 @@ class GPClassifier(ClassifierMixin, Automatic):
     classes_ : array of shape (M,)
         The labels, ascending.
     gp_ : GP
-        The fitted process (`saccade.inference.posterior.gp`), which answers further questions; `Compressed` in a loaded model.
+        The fitted process (`saccade.inference.GP`), which answers further questions; `Compressed` in a loaded model.
     kernel_ : Kernel
         The kernel with a number for every "auto", and with what `tune` learned.
     noise_ : float

@@ -14,9 +14,9 @@ from saccade._core.errors import ModelFileError
 from saccade._core.feature_steps import describe
 from saccade.estimators.columns import ColumnScales
 from saccade.estimators.unknown_classes import EVEN
+from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.compressed_file import read_tables, write_tables
-from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.kernels.serialize import read_kernel, write_kernel
 from saccade.scores.novelty import MEASURES
 

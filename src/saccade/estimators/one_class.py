@@ -22,9 +22,9 @@ from saccade.estimators.judged import JudgedExamples
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
-from saccade.inference.approximations.by_name import Approximating, Method, choose
-from saccade.inference.posterior.gp import GP
+from saccade.inference.approximations.by_name import Approximating, Method, resolve_method
 from saccade.inference.likelihoods.infer import Inference
+from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
 from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
@@ -214,7 +214,7 @@ class OneClassGP(Outliers, JudgedExamples):
 
     def _approximating(self, kernel: Kernel, n: int) -> Approximating:
         """Of mean and variance alike, also where it is "auto"."""
-        method = choose(self.approximation, kernel.has_tables, n, self.solver != "cg")
+        method = resolve_method(self.approximation, kernel.has_tables, n, self.solver != "cg")
         return Approximating(method, method, self.variance_rank, self.inducing)
 
     def quantized(self, bins: int = 256) -> Self:

@@ -20,10 +20,10 @@ from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.likelihoods.infer import Solving
-from saccade.inference.solving.regression import Solver
+from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.sampling import sample_normal
+from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import check_tune
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
@@ -273,7 +273,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """A copy that has a prior; what a kernel settles on the data, it settles on X."""
         model = copy(self)
         X = check_rows(model, X, reset=True)
-        model.kernel_, model._function = model._check_parameters().settled(X), check_mean(self.mean)
+        model.kernel_, model._function = model._check_parameters().resolved(X), check_mean(self.mean)
         m = 1 if model._function is None else values_at(model._function, X).shape[1]
         model._offset, model._scale = offset_and_scale(np.zeros((1, m)), None, None, self.mean, False)
         model._flat = m == 1

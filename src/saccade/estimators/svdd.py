@@ -114,7 +114,7 @@ class SVDD(Outliers, BaseEstimator):
 
     def _find(self, gram: Gram, X: Any) -> None:
         """The ball, and what scores take: tables, or the support vectors."""
-        K, submatrix = Dense(gram.written_out()) if gram.in_memory else gram, None
+        K, submatrix = Dense(gram.to_dense()) if gram.in_memory else gram, None
         if isinstance(gram, TabledGram):  # products are cheap, columns are not; exact codes are X itself
             submatrix = gram.block if self.levels is not None else lambda some: gram.kernel(X[some])
         ball = solve_svdd(K, self.nu, submatrix=submatrix, tol=float(self.tol), max_iter=int(self.max_iter))

@@ -7,7 +7,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.metrics import roc_auc_score
 
 from saccade._core.arrays import Array
-from saccade.scores.novelty import joined, p_values, unexplained
+from saccade.scores.novelty import fisher_product, p_values, unexplained
 from saccade.scores.probability import probabilities
 
 WEIGHTS = (0.0, 0.25, 0.75, 1.0)  # of the confidence, tried instead of EVEN
@@ -76,6 +76,6 @@ def _columns(mean: Array) -> Array:
 
 def _auc(known: Signs, new: Signs, weight: float) -> float:
     explained, sure = (np.sort(sign) for sign in known)
-    found = [joined(p_values(a, explained), p_values(b, sure), weight) for a, b in (known, new)]
+    found = [fisher_product(p_values(a, explained), p_values(b, sure), weight) for a, b in (known, new)]
     truth = np.repeat([1, 0], [found[0].size, found[1].size])
     return float(roc_auc_score(truth, np.concatenate(found)))

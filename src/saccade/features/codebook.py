@@ -206,10 +206,10 @@ def _clustered(
     sizes = {"batch_size": max(limits.KMEANS_BATCH, 2 * words), "init_size": max(limits.KMEANS_SEEDING, 3 * words)}
     found = MiniBatchKMeans(words, **sizes, n_init=1, max_iter=20, random_state=seed)
     with one_blas_thread():  # seeding makes thousands of small products
-        return joined(np.asarray(found.fit(values).cluster_centers_, np.float32))
+        return distinct_words(np.asarray(found.fit(values).cluster_centers_, np.float32))
 
 
-def joined(
+def distinct_words(
     centres: Array,  # (w, d)
 ) -> Array:  # (w, d)
     """The centres; one that differs from an earlier one only by rounding becomes equal to it, and is then never used.

@@ -48,7 +48,7 @@ class Kernel(BaseEstimator, abc.ABC):
         if "__call__" in vars(cls) and "gradient" not in vars(cls):
             cls.gradient = Kernel.gradient  # type: ignore[method-assign]
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
@@ -87,7 +87,7 @@ class Kernel(BaseEstimator, abc.ABC):
         from .dense_gram import DenseGram, StreamedGram
 
         X = X.astype(np.float64)  # a copy: predictions need the rows as they are now
-        return (DenseGram if held else StreamedGram)(self.settled(X, weight), X)
+        return (DenseGram if held else StreamedGram)(self.resolved(X, weight), X)
 
     @abc.abstractmethod
     def __call__(
@@ -117,7 +117,7 @@ class Kernel(BaseEstimator, abc.ABC):
 
         With respect to `eta` itself for `Exponential`, where it may be negative.
 
-        k is `settled(X, weight)`: what is settled on the data moves with the parameters. The kernels of this package
+        k is `resolved(X, weight)`: what is settled on the data moves with the parameters. The kernels of this package
         have closed forms; one that is made of others hands them another A. This default takes central differences.
         """
         return differences(self, X, A, weight, learned(self))

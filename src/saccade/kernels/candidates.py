@@ -43,8 +43,8 @@ def candidates(
             beta = factor * typical
             yield family.make(beta), symmetric(decay(family.squared.copy(), beta), 1.0), float(np.log(factor))
     for hik in (HIK(), HIK(Power(0.5))):
-        settled = hik.settled(X, weight)
-        yield hik, settled(X), 0.0
+        resolved = hik.resolved(X, weight)
+        yield hik, resolved(X), 0.0
 
 
 def _families(X: Matrix, weight: Array | None) -> Iterator[Family]:

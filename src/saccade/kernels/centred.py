@@ -54,13 +54,13 @@ class Centred(Kernel):
     def __init__(self, base: Kernel) -> None:
         self.base = base
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the settled base, centred on X."""
-        fitted = Centred(check_kernel("base", self.base).settled(X, weight))
+        fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = _shares(X, weight)
         if isinstance(fitted.base, HIK):
             K = intersection(encode(split_signs(X)), fitted.base.levels)
@@ -156,7 +156,7 @@ class Centred(Kernel):
         return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in batches])
 
     def _ready(self, X: Matrix) -> Centred:
-        return self if self._mean is not None else self.settled(X)
+        return self if self._mean is not None else self.resolved(X)
 
 
 def _warn_of_rounding(kernel: Centred, X: Matrix) -> None:

@@ -42,10 +42,10 @@ class Chain(Transform):
             y = step(y, dims)
         return y
 
-    def settled(self, x: Array, dims: Array, width: int) -> Chain:
+    def resolved(self, x: Array, dims: Array, width: int) -> Chain:
         steps, y = [], x
         for step in self.steps:
-            steps.append(step.settled(y, dims, width))
+            steps.append(step.resolved(y, dims, width))
             y = steps[-1](y, dims)
         return Chain(steps)
 

@@ -18,14 +18,14 @@ class Pair(Kernel):
         self.left = left
         self.right = right
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same combination of the two settled kernels."""
         left, right = self._check()
-        return type(self)(left.settled(X, weight), right.settled(X, weight))
+        return type(self)(left.resolved(X, weight), right.resolved(X, weight))
 
     @property
     def mixes_centre(self) -> bool:
@@ -143,8 +143,8 @@ class Product(Pair):
     ) -> dict[str, Array]:
         """The derivatives of each kernel, weighted by the values of the other."""
         left, right = self._check()
-        of_left = left.gradient(X, A * right.settled(X, weight)(X), weight)
-        of_right = right.gradient(X, A * left.settled(X, weight)(X), weight)
+        of_left = left.gradient(X, A * right.resolved(X, weight)(X), weight)
+        of_right = right.gradient(X, A * left.resolved(X, weight)(X), weight)
         return prefixed("left", of_left) | prefixed("right", of_right)
 
     @property
@@ -174,14 +174,14 @@ class Scaled(Kernel):
         self.base = base
         self.factor = factor
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same multiple of the settled base."""
         base, factor = self._check()
-        return Scaled(base.settled(X, weight), factor=factor)
+        return Scaled(base.resolved(X, weight), factor=factor)
 
     def __call__(
         self,
@@ -210,7 +210,7 @@ class Scaled(Kernel):
     ) -> dict[str, Array]:
         """Those of the base, multiplied, and Σ A∘K for the factor."""
         base, factor = self._check()
-        total = np.einsum("ij,ij->", A, self.settled(X, weight)(X))
+        total = np.einsum("ij,ij->", A, self.resolved(X, weight)(X))
         return {"factor": np.asarray(total)} | prefixed("base", base.gradient(X, factor * A, weight))
 
     def squared_distances(

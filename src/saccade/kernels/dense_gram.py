@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from .._core import limits
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix
-from .gram import Gram, check_kind, joined
+from .gram import Gram, check_kind, stack_rows
 from .space import DenseSpace
 
 
@@ -40,11 +40,11 @@ class StreamedGram(Gram):
         return self.X if numbers is None else self.X[numbers]
 
     def append(self, X: Matrix, weight: Array | None) -> Self:
-        return type(self)(self.kernel, joined(self.X, X))
+        return type(self)(self.kernel, stack_rows(self.X, X))
 
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
-        return type(self)(kernel.settled(self.X, weight), self.X)
+        return type(self)(kernel.resolved(self.X, weight), self.X)
 
     def subset(self, rows: Array) -> Self:
         return type(self)(self.kernel, self.X[rows])
@@ -61,7 +61,7 @@ class StreamedGram(Gram):
             out[rows] = block @ V
         return out
 
-    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         here = self.X if at is None else self.X[at]
         out = np.zeros((here.shape[0], V.shape[1]), V.dtype)
         if out.size and rows.size:
@@ -110,7 +110,7 @@ class DenseGram(StreamedGram):
         K = self._K
         return super().columns(rows) if K is None else np.asarray(K[:, rows])
 
-    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         product: Array = (self._held()[:, rows] if at is None else self._held()[np.ix_(at, rows)]) @ V
         return product.astype(V.dtype, copy=False)
 
@@ -127,7 +127,7 @@ class DenseGram(StreamedGram):
             K = self._K = self.kernel(self.X)
         return K
 
-    def written_out(self) -> Array:
+    def to_dense(self) -> Array:
         """The matrix itself. It is not kept here: nothing holds K beside its factor."""
         K = self.kernel(self.X) if self._K is None else self._K
         self._K = None

@@ -50,13 +50,13 @@ class GeneralizedRBF(Kernel):
         self.base = base
         self.beta = beta
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
         """The same kernel over the settled base, with a number for β."""
-        base = check_kernel("base", self.base).settled(X, weight)
+        base = check_kernel("base", self.base).resolved(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
     def __call__(
@@ -66,7 +66,7 @@ class GeneralizedRBF(Kernel):
     ) -> Array:
         """The dense block (n, m)."""
         if self.beta == "auto":
-            return self.settled(X)(X, Z)
+            return self.resolved(X)(X, Z)
         base, beta = self._check()
         distance, off = base.squared_distances(X, Z)
         if beta * off > BLURRED:
@@ -91,9 +91,9 @@ class GeneralizedRBF(Kernel):
 
         D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
         """
-        settled = self.settled(X, weight)
-        assert isinstance(settled, GeneralizedRBF)
-        base, beta = settled._check()
+        resolved = self.resolved(X, weight)
+        assert isinstance(resolved, GeneralizedRBF)
+        base, beta = resolved._check()
         D = np.maximum(base.squared_distances(X)[0], 0.0)
         F = -beta * A * decay(D.copy(), beta)
         by_beta = np.einsum("ij,ij->", F, D)

@@ -162,6 +162,6 @@ def check_kind(gram: Gram, kernel: Kernel) -> None:
         raise InvalidParameter("`kernel` must stay of one kind between calls of partial_fit. Call fit instead.")
 
 
-def joined(*parts: Any) -> Any:
+def stack_rows(*parts: Any) -> Any:
     """Rows one below the other: sparse if one of them is."""
     return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.vstack(parts)

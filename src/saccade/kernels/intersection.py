@@ -95,7 +95,7 @@ class HIK(Kernel):
         times = self.scale * (1.0 if self.factor is None else self.factor)
         return [part if times == 1.0 else part._times(times) for part in self.transform.parts]
 
-    def settled(self, X: Matrix, weight: Array | None = None) -> HIK:
+    def resolved(self, X: Matrix, weight: Array | None = None) -> HIK:
         """The same kernel with a number for every "auto", and the factor in the scale."""
         self.check_width(X.shape[1])
         return self._settled(X, weight)
@@ -106,12 +106,12 @@ class HIK(Kernel):
 
         return self.scaled(mean)
 
-    def settled_on_codes(
+    def resolved_on_codes(
         self,
         codes: Codes,
         weight: Array | None = None,  # (n,)
     ) -> HIK:
-        """As `settled`, from coded data; examples may count more or less."""
+        """As `resolved`, from coded data; examples may count more or less."""
 
         def mean(steps: list[Transform]) -> float:
             return float(np.average(intersection(codes, HIK(steps, scale=1.0).levels).diag(), weights=weight))
@@ -129,7 +129,7 @@ class HIK(Kernel):
     def opened(self, X: Matrix) -> HIK:
         """What is "auto" stays so."""
         plain, width = _plain(X), X.shape[1]
-        chain = self.settled(X).chain().settled(plain.levels, level_dims(plain.starts) % width, width)
+        chain = self.resolved(X).chain().resolved(plain.levels, level_dims(plain.starts) % width, width)
         numbers = HIK(chain.short if isinstance(self.transform, Transform) else chain.steps).get_params()
         copy = clone(self)
         left_open = [name for name, value in copy.get_params().items() if value is None and "__" in name]
@@ -276,16 +276,16 @@ class HIK(Kernel):
         share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
     ) -> tuple[dict[str, Array], Array]:  # and (L,)
         """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""
-        settled = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
-        levels = settled.apply(x, dims)
-        along, up = upstream @ levels, settled.check_scale() * upstream
+        resolved = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
+        levels = resolved.apply(x, dims)
+        along, up = upstream @ levels, resolved.check_scale() * upstream
         found = {}
         if self.factor is not None:
             found["factor"] = np.asarray(along)
         if not isinstance(self.scale, str):
             found["scale"] = np.asarray(along)
         elif (mean := share @ levels) > 0.0:  # "auto": the scale follows the transforms
-            up = up - share * (settled.check_scale() * along / mean)
+            up = up - share * (resolved.check_scale() * along / mean)
         steps, by_x = self.chain().gradients(x, self.places(dims), up, share)
         for k, own in enumerate(steps):
             found |= prefixed("transform" if isinstance(self.transform, Transform) else f"transform{k}", own)

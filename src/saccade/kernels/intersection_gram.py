@@ -64,7 +64,7 @@ class IntersectionGram(TabledGram):
         codes = encode(split, levels, binning, weight)
         raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
         return cls(
-            kernel.settled_on_codes(codes, weight), codes, column_max(split), (levels, binning), raw, X.shape[1], seed
+            kernel.resolved_on_codes(codes, weight), codes, column_max(split), (levels, binning), raw, X.shape[1], seed
         )
 
     @property
@@ -84,8 +84,8 @@ class IntersectionGram(TabledGram):
     def matmul(self, V: Array) -> Array:
         return self.operator.matmul(V)
 
-    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
-        return self.operator.spread(rows, V, at)
+    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+        return self.operator.matmul_rows(rows, V, at)
 
     def row_sums(self) -> tuple[Array, float]:
         return self.operator.row_sums()
@@ -114,7 +114,7 @@ class IntersectionGram(TabledGram):
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
 
-    def written_out(self) -> Array:
+    def to_dense(self) -> Array:
         """From pairs of rows, each once: a quarter of the time of products with unit vectors."""
         return self.block(np.arange(self.shape[0]))
 
@@ -145,7 +145,7 @@ class IntersectionGram(TabledGram):
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        return self._with(self.codes, self.raw, kernel=kernel.settled_on_codes(self.codes, weight))
+        return self._with(self.codes, self.raw, kernel=kernel.resolved_on_codes(self.codes, weight))
 
     def with_levels(self, kernel: HIK, levels: Array) -> Self:
         return type(self)(kernel, self.codes, self.tops, self._how, self.raw, self.width, self._seed, levels)

@@ -43,14 +43,14 @@ class IntersectionSpace:
         self._values = operator.codes.values
         self._last: _At | None = None
         self._shares = operator.level_sums(np.full(n, 1.0 / n) if weight is None else weight / weight.sum())
-        settled = kernel.settled_on_codes(operator.codes, weight)
-        self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else settled.check_scale()
-        chain = settled.chain()
+        resolved = kernel.resolved_on_codes(operator.codes, weight)
+        self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else resolved.check_scale()
+        chain = resolved.chain()
         self._dims = level_dims(operator.starts) % gram.width if chain.by_dimension else np.zeros(0, np.int64)
         values, dims, some = self._values, self._dims, self._shares > 0
         if not some.all():  # levels that no row has
             values, dims = values[some], dims[some] if dims.size else dims
-        self._chain = chain.settled(values, dims, gram.width)
+        self._chain = chain.resolved(values, dims, gram.width)
         names, table = self._chain.names(), self._chain.coordinates(values, dims)
         self._own = slice(len(names))  # the coordinates of the transforms
         if self._free:

@@ -75,7 +75,7 @@ def differences(
             for nudge in (NUDGE, -NUDGE):
                 at = value.copy()
                 at[place] = at[place] * np.exp(nudge) if is_log(kernel, name) else at[place] + nudge
-                K.append(with_values(kernel, {name: at}).settled(X, weight)(X))
+                K.append(with_values(kernel, {name: at}).resolved(X, weight)(X))
             found[name][place] = np.einsum("ij,ij->", A, K[0] - K[1]) / (2.0 * NUDGE)
     return found
 

@@ -57,7 +57,7 @@ class Monotone(Transform):
         row, piece, rest, heights, slopes = self._locate(x, dims)
         return np.asarray(heights[row, piece] + slopes[row, piece] * rest)
 
-    def settled(self, x: Array, dims: Array, width: int) -> Monotone:
+    def resolved(self, x: Array, dims: Array, width: int) -> Monotone:
         if self.knots is not None:
             return self._copy(self.knots, np.ones(np.shape(self.knots)) if self.slopes is None else self.slopes)
         pieces = check_count("pieces", self.pieces, "The default is 24.")

@@ -21,54 +21,54 @@ __all__ = ["read_kernel", "write_kernel"]
 TRANSFORMS: dict[str, type[Transform]] = {kind.__name__: kind for kind in (Power, Exponential, Weights, Monotone)}
 
 
-def write_kernel(settled: HIK, given: Kernel | None, depth: int = 0) -> dict[str, Any]:
+def write_kernel(resolved: HIK, given: Kernel | None, depth: int = 0) -> dict[str, Any]:
     """The kernel that predicts, and which of its scales were "auto" in the kernel that was `given`; None is HIK()."""
     given = HIK() if given is None else given
-    given = given if isinstance(given, HIK) else settled  # another kernel was set after the fit
+    given = given if isinstance(given, HIK) else resolved  # another kernel was set after the fit
     auto = isinstance(given.scale, str) and given.scale == "auto"
     return {
-        "scale": settled.check_scale(),
+        "scale": resolved.check_scale(),
         "auto": auto,
         **({} if given.factor is None or not auto else {"factor": float(given.factor)}),
-        "transforms": [_write_transform(*pair, depth) for pair in _pairs(settled.transforms(), given.transforms())],
+        "transforms": [_write_transform(*pair, depth) for pair in _pairs(resolved.transforms(), given.transforms())],
     }
 
 
-def _pairs(settled: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
+def _pairs(resolved: Sequence[Any], given: Sequence[Any]) -> list[tuple[Any, Any]]:
     """Each settled part with the given one; with itself where another number of parts was set after the fit."""
-    return list(zip(settled, given if len(given) == len(settled) else settled, strict=True))
+    return list(zip(resolved, given if len(given) == len(resolved) else resolved, strict=True))
 
 
-def _write_transform(settled: Transform, given: Transform, depth: int) -> dict[str, Any]:
-    name = type(settled).__name__
-    if isinstance(settled, TransformSum):
+def _write_transform(resolved: Transform, given: Transform, depth: int) -> dict[str, Any]:
+    name = type(resolved).__name__
+    if isinstance(resolved, TransformSum):
         if depth >= limits.KERNEL_SUM_DEPTH:
             raise ModelFileError(
                 f"More than {limits.KERNEL_SUM_DEPTH} sums of kernels within sums cannot be saved. Add them with +."
             )
-        parts = given.parts if isinstance(given, TransformSum) else settled.parts
-        return {"name": name, "parts": [write_kernel(*pair, depth + 1) for pair in _pairs(settled.parts, parts)]}
+        parts = given.parts if isinstance(given, TransformSum) else resolved.parts
+        return {"name": name, "parts": [write_kernel(*pair, depth + 1) for pair in _pairs(resolved.parts, parts)]}
     if name not in TRANSFORMS:
         known = ", ".join([*TRANSFORMS, TransformSum.__name__])
-        raise ModelFileError(f"{settled!r} cannot be saved: a model file knows {known}.")
-    return {"name": name, **{k: np.asarray(v).tolist() for k, v in settled.get_params().items()}}
+        raise ModelFileError(f"{resolved!r} cannot be saved: a model file knows {known}.")
+    return {"name": name, **{k: np.asarray(v).tolist() for k, v in resolved.get_params().items()}}
 
 
 def read_kernel(written: dict[str, Any], features: int) -> tuple[HIK, HIK]:
     """The kernel that predicts on so many features, and the one to fit with; ValueError where it can be neither."""
-    settled, given = _read_kernel(written, 0)
-    settled.check_width(features)
-    settled.apply(np.zeros(1), np.zeros(1, np.int64))  # complains of parameters out of range
-    return settled, given
+    resolved, given = _read_kernel(written, 0)
+    resolved.check_width(features)
+    resolved.apply(np.zeros(1), np.zeros(1, np.int64))  # complains of parameters out of range
+    return resolved, given
 
 
 def _read_kernel(written: dict[str, Any], depth: int) -> tuple[HIK, HIK]:
     pairs = [_read_transform(dict(transform), depth) for transform in written["transforms"]]
     steps, opened = ([pair[k] for pair in pairs] or None for k in (0, 1))
-    settled = HIK(steps, scale=check_positive("scale", written["scale"], "Save the model again."))
-    given = HIK(opened, scale="auto" if written["auto"] else settled.scale, factor=written.get("factor"))
+    resolved = HIK(steps, scale=check_positive("scale", written["scale"], "Save the model again."))
+    given = HIK(opened, scale="auto" if written["auto"] else resolved.scale, factor=written.get("factor"))
     given.scaled(lambda _: 1.0)  # complains of a bad factor
-    return settled, given
+    return resolved, given
 
 
 def _read_transform(written: dict[str, Any], depth: int) -> tuple[Transform, Transform]:

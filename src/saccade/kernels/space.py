@@ -68,7 +68,7 @@ class DenseSpace:
         self.coordinates = Coordinates(names, np.concatenate([np.zeros((0, 4)), *tables]), plain)
 
     def kernel(self, theta: Array) -> Kernel:
-        return self._at(theta).settled(self._gram.rows(), self._weight)
+        return self._at(theta).resolved(self._gram.rows(), self._weight)
 
     def gram(self, theta: Array) -> Gram:
         return self._gram.with_kernel(self._at(theta), self._weight)

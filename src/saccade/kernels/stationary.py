@@ -42,7 +42,7 @@ class Radial(Kernel):
         """r² of scaled rows."""
         return squared_euclidean(A, B)
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
@@ -218,7 +218,7 @@ class Decaying(Kernel):
     ) -> Array:
         """The distances (n, m); without Z those among the rows of X."""
 
-    def settled(
+    def resolved(
         self,
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)

@@ -63,8 +63,8 @@ class TransformSum(Transform):
     def scaled(self, mean: Callable[[list[Transform]], float]) -> TransformSum:
         return TransformSum([part.scaled(mean) for part in self.parts])
 
-    def settled(self, x: Array, dims: Array, width: int) -> TransformSum:
-        chains = [part.chain().settled(x, dims, width) for part in self.parts]
+    def resolved(self, x: Array, dims: Array, width: int) -> TransformSum:
+        chains = [part.chain().resolved(x, dims, width) for part in self.parts]
         return self._of(chains, [part.check_scale() for part in self.parts])
 
     def coordinates(self, x: Array, dims: Array) -> Array:

@@ -63,7 +63,7 @@ class Transform(BaseEstimator, abc.ABC):
     ) -> Array:  # (k,)
         """g(x)."""
 
-    def settled(
+    def resolved(
         self,
         x: Array,  # (k,) the values it will see
         dims: Array,  # (k,)
@@ -285,7 +285,7 @@ class Weights(Transform):
             )
         return np.asarray(x * w[self._block(dims)])
 
-    def settled(self, x: Array, dims: Array, width: int) -> Weights:
+    def resolved(self, x: Array, dims: Array, width: int) -> Weights:
         if self.w is not None:
             return self
         return Weights(np.ones(width if self.blocks is None else len(self.blocks)), blocks=self.blocks)

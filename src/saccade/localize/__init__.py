@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from saccade.localize.tiles.search import TileSearch
     from saccade.localize.boxes import iou, non_maximum_suppression
-    from saccade.localize.search.learned_response import Response
-    from saccade.localize.search.location import Location
     from saccade.localize.painting import heat_map
     from saccade.localize.priors.box_prior import BoxPrior
+    from saccade.localize.search.learned_response import Response
     from saccade.localize.search.localizer import Localizer
-    from saccade.localize.situations.search import SituationSearch
+    from saccade.localize.search.location import Location
     from saccade.localize.situations.model import SituationModel
+    from saccade.localize.situations.search import SituationSearch
     from saccade.localize.sources.base import crops, open_source
+    from saccade.localize.tiles.search import TileSearch
     from saccade.localize.windows.best_window import BestWindow, best_window
 
 __all__ = [

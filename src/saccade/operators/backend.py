@@ -60,7 +60,7 @@ class Backend(Protocol):
     def put(self, V: BackendArray, columns: Array, values: BackendArray) -> None:
         """Write these columns of V."""
 
-    def worst(self, V: BackendArray) -> Array:  # (m,)
+    def max_abs(self, V: BackendArray) -> Array:  # (m,)
         """max |V| of each column; 0 without rows."""
 
     def inner(self, r: BackendArray, z: BackendArray) -> Array:  # (m,)
@@ -114,7 +114,7 @@ class CPU:
     def put(self, V: Array, columns: Array, values: Array) -> None:
         V[:, columns if columns.size < V.shape[1] else slice(None)] = values  # all at once is ten times as fast
 
-    def worst(self, V: Array) -> Array:
+    def max_abs(self, V: Array) -> Array:
         return np.asarray(np.maximum(V.max(axis=0, initial=0.0), -V.min(axis=0, initial=0.0)))
 
     def inner(self, r: Array, z: Array) -> Array:

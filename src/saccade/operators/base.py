@@ -47,7 +47,7 @@ class Operator(ABC):
     ) -> Array:  # (n, m), of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
-    def spread(
+    def matmul_rows(
         self,
         rows: Array,  # (b,) example numbers, each once
         V: Array,  # (b, m)
@@ -78,13 +78,13 @@ class Operator(ABC):
         """K[rows, rows]."""
         return np.asarray(self.columns(rows)[rows])
 
-    def written_out(self) -> Array:  # (n, n)
+    def to_dense(self) -> Array:  # (n, n)
         """A copy of the whole matrix that the caller may change."""
         return self.matmul(np.eye(self.shape[0]))
 
     def row_sums(self) -> tuple[Array, float]:  # (n,)
         """Σ_j K_ij, and the smallest K_ij if it is below zero, else zero."""
-        K = self.written_out()
+        K = self.to_dense()
         return K.sum(axis=1), float(K.min(initial=0.0))
 
 
@@ -114,12 +114,12 @@ class Dense(Operator):
         product: Array = self.K @ V
         return product.astype(V.dtype, copy=False)
 
-    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         product: Array = (self.K[:, rows] if at is None else self.K[np.ix_(at, rows)]) @ V
         return product.astype(V.dtype, copy=False)
 
     def columns(self, rows: Array) -> Array:
         return np.asarray(self.K[:, rows])
 
-    def written_out(self) -> Array:
+    def to_dense(self) -> Array:
         return self.K.copy()

@@ -33,10 +33,10 @@ class BinnedIntersection(Intersection):
             out[:, some] = found[:, : V.shape[1] - some.start]
         return out
 
-    def spread(self, rows: Array, V: Array, at: Array | None = None) -> Array:
+    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         """Dense codes of the given rows are read alone."""
         if self.codes.rows is not None:
-            return super().spread(rows, V, at)
+            return super().matmul_rows(rows, V, at)
         order = np.argsort(rows, kind="stable")
         out = np.empty((self.shape[0] if at is None else at.size, V.shape[1]), V.dtype)
         for some, block, lanes in lane_blocks(V[order]):

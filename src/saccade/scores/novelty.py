@@ -144,14 +144,14 @@ def _place(scores: Array, normal: Array, n: int) -> tuple[Array, Array]:  # (b,)
     return no_higher.round(), 1.0 / (1.0 + np.log1p(np.maximum(lowest - high, 0.0) / unit))
 
 
-def joined(
+def fisher_product(
     explained: Array,  # (n,): p-values of one sign of novelty
     confidence: Array,  # (n,): of the other
     weight: float = 0.5,  # of the other, from 0 to 1
 ) -> Array:  # (n,)
     """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
 
-    >>> joined(np.array([0.5]), np.array([0.1])), joined(np.array([0.5]), np.array([0.1]), 1.0)
+    >>> fisher_product(np.array([0.5]), np.array([0.1])), joined(np.array([0.5]), np.array([0.1]), 1.0)
     (array([0.05]), array([0.01]))
     """
     return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))

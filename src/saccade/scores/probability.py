@@ -29,7 +29,7 @@ def probabilities(
     return found
 
 
-def surety(
+def standardized_mean(
     mean: Array,  # (n, m)
     variance: Array,  # (n, 1) or (n, m): of the latent f
     noise: float,

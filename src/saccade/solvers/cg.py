@@ -79,7 +79,7 @@ def solve_cg(
     dtype = np.float32 if single else np.float64
     iterations, seen = 0, nothing_seen(B.shape[1])
     while True:
-        worst = backend.worst(r)
+        worst = backend.max_abs(r)
         open_ = np.flatnonzero(~(worst <= tol) & ((energy_tol == 0) | (iterations == 0)))
         if open_.size == 0 or iterations >= max_iter:
             return CGResult(backend.host(x), iterations, worst, open_.size == 0, backend.host(r), seen)
@@ -92,7 +92,7 @@ def solve_cg(
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())
         r = targets - (K.matmul(x) + N * x)
-        now = backend.worst(r)
+        now = backend.max_abs(r)
         if dtype is np.float64 and not (now < 0.5 * worst)[open_].any():  # rounding has the last word
             return CGResult(backend.host(x), iterations, now, bool((now <= tol).all()), backend.host(r), seen)
         dtype = np.float64
@@ -142,7 +142,7 @@ class _Cycle:
         p = backend.take(self.M(r), self.columns)
         self.run, self.q = Run(x, y, r, s, p, backend.for_product(p, dtype)), backend.zeros(r.shape)
         self.rz = self.start = backend.inner(r, p)
-        self.level = float(backend.worst(r).max())  # of the residual when it was last made
+        self.level = float(backend.max_abs(r).max())  # of the residual when it was last made
         self.steps: list[Array] = []
         self.turns: list[Array] = []
 
@@ -189,7 +189,7 @@ class _Cycle:
         for iterate, residual in ((run.x, run.r), (run.y, run.s)):
             product = self.K.matmul(backend.for_product(iterate, np.float64))
             true = targets - (product + self.noise * iterate)
-            drift = max(drift, float(backend.worst(true - residual).max()))
+            drift = max(drift, float(backend.max_abs(true - residual).max()))
             backend.put(residual, np.arange(c), true)
         self.level, self.rz = worst, backend.inner(run.r, self.M(run.r))
         if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was: the next run is in float64

@@ -40,7 +40,7 @@ def stochastic_log_determinant(
     """
     n = noise.size
     if n <= FEW:
-        return Estimate(factorise(K.written_out(), noise, overwrite=True).log_determinant(), 0.0)
+        return Estimate(factorise(K.to_dense(), noise, overwrite=True).log_determinant(), 0.0)
     root = np.sqrt(noise)[:, None]
 
     def product(V: Array) -> Array:

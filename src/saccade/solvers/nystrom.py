@@ -124,7 +124,7 @@ def build(
     B = np.empty((n, r), np.float64 if n * r <= most // 16 else np.float32)
     for k in range(0, r, 16):
         some = landmarks[k : k + 16]
-        B[:, k : k + 16] = K.spread(some, np.eye(some.size, dtype=np.float32))
+        B[:, k : k + 16] = K.matmul_rows(some, np.eye(some.size, dtype=np.float32))
         report("preconditioning", k / r)
     K_mm = (B[landmarks] + B[landmarks].T).astype(np.float64) / 2
     L = _factor(K_mm)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from saccade.inference.approximations.by_name import Trained
+from saccade.inference.approximations.by_name import RegularizedSystem
 from saccade.kernels import HIK, RBF, Kernel
 from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense, Operator
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class Case(NamedTuple):
     """A trained process, what it was trained on, and new examples."""
 
-    trained: Trained
+    trained: RegularizedSystem
     K: Array  # (n, n)
     noise: Array  # (n, 1) or (n, 2)
     Y: Array  # (n, 2)
@@ -39,12 +39,12 @@ class Case(NamedTuple):
         return Case(factorised(K, noise), K, noise, self.Y[rest], self.K[rest][:, [i]], self.K[[i], [i]])
 
 
-def factorised(K: Array, noise: Array) -> Trained:
-    return Trained(Dense(K), noise, tuple(factorise(K, column) for column in noise.T), 1e-10, 500)
+def factorised(K: Array, noise: Array) -> RegularizedSystem:
+    return RegularizedSystem(Dense(K), noise, tuple(factorise(K, column) for column in noise.T), 1e-10, 500)
 
 
-def iterated(K: Operator, noise: Array) -> Trained:
-    return Trained(K, noise, (), 1e-10, 500)
+def iterated(K: Operator, noise: Array) -> RegularizedSystem:
+    return RegularizedSystem(K, noise, (), 1e-10, 500)
 
 
 @st.composite

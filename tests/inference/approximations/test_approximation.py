@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximation, Trained, approximate
+from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximation, RegularizedSystem, approximate
 from saccade.inference.approximations.diagonal import Diagonal
 from saccade.inference.approximations.low_rank import LowRank
 from saccade.kernels import RBF, Linear
@@ -107,7 +107,7 @@ def test_an_unfinished_solve_leaves_out_with_a_bound_that_falls() -> None:
     exact = all_left_out(made("exact", case), case)[1]
     means = []
     for max_iter in (1, 3, 6, 10):
-        trained = Trained(case.trained.K, case.noise, (), 1e-9, max_iter)
+        trained = RegularizedSystem(case.trained.K, case.noise, (), 1e-9, max_iter)
         found = all_left_out(made("exact", case._replace(trained=trained)), case)[1]
         assert (found >= exact - 1e-9).all()
         means.append(found.mean())

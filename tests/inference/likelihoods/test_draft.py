@@ -25,7 +25,7 @@ def problem(scale: float = 1.0) -> tuple[Intersection, Array, Array]:
     """Operator, dense matrix and labels of three classes; `scale` is that of the kernel."""
     X, y = load_digits(return_X_y=True)
     X = X[:N] / 16.0
-    kernel = HIK(scale=HIK().settled(X).scale * scale).settled(X)
+    kernel = HIK(scale=HIK().resolved(X).scale * scale).resolved(X)
     return intersection(encode(X), kernel.levels), kernel(X), np.where(y[:N, None] == np.arange(3), 1.0, -1.0)
 
 

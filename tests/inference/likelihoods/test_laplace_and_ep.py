@@ -168,7 +168,7 @@ def test_ep_agrees_with_itself_on_equal_examples(n: int, scale: float) -> None:
 def test_conjugate_gradients_find_the_same_mode() -> None:
     X, y = load_digits(return_X_y=True)
     X, Y = X[:400] / 16.0, np.where(y[:400] % 2, 1.0, -1.0)[:, None]
-    kernel = HIK().settled(X)
+    kernel = HIK().resolved(X)
     operator = intersection(encode(X), kernel.levels)
 
     def solved(width: Array, targets: Array, start: Array | None) -> Solution:

@@ -19,13 +19,21 @@ from saccade.inference.likelihoods.infer import _for_cavities
 from saccade.inference.likelihoods.laplace import laplace
 from saccade.inference.likelihoods.newton import Labels
 from saccade.inference.likelihoods.probit import hazard, log_average
-from saccade.inference.solving.regression import Solution
 from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.solving.regression import Solution
 from saccade.kernels import HIK, RBF, Linear
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection import intersection
-from tests.inference.likelihoods.textbook import estimated, evidence, infer, infer_regression, integral, one_at_a_time, variances
+from tests.inference.likelihoods.textbook import (
+    estimated,
+    evidence,
+    infer,
+    infer_regression,
+    integral,
+    one_at_a_time,
+    variances,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SCALES = (1e-16, 1e-8, 1e8, 1e16)
@@ -212,7 +220,7 @@ def test_pairs_and_hardly_any_noise(noise: float) -> None:
 def test_ep_takes_factors_while_they_are_affordable() -> None:
     rng = np.random.default_rng(0)
     for n, columns, dense in ((2100, 1, True), (2100, 70, False), (4097, 1, False)):
-        K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).settled(rng.random((n, 1))).levels)
+        K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).resolved(rng.random((n, 1))).levels)
         assert isinstance(_for_cavities(K, columns, "auto"), Dense) == dense
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
-from saccade.inference.solving.regression import Solution, solve
 from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.solving.regression import Solution, solve
 from saccade.operators.base import Dense
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -15,7 +15,7 @@ X, y = load_digits(return_X_y=True)
 X, y = X[:300] / 16.0, y[:300]
 
 
-def written_out(model, Y, noise) -> float:
+def to_dense(model, Y, noise) -> float:
     K = model.kernel_(X)
     return sum(multivariate_normal.logpdf(t, cov=K + np.diag(n)) for t, n in zip(Y.T, noise.T, strict=True))
 
@@ -26,7 +26,7 @@ def test_exact_is_the_formula(kernel) -> None:
     Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
     found = model.log_marginal_likelihood()
     assert (found.method, found.error) == ("exact", 0.0)
-    assert found.value == pytest.approx(written_out(model, Y, np.full((300, 10), 0.2)), rel=1e-8)
+    assert found.value == pytest.approx(to_dense(model, Y, np.full((300, 10), 0.2)), rel=1e-8)
 
 
 def test_balanced_noise_has_a_determinant_for_each_class() -> None:
@@ -34,7 +34,7 @@ def test_balanced_noise_has_a_determinant_for_each_class() -> None:
     Y = np.where(y[:, None] == np.arange(10), 1.0, -1.0)
     share = (Y > 0).mean(axis=0)
     noise = 0.4 * np.where(Y > 0, share, 1 - share)
-    assert model.log_marginal_likelihood().value == pytest.approx(written_out(model, Y, noise), rel=1e-8)
+    assert model.log_marginal_likelihood().value == pytest.approx(to_dense(model, Y, noise), rel=1e-8)
 
 
 def test_a_regressor_has_the_evidence_of_the_targets_as_they_are() -> None:
@@ -44,11 +44,11 @@ def test_a_regressor_has_the_evidence_of_the_targets_as_they_are() -> None:
     T = (Y - Y.mean(axis=0)) / Y.std(axis=0)
     jacobian = 300 * np.log(Y.std(axis=0)).sum()
     assert model.log_marginal_likelihood().value == pytest.approx(
-        written_out(model, T, np.full((300, 2), 0.3)) - jacobian, rel=1e-8
+        to_dense(model, T, np.full((300, 2), 0.3)) - jacobian, rel=1e-8
     )
     plain = GPRegressor(noise=0.3, normalize_y=False).fit(X, Y)
     assert plain.log_marginal_likelihood().value == pytest.approx(
-        written_out(plain, Y.astype(float), np.full((300, 2), 0.3)), rel=1e-8
+        to_dense(plain, Y.astype(float), np.full((300, 2), 0.3)), rel=1e-8
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from saccade._core import limits
-from saccade.inference.posterior.pool import Field
+from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch, signs
 from saccade.kernels import HIK, RBF
 from saccade.kernels.dense_gram import DenseGram
@@ -17,7 +17,7 @@ from tests.tolerances import assert_close
 Array = np.ndarray[Any, np.dtype[Any]]
 N, NOISE = 40, 0.1
 GRAMS: dict[str, Callable[[Array], Gram]] = {
-    "dense": lambda X: DenseGram(HIK().settled(X), X),
+    "dense": lambda X: DenseGram(HIK().resolved(X), X),
     "any kernel, streamed": lambda X: RBF(0.7).gram(X, held=False),
     "exact codes": lambda X: HIK().gram(X),
     "eight levels": lambda X: HIK().gram(X, levels=8),
@@ -34,7 +34,7 @@ def labels(count: int, columns: int = 3) -> Array:
     return np.where(np.random.default_rng(1).integers(columns, size=count)[:, None] == np.arange(columns), 1.0, -1.0)
 
 
-def assert_posterior(field: Field, rows: Array, Y: Array) -> None:
+def assert_posterior(field: PoolPosterior, rows: Array, Y: Array) -> None:
     """All that a field knows, from one inverse."""
     K = field.gram.kernel(field.gram.rows())
     inverse = np.linalg.inv(K[np.ix_(rows, rows)] + NOISE * np.eye(rows.size))
@@ -56,7 +56,7 @@ def assert_posterior(field: Field, rows: Array, Y: Array) -> None:
 
 @every
 def test_every_step_is_the_posterior_from_the_start(make: Callable[[Array], Gram]) -> None:
-    field, Y = Field.unobserved(pool(make), NOISE), labels(9)
+    field, Y = PoolPosterior.unobserved(pool(make), NOISE), labels(9)
     rows = np.array([7, 3, 39, 0, 12, 5, 30, 22, 11])
     field = field.observing(rows[:1], Y[:1])
     assert_posterior(field, rows[:1], Y[:1])
@@ -76,7 +76,7 @@ def test_no_variance_exceeds_the_prior_once_rows_are_forgotten(make: Callable[[A
     """Not even by rounding: with nothing observed, it is the prior again."""
     for seed in range(20):
         rows = np.random.default_rng(seed).permutation(N)[:8]
-        field = Field.unobserved(pool(make), NOISE).observing(rows, labels(8))
+        field = PoolPosterior.unobserved(pool(make), NOISE).observing(rows, labels(8))
         for _ in range(8):
             field = field.forgetting(np.array([field.rows.size - 1]))
             assert (field.variance <= field.prior).all()
@@ -86,7 +86,7 @@ def test_no_variance_exceeds_the_prior_once_rows_are_forgotten(make: Callable[[A
 @every
 def test_targets_may_change_and_gain_columns(make: Callable[[Array], Gram]) -> None:
     rows, Y, more = np.array([7, 3, 39, 0]), labels(4), labels(6, 4)
-    field = Field.unobserved(pool(make), NOISE).observing(rows, Y)
+    field = PoolPosterior.unobserved(pool(make), NOISE).observing(rows, Y)
     assert_posterior(field.retargeted(-Y), rows, -Y)
     grown = field.observing(np.array([20, 21]), more)
     assert_posterior(grown, np.append(rows, [20, 21]), more)
@@ -97,13 +97,13 @@ def test_targets_may_change_and_gain_columns(make: Callable[[Array], Gram]) -> N
 @every
 def test_many_rows_at_once(make: Callable[[Array], Gram], monkeypatch: pytest.MonkeyPatch) -> None:
     rows, Y = np.random.default_rng(3).permutation(N)[:12], labels(12)
-    field = Field.unobserved(pool(make), NOISE).observing(rows[:2], Y[:2])
+    field = PoolPosterior.unobserved(pool(make), NOISE).observing(rows[:2], Y[:2])
     monkeypatch.setattr(limits, "OBSERVED_ONE_BY_ONE", 5)
     assert_posterior(field.observing(rows[2:], Y), rows, Y)
     monkeypatch.setattr(limits, "FIELD_NUMBERS", 0)
     monkeypatch.setattr(limits, "FIELD_DIRECTIONS", 4)
     bounded = field.observing(rows[2:], Y)
-    exact = Field.unobserved(field.gram, NOISE).observing(rows[:5], Y[:5]).observing(rows[5:9], Y[:9])
+    exact = PoolPosterior.unobserved(field.gram, NOISE).observing(rows[:5], Y[:5]).observing(rows[5:9], Y[:9])
     exact = exact.observing(rows[9:], Y)
     assert (bounded.variance >= exact.variance - 1e-9).all()
     assert (bounded.variance <= field.gram.diag() + 1e-9).all()
@@ -114,10 +114,10 @@ def test_many_rows_at_once(make: Callable[[Array], Gram], monkeypatch: pytest.Mo
 @every
 def test_leaving_one_out(make: Callable[[Array], Gram]) -> None:
     rows, Y = np.array([7, 3, 39, 0, 11]), labels(5)
-    field = Field.unobserved(pool(make), NOISE).observing(rows, Y)
+    field = PoolPosterior.unobserved(pool(make), NOISE).observing(rows, Y)
     for k in range(5):
         others = np.delete(np.arange(5), k)
-        without = Field.unobserved(field.gram, NOISE).observing(rows[others], Y[others])
+        without = PoolPosterior.unobserved(field.gram, NOISE).observing(rows[others], Y[others])
         assert_close(field.leave_one_out()[k], without.mean[rows[k]])
 
 
@@ -134,7 +134,7 @@ def test_a_sketch_is_exact_with_a_group_for_each_target_and_right_on_average() -
 def test_three_hundred_steps_stay_exact() -> None:
     X = np.random.default_rng(0).random((350, 6))
     gram, rows, Y = HIK().gram(X), np.random.default_rng(4).permutation(350)[:300], labels(300)
-    field = Field.unobserved(gram, NOISE)
+    field = PoolPosterior.unobserved(gram, NOISE)
     for k in range(300):
         field = field.observing(rows[k : k + 1], Y[: k + 1])
     assert_posterior(field, rows, Y)
@@ -144,10 +144,10 @@ def test_three_hundred_steps_stay_exact() -> None:
 def test_beyond_a_factor(make: Callable[[Array], Gram], monkeypatch: pytest.MonkeyPatch) -> None:
     """Conjugate gradients in place of a factor: the same but for their tolerance."""
     rows, Y = np.random.default_rng(3).permutation(N)[:14], labels(14)
-    exact = Field.unobserved(pool(make), NOISE).observing(rows[:12], Y[:12])
+    exact = PoolPosterior.unobserved(pool(make), NOISE).observing(rows[:12], Y[:12])
     small = exact.observing(rows[12:], Y)
     monkeypatch.setattr(limits, "OBSERVED_FACTOR_UP_TO", 8)
-    field = Field.unobserved(pool(make), NOISE).observing(rows[:5], Y[:5])
+    field = PoolPosterior.unobserved(pool(make), NOISE).observing(rows[:5], Y[:5])
     for k in range(5, 14):
         field = field.observing(rows[k : k + 1], Y[: k + 1])
     steps = [
@@ -165,6 +165,6 @@ def test_beyond_a_factor(make: Callable[[Array], Gram], monkeypatch: pytest.Monk
             found.covariance(np.arange(3), np.arange(4)), expected.covariance(np.arange(3), np.arange(4)), np.float32
         )
     monkeypatch.setattr(limits, "OBSERVED_ONE_BY_ONE", 3)
-    many = Field.unobserved(pool(make), NOISE).observing(rows, Y)
+    many = PoolPosterior.unobserved(pool(make), NOISE).observing(rows, Y)
     assert_close(many.mean, small.mean, np.float32)
     assert_close(many.inverse_diagonal, small.inverse_diagonal, np.float32)  # few enough for a solve each

@@ -11,8 +11,8 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximating
-from saccade.inference.posterior.gp import GP
 from saccade.inference.likelihoods.infer import Solving
+from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF, Kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from saccade._core import limits
 from saccade._core.errors import InvalidInput
-from saccade.inference.approximations.by_name import VARIANCES, Approximating, choose
-from saccade.inference.approximations.base import Explains, Trained
+from saccade.inference.approximations.base import RegularizedSystem, VarianceApproximation
+from saccade.inference.approximations.by_name import VARIANCES, Approximating, resolve_method
 from saccade.inference.approximations.eigenvalue_bounds import Fine
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, hold_out, low_rank, low_ranks
@@ -27,7 +27,7 @@ NAMED = [method for method in VARIANCES if method not in ("fitc", "dtc", "sor", 
 KERNELS = [HIK(scale=1.0), HIK([Power(0.5), Weights([1.0, 0.0, 3.0])], scale=2.0), HIK(Exponential(2.0), scale=1.0)]
 
 
-def explainer(method: Any, trained: Trained, rank: int, rng: np.random.Generator) -> Explains:
+def explainer(method: Any, trained: RegularizedSystem, rank: int, rng: np.random.Generator) -> VarianceApproximation:
     return Approximating(rank=rank).ready(method, trained, None, rng)
 
 
@@ -62,7 +62,7 @@ def test_explains_no_more_than_everything_does(
     layout = data.draw(st.sampled_from(LAYOUTS))
     operator = intersection(encoded(X, layout), kernel.levels)
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
-    trained = Trained(operator, noise, (), 1e-8, 200)
+    trained = RegularizedSystem(operator, noise, (), 1e-8, 200)
     found = explainer(method, trained, rank, np.random.default_rng(0)).explained(k_star)
     assert_below(found, exact(K, noise, k_star), K)
 
@@ -75,7 +75,7 @@ def test_so_for_other_kernels(method: str, kernel: Any, data: st.DataObject, lev
     """Also where kernel values are negative, which the diagonal approximation refuses."""
     X, new = data.draw(histograms(dims=2)) - 0.5, data.draw(histograms(dims=2, top=1.5)) - 0.5
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
-    trained = Trained(Dense(K), noise, tuple(factorise(K, column) for column in noise.T), 1e-8, 200)
+    trained = RegularizedSystem(Dense(K), noise, tuple(factorise(K, column) for column in noise.T), 1e-8, 200)
     if method == "diagonal" and K.min() < 0:
         with pytest.raises(InvalidInput, match="needs kernel values ≥ 0"):
             explainer(method, trained, 3, np.random.default_rng(0))
@@ -101,14 +101,14 @@ def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, 
 
 def problem(n: int = 150) -> tuple[Array, Array, Any, Array]:
     X = sparse_rows(n + 40, 12)
-    kernel = HIK().settled(X[:n])
+    kernel = HIK().resolved(X[:n])
     operator = intersection(encoded(X[:n], "sorted"), kernel.levels)
     return kernel(X[:n]), kernel(X[:n], X[n:]), operator, np.full((n, 1), 0.05)
 
 
 def explained_by(method: str, rank: int = 64) -> Array:
     _, k_star, operator, noise = problem()
-    trained = Trained(operator, noise, (), 1e-9, 500)
+    trained = RegularizedSystem(operator, noise, (), 1e-9, 500)
     return explainer(method, trained, rank, np.random.default_rng(0)).explained(k_star)[:, 0]
 
 
@@ -125,9 +125,9 @@ def test_the_exact_one_is_exact_and_more_directions_explain_more() -> None:
 def test_a_few_very_noisy_examples_do_not_spoil_the_low_rank() -> None:
     K, k_star, operator, _ = problem()
     noise = 10.0 ** np.random.default_rng(0).uniform(-5.0, 3.0, (len(K), 1))
-    found = explainer("lowrank", Trained(operator, noise, (), 1e-9, 500), 60, np.random.default_rng(0)).explained(
-        k_star
-    )
+    found = explainer(
+        "lowrank", RegularizedSystem(operator, noise, (), 1e-9, 500), 60, np.random.default_rng(0)
+    ).explained(k_star)
     wanted = exact(K, noise, k_star)
     assert_below(found, wanted, K)
     assert found.mean() > 0.85 * wanted.mean()
@@ -139,7 +139,7 @@ def test_fine_is_above_its_low_rank_and_close_with_half_of_all_directions() -> N
     for rank in (4, 30):
         assert (explained_by("fine", rank) >= explained_by("lowrank", rank)).all()
     assert (wanted - explained_by("fine", 75)).mean() < 0.3 * (wanted - explained_by("lowrank", 75)).mean()
-    method = explainer("fine", Trained(operator, noise, (), 1e-9, 500), 30, np.random.default_rng(0))
+    method = explainer("fine", RegularizedSystem(operator, noise, (), 1e-9, 500), 30, np.random.default_rng(0))
     assert isinstance(method, Fine)
     P = np.eye(len(K)) - method.low.Q @ method.low.Q.T
     largest = np.linalg.eigvalsh(P @ (K + np.diag(noise[:, 0])) @ P)[-1]
@@ -157,7 +157,7 @@ def test_covariances_match_dense_algebra_by_factor_and_by_iteration() -> None:
     noise = np.hstack([noise, 3.0 * noise])
     wanted = [k_star.T @ np.linalg.solve(K + np.diag(column), k_star) for column in noise.T]
     for factors in ((), tuple(factorise(K, column) for column in noise.T)):
-        found = Exact(Trained(operator, noise, factors, 1e-9, 500)).covariances(k_star)
+        found = Exact(RegularizedSystem(operator, noise, factors, 1e-9, 500)).covariances(k_star)
         np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
 
 
@@ -166,7 +166,7 @@ def test_an_unfinished_solve_still_gives_a_bound() -> None:
     K, k_star, operator, noise = problem()
     wanted = exact(K, noise, k_star)
     for max_iter in (1, 3, 8):
-        found = Exact(Trained(operator, noise, (), 1e-9, max_iter)).explained(k_star)
+        found = Exact(RegularizedSystem(operator, noise, (), 1e-9, max_iter)).explained(k_star)
         assert (found <= wanted + 1e-9).all()
 
 
@@ -181,11 +181,11 @@ def test_scales_that_float64_barely_holds() -> None:
 
 
 def test_auto_picks_by_size_and_kernel() -> None:
-    assert choose("auto", True, 100, 1) == "exact"
-    assert choose("auto", True, 100, 0) == "lowrank"
-    assert choose("auto", True, 5000, 1) == "lowrank"
-    assert choose("auto", False, 20_000, 0) == "exact"
-    assert [choose(method, True, 9, 1) for method in ("fine", "sod")] == ["fine", "sod"]
+    assert resolve_method("auto", True, 100, 1) == "exact"
+    assert resolve_method("auto", True, 100, 0) == "lowrank"
+    assert resolve_method("auto", True, 5000, 1) == "lowrank"
+    assert resolve_method("auto", False, 20_000, 0) == "exact"
+    assert [resolve_method(method, True, 9, 1) for method in ("fine", "sod")] == ["fine", "sod"]
 
 
 def test_low_ranks_of_several_noises_share_only_work() -> None:
@@ -208,7 +208,7 @@ def test_low_ranks_of_several_noises_share_only_work() -> None:
 def test_every_variance_lies_between_zero_and_the_prior() -> None:
     """Also where an approximation explains less than nothing, or more than there is."""
     K, k_star, operator, _ = problem()
-    trained = Trained(operator, np.full((len(K), 1), 1e-3), (), 1e-6, 1000)
+    trained = RegularizedSystem(operator, np.full((len(K), 1), 1e-3), (), 1e-6, 1000)
     explained = []
     for method in VARIANCES:
         known = explainer(method, trained, 20, np.random.default_rng(0))

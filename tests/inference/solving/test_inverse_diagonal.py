@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from saccade.datasets.synthetic import histograms
+from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.solving.diagonal_estimate import Check, checked, estimate, known_of
 from saccade.inference.solving.inverse_diagonal import WANTED
-from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.solving.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
@@ -39,7 +39,7 @@ def pictures_like(n: int) -> Array:
 def problem(X: Any) -> tuple[Intersection, Array]:
     """The operator and the matrix."""
     codes = encode(X)
-    kernel = HIK().settled_on_codes(codes, None)
+    kernel = HIK().resolved_on_codes(codes, None)
     return intersection(codes, kernel.levels), np.asarray(kernel(X))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from saccade._core.arrays import Array
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.tuning.choice import ERRORS, NOISE, NOISES, Candidate, JudgedOn, _costs, _largest, choose
+from saccade.inference.tuning.choice import ERRORS, NOISE, NOISES, Candidate, JudgedOn, _costs, _largest, best_candidate
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -42,9 +42,9 @@ def counted(per_class: int, words: int, seed: int) -> tuple[Array, Array]:
 
 
 def chosen(X: Array, label: Array) -> float:
-    kernel, losses = HIK().settled(X), ClassLosses(label, None)
+    kernel, losses = HIK().resolved(X), ClassLosses(label, None)
     Y = np.where(label[:, None] == np.arange(label.max() + 1), 1.0, -1.0)
-    return choose([Candidate(kernel, kernel(X))], JudgedOn(Y, None, losses.costs), NOISES, NOISE).noise
+    return best_candidate([Candidate(kernel, kernel(X))], JudgedOn(Y, None, losses.costs), NOISES, NOISE).noise
 
 
 def test_noisy_counts_want_more_noise_and_few_of_them_the_default() -> None:
@@ -66,9 +66,9 @@ def test_a_better_kernel_is_found_and_a_worse_one_is_not() -> None:
     label = (X[:, 0] * X[:, 1] > 0).astype(np.int64)  # no sum over the columns can tell
     Y = np.where(label == 1, 1.0, -1.0)[:, None]
     examples = JudgedOn(Y, None, ClassLosses(label, None).costs)
-    additive, local = (Candidate(kernel, kernel(X)) for kernel in (HIK().settled(X), RBF(0.5)))
+    additive, local = (Candidate(kernel, kernel(X)) for kernel in (HIK().resolved(X), RBF(0.5)))
     for candidates in ([additive, local], [local, additive]):
-        assert choose(candidates, examples, NOISES, NOISE).kernel is local.kernel
+        assert best_candidate(candidates, examples, NOISES, NOISE).kernel is local.kernel
 
 
 def test_a_gain_must_exceed_chance_and_the_prior() -> None:
@@ -79,7 +79,7 @@ def test_a_gain_must_exceed_chance_and_the_prior() -> None:
     for told, chance in ((np.ones(40), 0.0), (40.0 * (np.arange(40) == 0), np.sqrt(39.0 / 40.0))):
         costs = iter([told, np.zeros(40)])
         examples = JudgedOn(Y, None, lambda mean, costs=costs: next(costs))  # type: ignore[misc]
-        found = choose([Candidate(kernel, kernel(X))], examples, (0.3,), NOISE)
+        found = best_candidate([Candidate(kernel, kernel(X))], examples, (0.3,), NOISE)
         assert found.noise == 0.3
         assert_close(found.gain, 1.0 - ERRORS * chance - np.log(3.0) ** 2 / 40)
 
@@ -103,10 +103,10 @@ def test_four_noises_of_seven_find_the_largest_gain(best: float, first: float) -
 def test_the_choice_is_that_of_all_noises(per_class: int, words: int, seed: int) -> None:
     """One after the other, each alone against the default: the largest gain is that of the noise which is chosen."""
     X, label = counted(per_class, words, seed)
-    kernel, losses = HIK().settled(X), ClassLosses(label, None)
+    kernel, losses = HIK().resolved(X), ClassLosses(label, None)
     Y = np.where(label[:, None] == np.arange(label.max() + 1), 1.0, -1.0)
     examples, candidate = JudgedOn(Y, None, losses.costs), Candidate(kernel, kernel(X))
-    alone = [choose([candidate], examples, (noise,), NOISE) for noise in NOISES]
+    alone = [best_candidate([candidate], examples, (noise,), NOISE) for noise in NOISES]
     assert chosen(X, label) == max(alone, key=lambda found: found.gain).noise
 
 
@@ -122,4 +122,4 @@ def test_too_little_noise_for_float64_is_not_chosen() -> None:
     K[np.diag_indices(40)] -= 0.5
     Y = np.where(label == 1, 1.0, -1.0)[:, None]
     examples = JudgedOn(Y, None, ClassLosses(label, None).costs)
-    assert choose([Candidate(RBF(1.0), K)], examples, NOISES, NOISE).noise >= 1.0
+    assert best_candidate([Candidate(RBF(1.0), K)], examples, NOISES, NOISE).noise >= 1.0

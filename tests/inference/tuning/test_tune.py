@@ -123,7 +123,7 @@ def test_fixed_parameters_stay() -> None:
     model = fitted(HIK(Power(0.7)), Tune(objective="evidence", fixed=("noise", "power")), noise=0.3)
     assert model.noise_ == pytest.approx(0.3)
     assert model.kernel_.transforms()[0].eta == pytest.approx(0.7)
-    assert model.kernel_.scale != HIK(Power(0.7)).settled(X).scale
+    assert model.kernel_.scale != HIK(Power(0.7)).resolved(X).scale
     kept = fitted(HIK(Power(0.7), scale=0.2))
     assert kept.kernel_.scale == 0.2
     weights = np.ones(64)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from saccade.localize.priors.learn_normals import SHRINKAGES, choose_shrinkage, learn_normals, left_out_log_densities, shrunk
+from saccade.localize.priors.learn_normals import (
+    SHRINKAGES,
+    choose_shrinkage,
+    learn_normals,
+    left_out_log_densities,
+    shrunk,
+)
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -13,7 +13,7 @@ from saccade.localize import BoxPrior
 from saccade.localize.search.belief import GAIN, STEPS, Belief, ScoreModel, Views
 from saccade.localize.search.grid_map import grid_boxes, grid_moments
 from saccade.localize.search.response import BETA, BETA_SPREAD, FALL, Misfit, clutter_and_offset, shares
-from tests.localize import look_reference
+from tests.localize.search import look_reference
 
 BOUNDS = np.array([10.0, 20.0, 650.0, 500.0])
 MISFIT = Misfit(noise=0.1, clutter=0.2)

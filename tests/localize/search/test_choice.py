@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade.localize.search.choice import choose
+from saccade.localize.search.choice import choose_boxes
 from saccade.scores.acquisition import expected_improvement, probability_of_improvement
 
 
@@ -18,7 +18,7 @@ def setting(seed: int = 0) -> tuple[Any, Any, Any]:
 def test_a_batch_by_improvement_is_the_greedy_one(policy: Any, score: Any) -> None:
     for seed in range(5):
         mean, variance, best = setting(seed)
-        found = choose(policy, mean, variance, best, 8, 0.05, 0.01, np.random.default_rng(0))
+        found = choose_boxes(policy, mean, variance, best, 8, 0.05, 0.01, np.random.default_rng(0))
         taken: list[int] = []
         for _ in range(8):
             value = score(mean, variance, best, 0.05).mean(axis=1)
@@ -31,7 +31,7 @@ def test_a_batch_by_improvement_is_the_greedy_one(policy: Any, score: Any) -> No
 @pytest.mark.parametrize("policy", ["ucb", "variance"])
 def test_a_batch_by_moments_is_conditioned_on_what_it_has(policy: Any) -> None:
     mean, variance, best = setting()
-    found = choose(policy, mean, variance, best, 6, 0.0, 0.01, np.random.default_rng(0))
+    found = choose_boxes(policy, mean, variance, best, 6, 0.0, 0.01, np.random.default_rng(0))
     C = np.cov(mean, bias=True) + np.diag(variance.mean(axis=1))
     taken: list[int] = []
     for _ in range(6):
@@ -52,18 +52,18 @@ def test_a_batch_by_moments_is_conditioned_on_what_it_has(policy: Any) -> None:
 
 def test_two_equal_candidates_are_not_both_chosen_first() -> None:
     mean = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.9]])
-    found = choose("ei", mean, np.full((3, 2), 1e-6), np.zeros(2), 2, 0.0, 0.0, np.random.default_rng(0))
+    found = choose_boxes("ei", mean, np.full((3, 2), 1e-6), np.zeros(2), 2, 0.0, 0.0, np.random.default_rng(0))
     np.testing.assert_array_equal(found, [0, 2])
 
 
 def test_thompson_looks_where_a_drawn_hypothesis_is_highest() -> None:
     mean = np.eye(6)
-    found = choose("thompson", mean, np.zeros((6, 6)), np.zeros(6), 4, 0.0, 0.0, np.random.default_rng(0))
+    found = choose_boxes("thompson", mean, np.zeros((6, 6)), np.zeros(6), 4, 0.0, 0.0, np.random.default_rng(0))
     assert len(set(found)) == 4
 
 
 def test_no_more_than_there_are() -> None:
     mean, variance, best = setting()
     for policy in ("ei", "pi", "ucb", "variance", "thompson"):
-        found = choose(policy, mean[:3], variance[:3], best, 10, 0.0, 0.1, np.random.default_rng(0))  # type: ignore[arg-type]
+        found = choose_boxes(policy, mean[:3], variance[:3], best, 10, 0.0, 0.1, np.random.default_rng(0))  # type: ignore[arg-type]
         assert sorted(found) == [0, 1, 2]

@@ -12,12 +12,12 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.kernels import RBF
 from saccade.localize import Localizer, iou
-from saccade.localize.search.belief import Views
 from saccade.localize.boxes import pairs_iou, to_coordinates
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.belief import Views
 from saccade.localize.search.grid_map import grid_boxes
 from saccade.localize.search.importance import hypotheses_of_pool
 from saccade.localize.search.learned_response import GRID, LEAST_TAIL, Judgement, Response
-from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.response import CLUTTER_SCALES
 from tests.tolerances import assert_close
 

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.localize import SituationModel
 from saccade.localize.boxes import boxes_within, from_coordinates, to_coordinates
-from saccade.localize.priors.densities import Block, Normals
 from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.priors.densities import Block, Normals
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 from saccade.localize.tiles import left as tile_left
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
-from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose
+from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
 from saccade.localize.tiles.start import start
 
 SETTING = Setting(2.0, 4.0, 0.0)
@@ -158,7 +158,7 @@ def test_the_policy_is_the_plain_calculation() -> None:
             later = np.delete(ndtr(mean / np.sqrt(1.0 + variance)), i)
             total += chance * np.sort(later)[-(budget - 1) :].sum()
         values.append(total)
-    best = int(choose(belief, free, 1, budget)[0])
+    best = int(choose_tiles(belief, free, 1, budget)[0])
     assert values[int(np.searchsorted(free, best))] == pytest.approx(max(values), abs=1e-6)
 
 
@@ -176,12 +176,12 @@ def test_a_batch_spreads_more_than_the_likeliest_tiles() -> None:
     space = grid(8, 8)
     belief = believe(space, [SETTING], np.array([0]), np.array([False]))
     free = np.arange(1, 64)
-    chosen = choose(belief, free, 5, 30)
+    chosen = choose_tiles(belief, free, 5, 30)
     assert np.unique(chosen).size == 5
     greedy = free[np.argsort(-belief.probability[free], kind="stable")[:5]]
     apart = [np.abs(space.places[some][:, None] - space.places[some]).sum() for some in (chosen, greedy)]
     assert apart[0] > apart[1]
-    np.testing.assert_array_equal(np.sort(choose(belief, free, 100, 1)), free)
+    np.testing.assert_array_equal(np.sort(choose_tiles(belief, free, 100, 1)), free)
 
 
 def test_candidates_are_the_likeliest_tiles_and_those_that_could_be() -> None:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.sources.base import open_source
-from saccade.localize.tiles.start import start
 from saccade.localize.tiles.grid import Tiles, overview, statistics
+from saccade.localize.tiles.start import start
 
 
 @given(

@@ -16,7 +16,7 @@ from saccade.kernels import HIK, RBF, Power
 from saccade.localize import best_window
 from saccade.localize.windows import loops as window_loops
 from saccade.localize.windows.best_window import running_maxima
-from tests.localize import window_reference as R
+from tests.localize.windows import window_reference as R
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]

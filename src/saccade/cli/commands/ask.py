@@ -14,9 +14,9 @@ from saccade.cli import options as o
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
+    from saccade.cli.pictures import TrainingPictures
     from saccade.cli.tables.columns import Reading
     from saccade.cli.tables.named_labels import Names
-    from saccade.cli.pictures import TrainingPictures
     from saccade.cli.tables.questions import Question
     from saccade.cli.tables.read import Examples
     from saccade.features import Pictures
@@ -76,8 +76,8 @@ def ask(
     page = _page(data, out, sheet)
     known_files = _check_files(data, out, page, tuple(labels or ()))
     with console.progress():
-        from saccade.cli.tables.columns import Reading
         from saccade.cli.pictures import TrainingPictures
+        from saccade.cli.tables.columns import Reading
 
         clf = _model(strategy, o.kernel(power, exponential), noise, o.level_count(levels), seed, guess)
         how = Reading(label, known_files, x, None, id_, tuple(drop or ()), header, zero_based)

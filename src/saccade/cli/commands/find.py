@@ -183,8 +183,8 @@ def _result(search: ObjectSearch) -> Result:
 
 
 def _summarise(results: list[Result], label: str, out: Path) -> None:
-    from saccade.cli.reports.find import sure_text
     from saccade.cli.pictures import printable
+    from saccade.cli.reports.find import sure_text
 
     for each in results[:NAMED]:
         box = ", ".join(f"{v:.0f}" for v in each.box)

@@ -14,8 +14,8 @@ from saccade.cli.kernel_text import kernel_text
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
-    from saccade.cli.tables.columns import Reading
     from saccade.cli.pictures import TrainingPictures
+    from saccade.cli.tables.columns import Reading
     from saccade.cli.tables.read import Examples
 
 CALIBRATION_BINS = 15
@@ -90,8 +90,8 @@ def fit(
     pages = {} if report is None else {"--report": report}
     o.check_targets({"MODEL": model} | pages, force, (data, *(labels or ())))
     with console.progress():
-        from saccade.cli.tables.columns import Reading
         from saccade.cli.pictures import TrainingPictures
+        from saccade.cli.tables.columns import Reading
 
         compared = o.chosen_kernel(kernel, power, exponential)
         estimator = _estimator(compared, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)

@@ -92,8 +92,8 @@ def novelty(
     o.check_targets({name: path for name, path in wanted.items() if path is not None}, force, (fit, score))
     with console.progress():
         from saccade.cli import detector as k
-        from saccade.cli.tables.columns import Reading
         from saccade.cli.pictures import TrainingPictures
+        from saccade.cli.tables.columns import Reading
 
         how = Reading(label, (), x, None, id_, tuple(drop or ()), header, zero_based)
         seeing = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))

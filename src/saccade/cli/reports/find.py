@@ -13,8 +13,8 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.cli import console
-from saccade.cli.reports import html_page
 from saccade.cli.find_search import ObjectSearch, Step
+from saccade.cli.reports import html_page
 
 
 def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:

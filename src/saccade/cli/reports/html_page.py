@@ -15,23 +15,23 @@ SIDE = 176  # pixels of a thumbnail
 
 
 def render(
-    template: str,  # a file of templates/, or of `folder`
-    folder: Path | None = None,
+    template: str | Path,  # name of a file in templates/, or the path of one elsewhere
     **values: Any,
 ) -> Markup:
     """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
+    elsewhere = [FileSystemLoader(template.parent)] if isinstance(template, Path) else []
     pages = Environment(
-        loader=ChoiceLoader([*([] if folder is None else [FileSystemLoader(folder)]), PackageLoader("saccade.cli.reports")]),
+        loader=ChoiceLoader([*elsewhere, PackageLoader("saccade.cli.reports")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     pages.filters["percent"] = percent
-    return Markup(pages.get_template(template).render(values))
+    return Markup(pages.get_template(Path(template).name).render(values))
 
 
 def percent(share: float) -> str:

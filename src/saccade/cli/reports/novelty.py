@@ -11,9 +11,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.cli import console
-from saccade.cli.reports import html_page
-from saccade.cli.detector import Detector
 from saccade.cli.commands.novelty import Verdicts, name_of
+from saccade.cli.detector import Detector
+from saccade.cli.reports import html_page
 from saccade.cli.reports.novelty_figure import figure, minus
 from saccade.cli.tables.read import Examples
 

@@ -37,7 +37,7 @@ class Columns:
     ignored: tuple[str, ...]  # names of columns that the model does not know
 
 
-def choose(
+def choose_columns(
     source: Path,
     names: list[str],
     how: Reading,

@@ -23,7 +23,7 @@ from saccade._core.arrays import Array
 from saccade._core.declared import check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose, listed
+from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose_columns, listed
 from saccade.cli.tables.csv_out import plain, plain_name
 
 MISSING = ("", "na", "n/a", "none", "null", "?", "-")
@@ -51,7 +51,7 @@ def is_csv(path: Path) -> bool:
 def read_table(path: Path, how: Reading, wanted: tuple[str, ...] = ()) -> Table:
     """Every row as numbers, with the label and the id as text."""
     with _open(path, how) as (names, named, rows, share):
-        columns = choose(path, names, how, named=named, wanted=wanted)
+        columns = choose_columns(path, names, how, named=named, wanted=wanted)
         if not columns.features:
             raise InvalidInput(f"{path} has no column of features, only {names}.")
         values, labels, ids = _collect(path, names, columns, rows, share)
@@ -69,7 +69,7 @@ def read_table(path: Path, how: Reading, wanted: tuple[str, ...] = ()) -> Table:
 def read_column(path: Path, how: Reading) -> list[str]:
     """The label column, or the only one."""
     with _open(path, how) as (names, named, rows, _):
-        place = 0 if len(names) == 1 else choose(path, names, Reading(how.label), named=named).label
+        place = 0 if len(names) == 1 else choose_columns(path, names, Reading(how.label), named=named).label
         if place is None:
             raise InvalidInput(f"{path} has {len(names)} columns: name the one with the labels with --label.")
         return [plain(_whole(path, line, names, row)[place].strip()) for line, row in rows]
@@ -93,7 +93,10 @@ def read_named(path: Path, how: Reading, column: str, more: str = "") -> list[tu
         if not named or not name:
             return None
         known = Reading(how.label if how.label in names else None)
-        label, other = choose(path, names, known, named=True).label, names.index(more) if more in names else None
+        label, other = (
+            choose_columns(path, names, known, named=True).label,
+            names.index(more) if more in names else None,
+        )
         if label is None:
             raise InvalidInput(f"{path} has no column `label`; it has {listed(names)}. Name it with --label.")
         found = []

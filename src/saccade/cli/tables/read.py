@@ -14,7 +14,7 @@ from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
-from saccade.cli.tables.columns import NOT_A_FEATURE, Columns, Reading, choose, listed
+from saccade.cli.tables.columns import NOT_A_FEATURE, Columns, Reading, choose_columns, listed
 from saccade.cli.tables.csv_file import CSV, is_csv, read_table
 from saccade.cli.tables.foreign import refusing
 from saccade.cli.tables.labels import checked, read_labels, typed, whole
@@ -156,7 +156,7 @@ def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels
     except OSError:  # pyarrow's word for damage
         raise InvalidInput(damaged) from None
     names = [str(name) for name in frame.columns]
-    columns = choose(path, names, how, named=True, wanted=wanted)
+    columns = choose_columns(path, names, how, named=True, wanted=wanted)
     for k in columns.features:
         if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[k]):
             value = next((v for v in frame.iloc[:, k] if not isinstance(v, int | float)), None)

@@ -18,7 +18,7 @@ from saccade.solvers.cholesky import Factor
 
 
 @dataclass(frozen=True)
-class Trained:
+class RegularizedSystem:
     """K̃ = K + N, and its factors where there are some."""
 
     K: Operator
@@ -36,7 +36,7 @@ class Trained:
         return [solve_cg(self.K, noise[:, None], B, tol=self.tol, max_iter=self.max_iter) for noise in self.noise.T]
 
 
-class Explains(ABC):
+class VarianceApproximation(ABC):
     """An approximation of K̃⁻¹ for the variance. The noise of a new label is never part of the variance."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Explains(ABC):
         return None
 
 
-class Approximation(Explains):
+class Approximation(VarianceApproximation):
     """An approximation of K̃⁻¹ for the mean too, and for examples as if they had not been there."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Approximation(Explains):
 
 
 @dataclass(frozen=True)
-class Apart(Approximation):
+class PerOutput(Approximation):
     """One approximation per column of the noise, where the columns differ too much to share one."""
 
     parts: tuple[Approximation, ...]
@@ -113,7 +113,7 @@ class Apart(Approximation):
         return self.parts[0].comparable()
 
 
-def own(
+def self_similarity(
     k_rows: Array,  # (n, b)
     rows: Array,  # (b,)
 ) -> Array:  # (b,)

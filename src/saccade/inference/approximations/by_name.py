@@ -25,7 +25,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, is_number
-from saccade.inference.approximations.base import Apart, Approximation, Explains, Trained
+from saccade.inference.approximations.base import Approximation, PerOutput, RegularizedSystem, VarianceApproximation
 from saccade.inference.approximations.diagonal import diagonal, parzen
 from saccade.inference.approximations.eigenvalue_bounds import fine
 from saccade.inference.approximations.exact import Exact
@@ -56,7 +56,7 @@ class Approximating:
         """For "auto" the method of the mean, or a cheaper bound where an exact one takes long."""
         if self.variance != "auto":
             return self.variance
-        return choose("auto", tables, n, factors) if self.mean == "exact" else self.mean
+        return resolve_method("auto", tables, n, factors) if self.mean == "exact" else self.mean
 
     def directions(self, columns: int) -> int:
         """The rank of "lowrank" where so many columns of the noise have directions of their own; 1: all share them."""
@@ -78,11 +78,11 @@ class Approximating:
     def ready(
         self,
         method: Method,
-        trained: Trained,
+        trained: RegularizedSystem,
         held_out: Array | None,
         rng: np.random.Generator,
         apart: bool = False,  # whether "lowrank" has directions of its own for each column of the noise
-    ) -> Explains:
+    ) -> VarianceApproximation:
         """The approximation of that name, ready for any number of examples."""
         K, noise = trained.K, trained.noise
         if method == "exact":
@@ -94,7 +94,7 @@ class Approximating:
         if method in ("optimized", "optimized-signed"):
             return optimized(trained, signed=method == "optimized-signed")
         if method == "lowrank" and apart and noise.shape[1] > 1:
-            return Apart(low_ranks(K, noise, self.directions(noise.shape[1]), rng, held_out))
+            return PerOutput(low_ranks(K, noise, self.directions(noise.shape[1]), rng, held_out))
         if method == "lowrank":
             return low_rank(K, noise, self.rank, rng, held_out)
         if method == "fine":
@@ -104,7 +104,7 @@ class Approximating:
 
 def approximate(
     method: Method,
-    trained: Trained,
+    trained: RegularizedSystem,
     *,
     rank: int = 128,
     inducing: Any = 0.25,
@@ -117,7 +117,7 @@ def approximate(
     return found
 
 
-def choose(method: Method | Literal["auto"], tables: bool, n: int, factors: bool) -> Method:
+def resolve_method(method: Method | Literal["auto"], tables: bool, n: int, factors: bool) -> Method:
     """The method that "auto" stands for; `tables` and `factors` say what there is of them."""
     if method != "auto":
         return method

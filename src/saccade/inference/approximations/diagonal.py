@@ -8,7 +8,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
-from saccade.inference.approximations.base import Approximation, Trained, outputs, own
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
 from saccade.operators.base import Operator
 
 ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
@@ -57,7 +57,7 @@ class Diagonal(Approximation):
             shares = count * others * self._without((inverse / copies)[:, None], others, gone)
             means.append(shares.T @ outputs(Y, self.inverse, j))
             known.append(np.einsum("ij,ij->j", shares, others))
-        prior = own(k_rows, rows)[:, None]
+        prior = self_similarity(k_rows, rows)[:, None]
         return np.hstack(means), np.clip(prior - np.column_stack(known), 0.0, prior)
 
     def leaves_all(self, weight: Array) -> Array | None:
@@ -94,7 +94,7 @@ class Parzen(Diagonal):
         return np.asarray(inverse / np.maximum(1.0 - inverse * gone, np.finfo(np.float64).eps))
 
 
-def diagonal(trained: Trained) -> RowSums:
+def diagonal(trained: RegularizedSystem) -> RowSums:
     """FA, A (12): one pass over K, which must not be negative, and n numbers.
 
     D̃ − K̃ is diagonally dominant, hence positive semi-definite, and D̃⁻¹ is below K̃⁻¹. Of w copies, each has
@@ -106,7 +106,7 @@ def diagonal(trained: Trained) -> RowSums:
     return RowSums(1.0 / (sums + trained.noise), weight)
 
 
-def parzen(trained: Trained) -> Parzen:
+def parzen(trained: RegularizedSystem) -> Parzen:
     """Parzen's estimator for n examples."""
     weight = np.ones(trained.K.shape[0]) if trained.weight is None else trained.weight
     return Parzen((weight / weight.sum())[:, None], trained.weight)

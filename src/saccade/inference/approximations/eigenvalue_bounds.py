@@ -15,7 +15,7 @@ import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
 
 from saccade._core.arrays import Array
-from saccade.inference.approximations.base import Explains
+from saccade.inference.approximations.base import VarianceApproximation
 from saccade.inference.approximations.low_rank import LowRank
 from saccade.operators.base import Operator
 from saccade.solvers.lanczos import lanczos
@@ -26,7 +26,7 @@ LUCK = 4.0  # to the power of PROBES: one over the probability that τ is too sm
 
 
 @dataclass(frozen=True)
-class Fine(Explains):
+class Fine(VarianceApproximation):
     """A low rank, and the rest over the next eigenvalue."""
 
     low: LowRank

@@ -8,7 +8,7 @@ from scipy.linalg.blas import dtrsm, dtrsv
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.inference.approximations.base import Approximation, Trained, outputs, own
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
 from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.solvers.cholesky import Factor
 
@@ -19,7 +19,7 @@ LOUD = 1e4  # times k(x, x): noise from which on an example is better left out b
 class Exact(Approximation):
     """K̃ itself, by its factor or by conjugate gradients."""
 
-    trained: Trained
+    trained: RegularizedSystem
 
     def explained(
         self,
@@ -61,7 +61,7 @@ class Exact(Approximation):
         With N_i far above k(x_i, x_i), 1/d_i − N_i cancels. Mean m and variance v that count the example do not then,
         and without it they are (m N_i − v y_i)/(N_i − v) and v N_i/(N_i − v).
         """
-        noise, y, prior = self.trained.noise[rows], Y[rows], own(k_rows, rows)[:, None]
+        noise, y, prior = self.trained.noise[rows], Y[rows], self_similarity(k_rows, rows)[:, None]
         mean, variance = self.left_out_by_diagonal(rows, prior, Y)
         loud = noise > LOUD * prior
         if loud.any():

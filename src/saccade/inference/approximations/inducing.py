@@ -25,7 +25,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.inference.approximations.base import Approximation, Trained, outputs, own
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
 from saccade.inference.approximations.exact import Exact
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
@@ -111,7 +111,7 @@ class Inducing(Approximation):
             means.append(mean - share[:, None] * at_b)
             remains.append(np.maximum(leverage * scale - share * c, 0.0) / left)
         beside = v - b * np.einsum("ij,ij->j", b, v)
-        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, own(k_rows, rows))
+        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, self_similarity(k_rows, rows))
 
     def leaves_all(self, weight: Array) -> Array | None:
         return None
@@ -176,7 +176,7 @@ class Subset(Approximation):
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Of the subset as of the exact process; the others are new to it anyway."""
-        mean, variance = k_rows.T @ self.weights(Y), self.variance(k_rows, own(k_rows, rows))
+        mean, variance = k_rows.T @ self.weights(Y), self.variance(k_rows, self_similarity(k_rows, rows))
         place = np.full(self.n, -1)
         place[self.points] = np.arange(self.points.size)
         inside = np.flatnonzero(place[rows] >= 0)
@@ -192,7 +192,7 @@ class Subset(Approximation):
 
 def inducing_points(
     method: str,
-    trained: Trained,
+    trained: RegularizedSystem,
     inducing: float | Array,
     rng: np.random.Generator,
     most: int = limits.INDUCING_NUMBERS,  # kernel values
@@ -204,7 +204,9 @@ def inducing_points(
     if method == "sod":
         inner = K.columns(points)[points]
         factors = tuple(factorise(inner, column) for column in noise[points].T)
-        return Subset(points, n, Exact(Trained(Dense(inner), noise[points], factors, trained.tol, trained.max_iter)))
+        return Subset(
+            points, n, Exact(RegularizedSystem(Dense(inner), noise[points], factors, trained.tol, trained.max_iter))
+        )
     K_nu = K.columns(points)
     kept, L = _factor(K_nu[points])
     away, points, K_nu = np.delete(points, kept), points[kept], K_nu[:, kept]

@@ -17,7 +17,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import listening, report
-from saccade.inference.approximations.base import Approximation, own
+from saccade.inference.approximations.base import Approximation, self_similarity
 from saccade.operators.base import Dense, Operator
 
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
@@ -63,7 +63,7 @@ class LowRank(Approximation):
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
         """With row i of W dropped: an upper bound of the variance that all the others leave."""
-        return self.left_out_by(self.W.T @ k_rows, own(k_rows, rows), rows, Y)
+        return self.left_out_by(self.W.T @ k_rows, self_similarity(k_rows, rows), rows, Y)
 
     def left_out_of(
         self,
@@ -169,7 +169,7 @@ def low_ranks(
 ) -> tuple[LowRank, ...]:
     """One for each column of the noise; they share the leading eigenvectors, which take most of the products."""
     held_out = np.zeros(0, int) if held_out is None else held_out
-    K = Dense(K.written_out()) if K.shape[0] <= limits.FACTOR_UP_TO and not K.in_memory else K
+    K = Dense(K.to_dense()) if K.shape[0] <= limits.FACTOR_UP_TO and not K.in_memory else K
     S, left = _leading(K, min(rank, K.shape[0] - held_out.size), rng, held_out)
     found = list[LowRank]()
     for column in noise.T[:, :, None]:

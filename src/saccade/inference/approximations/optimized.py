@@ -30,7 +30,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.inference.approximations.base import Trained
+from saccade.inference.approximations.base import RegularizedSystem
 from saccade.inference.approximations.diagonal import Diagonal
 from saccade.solvers.cholesky import Factor, factorise
 
@@ -60,15 +60,15 @@ class Optimized(Diagonal):
     searches: tuple[Optimum, ...] = ()
 
 
-def optimized(trained: Trained, *, signed: bool = False) -> Optimized:
+def optimized(trained: RegularizedSystem, *, signed: bool = False) -> Optimized:
     """D⁻¹ for every column of the noise: not negative, or of either sign as A (6) is printed."""
-    K = trained.K.written_out()
+    K = trained.K.to_dense()
     found = [_search(trained, K, j, signed) for j in range(trained.noise.shape[1])]
     inverse = np.column_stack([inverse for inverse, _ in found])
     return Optimized(inverse, trained.weight, tuple(record for _, record in found))
 
 
-def _search(trained: Trained, K: Array, j: int, signed: bool) -> tuple[Array, Optimum]:
+def _search(trained: RegularizedSystem, K: Array, j: int, signed: bool) -> tuple[Array, Optimum]:
     """D⁻¹ (n,) for one column of the noise."""
     noise, n = trained.noise[:, j], len(K)
     weight = np.ones(n) if trained.weight is None else trained.weight

@@ -8,7 +8,7 @@ from sklearn.utils import gen_batches
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.inference.approximations.base import Apart, Approximation, own
+from saccade.inference.approximations.base import Approximation, PerOutput, self_similarity
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, made_again
 from saccade.inference.likelihoods.sites import Sites
@@ -29,7 +29,7 @@ def left_out_by(
 
     Of an example that a low rank holds out, all copies are left out.
     """
-    parts, targets = method.parts if isinstance(method, Apart) else (method,), sites.targets
+    parts, targets = method.parts if isinstance(method, PerOutput) else (method,), sites.targets
     low = [part for part in parts if isinstance(part, LowRank)]
     if low:
         prior, every = gram.diag()[rows], [targets] if len(low) == 1 else np.hsplit(targets, len(low))
@@ -54,7 +54,7 @@ def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) 
     found = []
     for some in gen_batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
         k_rows = gram.columns(rows[some])
-        with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, own(k_rows, rows[some]))
+        with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, self_similarity(k_rows, rows[some]))
         found.append((*method.left_out(k_rows, rows[some], targets), with_itself))
         report("leaving one out", some.stop / rows.size)
     mean, variance, with_itself = (np.concatenate(parts) for parts in zip(*found, strict=True))

@@ -12,15 +12,15 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, VarianceApproximation, outputs
 from saccade.inference.approximations.by_name import Approximating
-from saccade.inference.approximations.base import Approximation, Explains, Trained, outputs
 from saccade.inference.approximations.exact import Exact
-from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.leave_one_out.by_approximation import left_out_by
 from saccade.inference.leave_one_out.centre import without_each
+from saccade.inference.leave_one_out.closed_form import leave_one_out
+from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.solving.regression import Solution
-from saccade.inference.likelihoods.sites import Sites
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.tables import GridTables
 
@@ -42,7 +42,7 @@ class LeftOut(Posterior):
 
     @property
     @abstractmethod
-    def _variance(self) -> Explains:
+    def _variance(self) -> VarianceApproximation:
         """The approximation behind the variance."""
 
     @property
@@ -52,7 +52,7 @@ class LeftOut(Posterior):
 
     @property
     @abstractmethod
-    def _trained(self) -> Trained: ...
+    def _trained(self) -> RegularizedSystem: ...
 
     @abstractmethod
     def _rng(self) -> np.random.Generator:
@@ -170,7 +170,7 @@ class LeftOut(Posterior):
         most: int | None = None,  # None for all
     ) -> Array:  # (b,)
         """Numbers of the training examples that new ones are to be compared with, as `left_out` has them."""
-        methods: list[Explains] = [] if self.by.mean == "exact" else [self._mean]
+        methods: list[VarianceApproximation] = [] if self.by.mean == "exact" else [self._mean]
         methods += [] if self.variance_method is None else [self._variance]
         pools = [self.gram.given, *(method.comparable() for method in methods)]
         rows = reduce(np.intersect1d, [pool for pool in pools if pool is not None], np.arange(self.gram.shape[0]))

@@ -12,8 +12,8 @@ from saccade._core.arrays import Array
 from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.ep import ep
 from saccade.inference.likelihoods.laplace import laplace
-from saccade.inference.solving.regression import Solution, Solver, solve
 from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.solving.regression import Solution, Solver, solve
 from saccade.operators.base import Dense, Operator
 
 Inference = Literal["regression", "laplace", "ep"]
@@ -48,7 +48,7 @@ def infer(
     solving: Solving,
 ) -> tuple[Sites, Solution]:
     """The likelihood of labels as Gaussians, and the posterior under them."""
-    K = Dense(K.written_out()) if K.in_memory else K  # for many factors, not for one
+    K = Dense(K.to_dense()) if K.in_memory else K  # for many factors, not for one
     one = 1.0 if weight is None else weight[:, None]
     labels = K.diag(), Y, noise * one  # the noise of one copy of an example
     unit = float(np.sqrt(labels[0].mean())) or 1.0
@@ -69,7 +69,7 @@ def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
     """K written out while factors are affordable: only they have the exact variances that EP needs."""
     n = K.shape[0]
     few = solver == "auto" and n <= limits.EP_FACTOR_UP_TO and n * n * columns <= limits.EP_FACTOR_NUMBERS
-    return Dense(K.written_out()) if few else K
+    return Dense(K.to_dense()) if few else K
 
 
 def _in_units(unit: float, solved: Callable[..., Solution]) -> Callable[..., Solution]:

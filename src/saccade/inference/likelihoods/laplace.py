@@ -15,8 +15,8 @@ from saccade._core.progress import report
 from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.newton import Labels, Means, newton_step
 from saccade.inference.likelihoods.probit import log_average
-from saccade.inference.solving.regression import Solution
 from saccade.inference.likelihoods.sites import Sites, Solve, flattest, log_gaussian
+from saccade.inference.solving.regression import Solution
 
 STEPS = 100
 LEFT = 0.1  # share of the last step that a draft may leave undone; more takes further steps

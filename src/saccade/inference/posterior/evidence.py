@@ -45,7 +45,7 @@ def log_marginal_likelihood(
         raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
     if method == "auto":
         method = "exact" if n <= limits.FACTOR_UP_TO or K.in_memory else "stochastic"
-    K = Dense(K.written_out()) if K.in_memory and not factors else K  # for products and a factor per column
+    K = Dense(K.to_dense()) if K.in_memory and not factors else K  # for products and a factor per column
     if method == "exact" and factors:
         found = [Estimate(factor.log_determinant(), 0.0) for factor in factors]
     else:
@@ -90,4 +90,4 @@ def _log_determinant(K: Operator, noise: Array, method: str, rng: np.random.Gene
         return stochastic_log_determinant(K, noise, rng)
     if method == "bound":
         return Estimate(bound_log_determinant(K, noise), 0.0)
-    return Estimate(factorise(K.written_out(), noise, overwrite=True).log_determinant(), 0.0)
+    return Estimate(factorise(K.to_dense(), noise, overwrite=True).log_determinant(), 0.0)

@@ -18,19 +18,25 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+from saccade.inference.approximations.base import (
+    Approximation,
+    PerOutput,
+    RegularizedSystem,
+    VarianceApproximation,
+    new_columns,
+)
 from saccade.inference.approximations.by_name import Approximating, Method
-from saccade.inference.approximations.base import Apart, Approximation, Explains, Trained, new_columns
+from saccade.inference.approximations.exact import Exact
+from saccade.inference.approximations.low_rank import LowRank, hold_out
+from saccade.inference.leave_one_out.examples import LeftOut
+from saccade.inference.likelihoods.infer import Inference, Solving, infer
+from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.posterior.base import check_bins
 from saccade.inference.posterior.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
 from saccade.inference.posterior.evidence import Evidence, log_marginal_likelihood
-from saccade.inference.approximations.exact import Exact
-from saccade.inference.likelihoods.infer import Inference, Solving, infer
-from saccade.inference.leave_one_out.examples import LeftOut
-from saccade.inference.approximations.low_rank import LowRank, hold_out
-from saccade.inference.posterior.base import check_bins
-from saccade.inference.solving.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
-from saccade.inference.posterior.relevance import no_relevance, spread
+from saccade.inference.posterior.relevance import deviations, no_relevance
 from saccade.inference.posterior.sampling import sample_intersection, sample_outputs
-from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.solving.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
 from saccade.inference.solving.solver_choice import factor_when_asked, labels_by
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
@@ -179,14 +185,14 @@ class GP(LeftOut):
         """Of K + N, one per column of N; none where they are not to be afforded."""
         if self.solution.factors or not self._factored:
             return self.solution.factors
-        K = self.gram.written_out()
+        K = self.gram.to_dense()
         return tuple(factorise(K, column) for column in self.sites.noise.T)
 
     @property
-    def _trained(self) -> Trained:
+    def _trained(self) -> RegularizedSystem:
         """With the factors there are."""
         factors, solving = self.__dict__.get("_factors", self.solution.factors), self.solving
-        return Trained(self.gram, self.sites.noise, factors, solving.tol, solving.max_iter, self.weight)
+        return RegularizedSystem(self.gram, self.sites.noise, factors, solving.tol, solving.max_iter, self.weight)
 
     @cached_property
     def _exact(self) -> Exact:
@@ -197,7 +203,7 @@ class GP(LeftOut):
         """The same numbers every time."""
         return np.random.default_rng(self.solving.seed)
 
-    def _ready(self, method: Method) -> Explains:
+    def _ready(self, method: Method) -> VarianceApproximation:
         if method == "exact":
             return self._exact
         held_out = self._held_out() if method == "lowrank" else None
@@ -211,7 +217,7 @@ class GP(LeftOut):
         return found
 
     @cached_property
-    def _variance(self) -> Explains:
+    def _variance(self) -> VarianceApproximation:
         """The approximation behind the variance."""
         if self.variance_method is None:
             no_variance()
@@ -222,7 +228,7 @@ class GP(LeftOut):
         """The tables of a low-rank variance, which a model file keeps: one, or one for each output."""
         assert isinstance(self.gram, TabledGram)
         known = self._variance if self.variance_method == "lowrank" else self._ready("lowrank")
-        parts = known.parts if isinstance(known, Apart) else (known,)
+        parts = known.parts if isinstance(known, PerOutput) else (known,)
         return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
 
     def on_some(self, rows: Array) -> GP:
@@ -307,7 +313,7 @@ class GP(LeftOut):
         if not isinstance(self.gram, TabledGram):
             no_relevance()
         assert self._piecewise is not None
-        return spread(self.gram.operator, self._piecewise, self.weight, self.gram.width)
+        return deviations(self.gram.operator, self._piecewise, self.weight, self.gram.width)
 
     def extended(
         self,

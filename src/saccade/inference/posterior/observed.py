@@ -94,7 +94,7 @@ class Iterated:
 
     def solve(self, B: Array, start: Array | None = None) -> Array:
         noise = np.full((self.rows.size, 1), self.noise)
-        return solve_cg(Part(self.gram, self.rows), noise, B, tol=TOL, max_iter=STEPS, x0=start).x
+        return solve_cg(SubsetOperator(self.gram, self.rows), noise, B, tol=TOL, max_iter=STEPS, x0=start).x
 
     def grown(self, rows: Array, beside: Array, corner: Array) -> tuple[Observed, Array]:
         return Iterated(self.gram, self.noise, np.append(self.rows, rows)), self.solve(beside)
@@ -105,11 +105,11 @@ class Iterated:
     def inverse_diagonal(self) -> Array:
         """Estimated by probes, as for any model without a factor."""
         noise = np.full((self.rows.size, 1), self.noise)
-        part, rng = Part(self.gram, self.rows), np.random.default_rng(0)
+        part, rng = SubsetOperator(self.gram, self.rows), np.random.default_rng(0)
         return np.asarray(solve(part, noise, np.zeros_like(noise), solver="cg", rng=rng).inverse_diagonal[:, 0])
 
 
-class Part(Operator):
+class SubsetOperator(Operator):
     """K of some rows."""
 
     def __init__(self, gram: Gram, rows: Array) -> None:
@@ -130,4 +130,4 @@ class Part(Operator):
         return self.gram.between(self.rows[rows], self.rows[rows])
 
     def matmul(self, V: Array) -> Array:
-        return self.gram.spread(self.rows, V, self.rows)
+        return self.gram.matmul_rows(self.rows, V, self.rows)

@@ -23,14 +23,14 @@ from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.inference.approximations.low_rank import low_rank
-from saccade.inference.posterior.observed import Observed, Part, observed
+from saccade.inference.posterior.observed import Observed, SubsetOperator, observed
 from saccade.inference.posterior.sketch import Sketch, signs
 from saccade.kernels.gram import Gram
 from saccade.solvers.cholesky import factorise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Field:
+class PoolPosterior:
     """It never changes: a step gives a new one.
 
     Examples
@@ -55,7 +55,7 @@ class Field:
     prior: Array  # (n,): k(x, x)
 
     @classmethod
-    def unobserved(cls, gram: Gram, noise: float) -> Field:
+    def unobserved(cls, gram: Gram, noise: float) -> PoolPosterior:
         nothing, rows, mean = np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros((gram.shape[0], 0))
         prior, sketched = gram.diag(), Sketch.of(gram.matmul(signs(gram.shape[0])))
         return cls(
@@ -71,7 +71,7 @@ class Field:
         self,
         rows: Array,  # (b,): not observed yet
         targets: Array,  # (l + b, m): of the observed rows and these
-    ) -> Field:
+    ) -> PoolPosterior:
         """With further rows; the targets of the others may have changed, and have other columns."""
         if rows.size == 0:
             return self.retargeted(targets)
@@ -83,12 +83,12 @@ class Field:
         with one_blas_thread():
             return old._with_few(rows, targets)
 
-    def _with_few(self, rows: Array, targets: Array) -> Field:
+    def _with_few(self, rows: Array, targets: Array) -> PoolPosterior:
         """By the step above, once targets of the others are as they are to be."""
         n, unit = self.rows.size, np.eye(rows.size)
-        K = self.gram.spread(rows, unit, np.append(self.rows, rows))
+        K = self.gram.matmul_rows(rows, unit, np.append(self.rows, rows))
         more, V = self.observed.grown(rows, K[:n], K[n:] + self.noise * unit)
-        c = self.gram.spread(np.append(rows, self.rows), np.vstack([unit, -V]))
+        c = self.gram.matmul_rows(np.append(rows, self.rows), np.vstack([unit, -V]))
         S = factorise(c[rows], np.full(rows.size, self.noise))
         gain = S.solve(targets[n:] - self.mean[rows])
         return replace(
@@ -103,7 +103,7 @@ class Field:
             sketch=self.sketch.less(c, S.solve(self.sketch.rows(rows))),
         )
 
-    def _with_many(self, rows: Array, targets: Array) -> Field:
+    def _with_many(self, rows: Array, targets: Array) -> PoolPosterior:
         """The same from the start, which is quicker for many rows at once."""
         every = np.append(self.rows, rows)
         known = observed(self.gram, self.noise, every)
@@ -115,7 +115,7 @@ class Field:
         self,
         targets: Array,  # (l, m)
         anew: bool = False,
-    ) -> Field:
+    ) -> PoolPosterior:
         """With other targets of the same rows."""
         if not anew and np.array_equal(targets, self.targets):
             return self
@@ -126,7 +126,7 @@ class Field:
     def forgetting(
         self,
         places: Array,  # (b,): which of the observed rows, by their place among these
-    ) -> Field:
+    ) -> PoolPosterior:
         """Without some of the observed rows."""
         kept = np.setdiff1d(np.arange(self.rows.size), places)
         unit = np.zeros((self.rows.size, places.size))
@@ -155,7 +155,7 @@ class Field:
             K = self.gram.between(self.rows, self.rows)
             W = factorise(K, np.full(count, self.noise), overwrite=True).half_solve(np.eye(count)).T
         else:
-            part, rng = Part(self.gram, self.rows), np.random.default_rng(0)
+            part, rng = SubsetOperator(self.gram, self.rows), np.random.default_rng(0)
             W = low_rank(part, np.full((count, 1), self.noise), limits.FIELD_DIRECTIONS, rng).W
         explained = np.zeros(n)
         for first in range(0, W.shape[1], limits.UNIT_COLUMNS):
@@ -169,7 +169,7 @@ class Field:
         V: Array,  # (l, m)
     ) -> Array:  # (n, m)
         """k(·, L) V."""
-        return self.gram.spread(self.rows, V) if V.size else np.zeros((self.gram.shape[0], V.shape[1]))
+        return self.gram.matmul_rows(self.rows, V) if V.size else np.zeros((self.gram.shape[0], V.shape[1]))
 
     # ---- questions
 

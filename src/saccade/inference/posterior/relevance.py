@@ -12,7 +12,7 @@ from saccade.operators.tables import PiecewiseTables
 ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
 
 
-def spread(
+def deviations(
     operator: Intersection,
     tables: PiecewiseTables,  # of f, at the levels of the operator
     weight: Array | None,  # (n,) of the training examples; None for ones

@@ -153,7 +153,7 @@ class Probes:
         if turns is not None and hanging(plain, least, turns) > HANGING + n**-0.5:
             if n * (float(self.K.work) + n * n / FLOPS) <= self._most_work:
                 with suppress(InvalidInput):  # rounding may spoil a factor where conjugate gradients still solve
-                    factor = factorise(self.K.written_out(), self.noise[:, 0], overwrite=True)
+                    factor = factorise(self.K.to_dense(), self.noise[:, 0], overwrite=True)
                     return factor.inverse_diagonal()[:, None], 0.0
             if SPARED * columns > LANES:
                 more, self._check = int(SPARED * columns), None

@@ -14,8 +14,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidParameter
-from saccade.inference.solving.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.inference.leave_one_out.closed_form import turning_points
+from saccade.inference.solving.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
 from saccade.solvers.cholesky import Factor, factorise, warn_if_ill_conditioned
@@ -78,7 +78,7 @@ def keeps_factors(K: Operator, noise: Array, most_kept: int = limits.FACTOR_NUMB
 
 def _direct(K: Operator, noise: Array, Y: Array, most_kept: int) -> Solution:
     """By a factor for each column of the noise; the last one takes the memory of K."""
-    dense, columns, keep = K.written_out(), noise.shape[1], keeps_factors(K, noise, most_kept)
+    dense, columns, keep = K.to_dense(), noise.shape[1], keeps_factors(K, noise, most_kept)
     alpha, diagonal, factors = np.empty_like(Y), np.empty_like(noise), list[Factor]()
     residual, worst = np.empty(Y.shape[1]), noise.min(axis=0).argmin()  # the worst conditioned one
     norm = float(dlange("1", dense.T))

@@ -61,7 +61,9 @@ class JudgedOn:
         return float(len(self.Y) if self.weight is None else self.weight.sum())
 
 
-def choose(candidates: Iterable[Candidate], examples: JudgedOn, noises: Sequence[float], noise: float) -> Chosen:
+def best_candidate(
+    candidates: Iterable[Candidate], examples: JudgedOn, noises: Sequence[float], noise: float
+) -> Chosen:
     """The kernel and the noise with the largest lower bound of the gain over the first candidate with `noise`."""
     best, default = None, None
     every = sorted({noise, *noises})

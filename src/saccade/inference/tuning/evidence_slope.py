@@ -39,7 +39,7 @@ def exact_evidence(
     Y: Array,  # (n, m)
 ) -> Judged:
     """By Cholesky."""
-    dense = K.written_out()
+    dense = K.to_dense()
     n, m = Y.shape
     A, alpha, value = np.zeros((n, n)), np.empty((n, m)), 0.5 * n * m * np.log(2.0 * np.pi)
     slopes = np.empty_like(noise)

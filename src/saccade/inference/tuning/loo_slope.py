@@ -30,10 +30,10 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 from saccade.inference.solving.diagonal_estimate import estimate, known_of, quadratic
-from saccade.inference.tuning.evidence_slope import LANES, Judged
 from saccade.inference.solving.inverse_diagonal import judged_apart
 from saccade.inference.solving.regression import precondition
 from saccade.inference.solving.system import System
+from saccade.inference.tuning.evidence_slope import LANES, Judged
 from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators.base import Operator
 from saccade.solvers.cholesky import factorise
@@ -54,7 +54,7 @@ def exact_loo(
     loss: Loss,
 ) -> Judged:
     """By Cholesky."""
-    dense = K.written_out()
+    dense = K.to_dense()
     shared = noise.shape[1] == 1
     outputs = [slice(None)] if shared else [slice(k, k + 1) for k in range(noise.shape[1])]
     alpha, d, inverse = np.empty_like(Y), np.empty_like(noise), np.empty((0, 0))

@@ -12,9 +12,9 @@ from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput
 from saccade.inference.posterior.evidence import log_marginal_likelihood, of_copies
+from saccade.inference.solving.regression import solve
 from saccade.inference.tuning.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.tuning.loo_slope import StochasticLOO, exact_loo
-from saccade.inference.solving.regression import solve
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
 

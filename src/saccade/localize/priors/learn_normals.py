@@ -3,7 +3,7 @@
 Few situations tell a covariance of twelve coordinates badly, and fewer than thirteen leave it singular. Two remedies,
 both of which fade as situations come in:
 
-- Variances are averaged with a broad one (`spread`) that counts as one further situation.
+- Variances are averaged with a broad one (`matmul_rows`) that counts as one further situation.
 - Correlations are multiplied by 1 − λ. λ makes the left-out rows likeliest.
 
 experiments/situations.py compares held-out log densities on the Portland boxes: against the λ of Schäfer and Strimmer

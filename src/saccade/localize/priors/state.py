@@ -10,8 +10,8 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.boxes import check_bounds
-from saccade.localize.priors.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
 from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.priors.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
 
 D = TypeVar("D", bound=Density)
 

@@ -24,9 +24,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.localize.boxes import pairs_iou
+from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
 from saccade.localize.search.learned_response import Judgement, Response
-from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.response import BETA, BETA_SPREAD, FALL, OFFSET, Misfit, clutter_and_offset, shares
 from saccade.solvers.cholesky import Factor, factorise
 

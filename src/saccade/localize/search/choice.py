@@ -13,7 +13,7 @@ from saccade.scores.acquisition import TIE, maximum_variance, thompson, upper_co
 Policy = Literal["ei", "pi", "ucb", "variance", "thompson"]
 
 
-def choose(
+def choose_boxes(
     policy: Policy,
     mean: Array,  # (c, h): score of each candidate if each hypothesis is true; hypotheses count alike
     variance: Array,  # (c, h)

@@ -15,8 +15,8 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.localize.boxes import pairs_iou, to_coordinates
-from saccade.localize.priors.densities import Density, Held, log_sum
 from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.priors.densities import Density, Held, log_sum
 
 ROUNDS = 6  # at most
 CENTRES = 150  # of the normals that a round draws from

@@ -12,17 +12,17 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
+from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search import state as search_file
 from saccade.localize.search.belief import Belief, Views
-from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
-from saccade.localize.search.choice import Policy, choose, most_overlapping
+from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
+from saccade.localize.search.choice import Policy, choose_boxes, most_overlapping
 from saccade.localize.search.grid_map import grid_moments
 from saccade.localize.search.learned_response import Response
 from saccade.localize.search.location import Failure, Location
 from saccade.localize.search.looking import Judge, look
-from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.response import Misfit
-from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
 from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
@@ -273,7 +273,7 @@ class Localizer:
         candidates = self._candidates(objects, rng)
         xi = decaying_xi(self.xi, self.looks, HALF_LIFE)
         mean, variance, best = belief.choices(candidates, objects)
-        places = choose(self.policy, mean, variance, best, count, xi, self.misfit.noise**2, rng)
+        places = choose_boxes(self.policy, mean, variance, best, count, xi, self.misfit.noise**2, rng)
         return candidates[places]
 
     def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:

@@ -13,8 +13,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.localize.search import state as search_file
 from saccade.localize.boxes import areas, as_numbers
+from saccade.localize.search import state as search_file
 from saccade.localize.sources.base import Source, crops, open_source
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
-from saccade.localize.priors import state as prior_file
 from saccade.localize.boxes import check_boxes
+from saccade.localize.priors import state as prior_file
+from saccade.localize.search.checks import check_looks
 from saccade.localize.search.learned_response import Response
 from saccade.localize.search.response import Misfit
-from saccade.localize.search.checks import check_looks
 
 if TYPE_CHECKING:
     from saccade.localize.search.localizer import Localizer

@@ -12,11 +12,11 @@ from saccade._core import model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_share
 from saccade._core.errors import InvalidInput
-from saccade.localize.situations import state as situation_file
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, to_coordinates
+from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Block, Density, Normals
 from saccade.localize.priors.learn_normals import learn_normals
-from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.situations import state as situation_file
 
 Kind = Literal["normal", "mixture", "uniform"]
 # Variances of a box's coordinates before any situation was seen: a centre anywhere, sizes within a factor of 2.7 and

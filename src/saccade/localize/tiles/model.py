@@ -5,7 +5,7 @@ A tile has a hit with probability Φ(f). The prior of f is a normal with the mea
     k = 1 + amplitude · ((1 − share) Matérn₃⁄₂(position; length) + share · RBF(features)),
 
 where the 1 lets the looks correct the overall rate. Each setting (length in tiles, amplitude, share) has a posterior by
-expectation propagation (inference/likelihoods/ep.py) and an evidence; probabilities are averages weighted by it. Laplace's
+expectation propagation (likelihoods/ep.py) and an evidence; probabilities are averages weighted by it. Laplace's
 approximation would not do: where hits are rare it states three times too many (docs/decisions/028).
 """
 

@@ -22,7 +22,7 @@ Policy = Literal["auto", "likeliest", "nonmyopic"]
 LIKELY, OPEN = 16, 32  # candidates: the likeliest, and those that could be likely: mean + deviation
 
 
-def choose(
+def choose_tiles(
     belief: TileBelief,
     free: Array,  # numbers of the tiles that may be asked
     n: int,

@@ -13,16 +13,16 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count, check_share, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.localize.tiles import state as tile_state
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.sources.base import check_shown, open_source
+from saccade.localize.tiles import state as tile_state
 from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
+from saccade.localize.tiles.grid import Tiles, overview
 from saccade.localize.tiles.judge import FoundBoxes, judged
 from saccade.localize.tiles.left import WIDER, Left, all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
-from saccade.localize.tiles.policy import Policy, choose
+from saccade.localize.tiles.policy import Policy, choose_tiles
 from saccade.localize.tiles.start import start
-from saccade.localize.tiles.grid import Tiles, overview
 
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
 
@@ -142,7 +142,7 @@ class TileSearch:
         if chosen.size < n:
             rest, more = np.setdiff1d(free, chosen), n - chosen.size
             left = 1 if self._greedy else max(self._horizon - self._spent - chosen.size, more)
-            chosen = np.append(chosen, choose(self._believe(), rest, more, left))
+            chosen = np.append(chosen, choose_tiles(self._believe(), rest, more, left))
         self._asked += chosen.tolist()
         return np.asarray(self.tiles.boxes[chosen])
 
