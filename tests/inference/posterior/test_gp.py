@@ -236,7 +236,7 @@ def test_a_copy_keeps_the_approximation_of_its_mean() -> None:
 
 
 def test_the_example_of_the_guide_runs() -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "guide.md").read_text("utf-8")
     (code,) = re.findall(r"## The fitted process\n.*?```python\n(.*?)```", guide, re.S)
     names: dict[str, Any] = {"GPClassifier": GPClassifier, "np": np, "X": X, "y": Y[:, 0] > 0, "X_new": NEW}
     names |= {"rows": np.arange(3), "X_more": NEW}

@@ -17,7 +17,7 @@ def judge(crops: list[Array]) -> list[float]:
 
 
 def test_the_guide_on_huge_pictures_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    guide = (Path(__file__).parents[3] / "docs" / "guide.md").read_text("utf-8")
     section = guide.split("## All of them: huge pictures")[1].split("\n## ")[0]
     picture = np.full((1000, 1200, 3), 90, np.uint8)
     picture[300:420, 500:700, 0] = 250
