@@ -42,7 +42,7 @@ class Centred(Kernel):
     >>> import numpy as np
     >>> from saccade.kernels.dot import Linear
     >>> X = np.array([[1.0], [3.0]])
-    >>> Centred(Linear()).settled(X)(X, np.array([[2.0], [5.0]]))
+    >>> Centred(Linear()).resolved(X)(X, np.array([[2.0], [5.0]]))
     array([[ 0., -3.],
            [ 0.,  3.]])
     """

@@ -151,7 +151,7 @@ def fisher_product(
 ) -> Array:  # (n,)
     """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
 
-    >>> fisher_product(np.array([0.5]), np.array([0.1])), joined(np.array([0.5]), np.array([0.1]), 1.0)
+    >>> fisher_product(np.array([0.5]), np.array([0.1])), fisher_product(np.array([0.5]), np.array([0.1]), 1.0)
     (array([0.05]), array([0.01]))
     """
     return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))

@@ -37,7 +37,7 @@ class PoolPosterior:
     --------
     >>> from saccade.kernels import HIK
     >>> pool = HIK(scale=1.0).gram(np.array([[0.0], [1.0], [2.0]]))
-    >>> field = Field.unobserved(pool, noise=1.0).observing(np.array([1]), np.array([[1.0]]))
+    >>> field = PoolPosterior.unobserved(pool, noise=1.0).observing(np.array([1]), np.array([[1.0]]))
     >>> field.mean[:, 0], field.variance
     (array([0. , 0.5, 0.5]), array([0. , 0.5, 1.5]))
     """
