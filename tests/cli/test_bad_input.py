@@ -88,7 +88,7 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("no ending", text("data", GOOD), ["data"], ["unknown ending"]),
     ("empty csv", text("a.csv", ""), ["a.csv"], ["is empty"]),
     ("header alone", text("a.csv", "a,b,label\n"), ["a.csv"], ["no examples"]),
-    ("nan in csv", text("a.csv", GOOD + "nan,1,x\n"), ["a.csv"], ["nan in example 4, column 'a'"]),
+    ("nan in csv", text("a.csv", GOOD + "nan,1,x\n"), ["a.csv"], ["line 5: column 'a' is missing (nan)"]),
     ("infinity in csv", text("a.csv", GOOD + "1,-inf,x\n"), ["a.csv"], ["-inf in example 4, column 'b'"]),
     ("gap in csv", text("a.csv", GOOD + ",1,x\n"), ["a.csv"], ["line 5", "column 'a' is empty"]),
     ("NA in csv", text("a.csv", GOOD + "NA,1,x\n"), ["a.csv"], ["missing (NA)"]),
@@ -171,7 +171,7 @@ PREDICT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("too many columns", text("a.csv", "1,2,3,4,5,6,7\n"), ["a.csv"], ["7 features", "trained on 6"]),
     ("wrong width", npz(X=np.eye(4)), ["a.npz"], ["4 features", "trained on 6"]),
     ("svmlight too wide", text("a.svm", "0 7:1\n"), ["a.svm"], ["beyond the 6"]),
-    ("nan", text("a.csv", "1,2,3,4,5,nan\n"), ["a.csv"], ["nan in example 1, column 6"]),
+    ("nan", text("a.csv", "1,2,3,4,5,nan\n"), ["a.csv"], ["line 1: column '6' is missing (nan)"]),
     ("text", text("a.csv", "1,2,3,4,5,6\n1,2,3,4,5,x\n"), ["a.csv"], ["line 2", "column '6' holds 'x'"]),
     ("score without labels", text("a.csv", "1,2,3,4,5,6\n"), ["a.csv", "--score"], ["no labels"]),
 ]
@@ -330,9 +330,9 @@ def test_a_full_disk(data: Data, model: Path, saccade: Saccade, monkeypatch: Any
 
 
 def test_a_missing_extra(saccade: Saccade, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "pandas", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     raw("a.parquet", b"PAR1")()
-    refused(saccade("fit", "a.parquet", "m.saccade"), "needs pandas", "saccade[tables]")
+    refused(saccade("fit", "a.parquet", "m.saccade"), "needs pyarrow", "saccade[tables]")
 
 
 def test_the_extra_that_brings_everything(tmp_path: Path, saccade: Saccade, monkeypatch: Any) -> None:

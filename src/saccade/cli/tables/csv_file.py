@@ -1,4 +1,7 @@
-"""CSV files, read row by row into floats: with or without a header, with commas, semicolons or tabs, or gzipped."""
+"""CSV files, parsed by pandas: with or without a header, with commas, semicolons or tabs, or gzipped.
+
+What is ours: which line is the header, what separates columns, and errors that name the line and the remedy.
+"""
 
 from __future__ import annotations
 
@@ -7,176 +10,178 @@ import gzip
 import io
 import re
 import zlib
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain, islice
-from operator import itemgetter
+from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.declared import check_unpacked
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, SaccadeError
 from saccade._core.progress import report
-from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Columns, Reading, choose_columns, listed
-from saccade.cli.tables.csv_out import plain, plain_name
+from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Reading
+from saccade.cli.tables.csv_out import plain
 
-MISSING = ("", "na", "n/a", "none", "null", "?", "-")
-TRUTH = {"true": 1.0, "false": 0.0}
+MISSING = [
+    "",
+    "?",
+    "-",
+    *["na", "NA", "n/a", "N/A", "none", "None", "NONE", "null", "Null", "NULL", "nan", "Nan", "NaN", "NAN"],
+]
+TRUTH = {"true": "1", "false": "0"}
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote
 
 
-@dataclass(frozen=True)
-class Table:
-    """A CSV file in floats and text."""
+class Layout(NamedTuple):
+    """What the first lines of a CSV file say."""
 
-    X: Array  # (n, d)
-    names: tuple[str, ...]  # of the features; empty without a header
-    labels: list[str] | None
-    ids: list[str] | None
-    id_name: str
-    ignored: tuple[str, ...]
+    path: Path
+    names: list[str]  # numbers from 1 where the file has no header
+    named: bool
+    delimiter: str
+    before: int  # lines before the first row of data; one in quotes that spans several counts once
+
+    @property
+    def width(self) -> int:
+        return len(self.names)
 
 
 def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is one."""
     return path.name.lower().endswith(CSV)
 
 
-def read_table(path: Path, how: Reading, wanted: tuple[str, ...] = ()) -> Table:
-    """Every row as numbers, with the label and the id as text."""
-    with _open(path, how) as (names, named, rows, share):
-        columns = choose_columns(path, names, how, named=named, wanted=wanted)
-        if not columns.features:
-            raise InvalidInput(f"{path} has no column of features, only {names}.")
-        values, labels, ids = _collect(path, names, columns, rows, share)
-    X = np.frombuffer(values, np.float64).reshape(-1, len(columns.features))
-    return Table(
-        X,
-        tuple(names[k] for k in columns.features) if named else (),
-        labels if columns.label is not None else None,
-        ids if columns.id is not None else None,
-        (names[columns.id].strip() or "id") if columns.id is not None else "",
-        columns.ignored,
-    )
-
-
-def read_column(path: Path, how: Reading) -> list[str]:
-    """The label column, or the only one."""
-    with _open(path, how) as (names, named, rows, _):
-        place = 0 if len(names) == 1 else choose_columns(path, names, Reading(how.label), named=named).label
-        if place is None:
-            raise InvalidInput(f"{path} has {len(names)} columns: name the one with the labels with --label.")
-        return [plain(_whole(path, line, names, row)[place].strip()) for line, row in rows]
+def layout_of(path: Path, how: Reading) -> Layout:
+    """Names and delimiter of the columns."""
+    delimiter, rows = _first_rows(path)
+    if not rows:
+        raise InvalidInput(f"{path} is empty.")
+    (place, first), second = rows[0], rows[1][1] if len(rows) > 1 else None
+    named = how.header if how.header is not None else _is_header(first, second, how=how)
+    names = [plain(name.strip()) for name in first] if named else [str(k + 1) for k in range(len(first))]
+    return Layout(path, names, named, delimiter, place + named)
 
 
 def column_names(path: Path) -> tuple[list[str], str]:
     """The first line, whatever it is, and what separates its columns."""
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+    delimiter, rows = _first_rows(path)
+    return [plain(name.strip()) for _, row in rows[:1] for name in row], delimiter
+
+
+def _first_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
+    """What separates columns, and the first two rows that are not empty with the number of lines before them."""
+    with _text(path, "surrogateescape") as file:
         delimiter = _delimiter(file.readline(limits.CSV_LINE))
         file.seek(0)
-        return [plain(name.strip()) for name in next(csv.reader(file, delimiter=delimiter), [])], delimiter
+        lines = enumerate(csv.reader(file, delimiter=delimiter))
+        return delimiter, list(islice(((k, row) for k, row in lines if row), 2))
 
 
-def read_named(path: Path, how: Reading, column: str, more: str = "") -> list[tuple[int, str, str, str]] | None:
-    """Line number, name, label and the text of one column more of every row that has a name or a label.
+def read_frame(layout: Layout, numbers: Sequence[int] = (), errors: str = "strict") -> Any:
+    """The rows as a data frame: columns `numbers` as numbers where they are such, all others as text."""
+    import pandas as pd
 
-    None without a column of that name. Names of files are bytes, and come through as such.
-    """
-    with _open(path, how, "surrogateescape") as (names, named, rows, _):
-        name = [k for k, text in enumerate(names) if text.casefold() == column.casefold()]
-        if not named or not name:
-            return None
-        known = Reading(how.label if how.label in names else None)
-        label, other = (
-            choose_columns(path, names, known, named=True).label,
-            names.index(more) if more in names else None,
-        )
-        if label is None:
-            raise InvalidInput(f"{path} has no column `label`; it has {listed(names)}. Name it with --label.")
-        found = []
-        for line, row in rows:
-            text = [value.strip() for value in _whole(path, line, names, row)]
-            text[label].encode()  # UnicodeEncodeError where the bytes are no UTF-8
-            called, said = plain_name(text[name[0]], column), plain(text[label])
-            found.append((line, called, said, text[other] if other is not None else ""))
-    return [line for line in found if line[1] or line[2]]
-
-
-def _collect(
-    path: Path,
-    names: list[str],
-    columns: Columns,
-    rows: Iterator[tuple[int, list[str]]],
-    share: Callable[[], float],
-) -> tuple[array[float], list[str], list[str]]:
-    values, labels, ids = array("d"), [], []
-    pick = _picker(columns.features)
-    same: dict[str, str] = {}  # one string for each class, not one for each row
-    for count, (line, row) in enumerate(rows):
-        _whole(path, line, names, row)
-        try:
-            values.extend([float(text) for text in pick(row)])
-        except ValueError:
-            try:
-                values.extend([_number(text) for text in pick(row)])
-            except ValueError:
-                raise InvalidInput(_not_a_number(path, line, names, columns, row)) from None
-        if columns.label is not None:
-            label = plain(row[columns.label].strip())
-            labels.append(same.setdefault(label, label))
-        if columns.id is not None:
-            ids.append(plain_name(row[columns.id], names[columns.id]))
-        if count % limits.TABLE_ROWS_AT_ONCE == 0:
-            report("reading", share())
-    return values, labels, ids
+    exact: dict[str, Any] = {"float_precision": "round_trip"} if pd.__version__.startswith("2.") else {}
+    texts = dict.fromkeys(set(range(layout.width)) - set(numbers), object)
+    try:
+        with _text(layout.path, errors) as file:
+            frame = pd.read_csv(
+                file, sep=layout.delimiter, header=None, skiprows=layout.before, dtype=texts, low_memory=False,
+                keep_default_na=False, na_values=dict.fromkeys(numbers, MISSING), encoding_errors=errors, **exact,
+            )  # fmt: skip
+    except pd.errors.EmptyDataError:
+        frame = pd.DataFrame(columns=range(layout.width))
+    except (SaccadeError, UnicodeError):
+        raise
+    except ValueError as error:
+        _check_widths(layout)
+        raise InvalidInput(f"{layout.path} is not a CSV file ({error}).") from None
+    last = layout.width - 1
+    if frame.shape[1] != layout.width or (last not in numbers and (frame[last] == "").any()):
+        _check_widths(layout)
+    return frame
 
 
-def _whole(path: Path, line: int, names: list[str], row: list[str]) -> list[str]:
-    if len(row) != len(names):
-        raise InvalidInput(f"{path}, line {line:,}: {len(row)} values where the first line has {len(names)}.")
-    return row
+def numbers_of(layout: Layout, frame: Any, columns: Sequence[int]) -> Array:  # (n, d)
+    """Columns as numbers; True and False, however they are written, are 1 and 0."""
+    import pandas as pd
+
+    bad: dict[int, int] = {}  # the first row that is not a number, by column
+    for k in columns:
+        column = frame[k]
+        if column.dtype.kind not in "biuf":
+            text = column.astype(str).str.strip().str.casefold().replace(TRUTH)
+            column = frame[k] = pd.to_numeric(text, errors="coerce").astype(np.float64)
+        if column.dtype.kind == "f" and column.hasnans:
+            bad[k] = int(np.flatnonzero(np.isnan(column.to_numpy()))[0])
+    if bad:
+        k = min(bad, key=lambda k: (bad[k], columns.index(k)))
+        raise InvalidInput(_not_a_number(layout, bad[k], k))
+    return np.ascontiguousarray(frame[list(columns)].to_numpy(np.float64))
 
 
-def _picker(features: tuple[int, ...]) -> Callable[[list[str]], Any]:
-    if len(features) == 1:
-        return lambda row: (row[features[0]],)
-    return itemgetter(*features)
+def texts_of(frame: Any, column: int) -> list[str]:
+    """A column as text, without spaces around it and without the quote that guards against formulas."""
+    texts: list[str] = frame[column].tolist()
+    shown = {text: plain(text.strip()) for text in set(texts)}
+    return [shown[text] for text in texts]
 
 
-def _not_a_number(path: Path, line: int, names: list[str], columns: Columns, row: list[str]) -> str:
-    bad = next(k for k in columns.features if not _is_number(row[k]))
-    name, value = names[bad], row[bad].strip()
-    where = f"{path}, line {line:,}: column {name!r}"
-    if value.casefold() in MISSING:
+def check_utf8(path: Path, texts: Iterable[str]) -> None:
+    """Complain of text that came from bytes which are no UTF-8."""
+    for text in texts:
+        if not text.isascii() and not text.isprintable():
+            with _refusing(path):
+                text.encode()
+
+
+def line_of(layout: Layout, row: int) -> tuple[int, list[str]]:
+    """Line number in the file, and the cells, of a row of data; for messages."""
+    with _text(layout.path, "surrogateescape") as file:
+        lines = csv.reader(file, delimiter=layout.delimiter)
+        next(islice(lines, layout.before, layout.before), None)
+        rows = (cells for cells in lines if cells)
+        cells = next(islice(rows, row, None), [])
+        return lines.line_num, cells
+
+
+def _check_widths(layout: Layout) -> None:
+    """Complain of the first row with more or fewer values than the first line."""
+    with _text(layout.path, "surrogateescape") as file:
+        lines = csv.reader(file, delimiter=layout.delimiter)
+        for cells in lines:
+            if cells and len(cells) != layout.width:
+                where = f"{layout.path}, line {lines.line_num:,}"
+                raise InvalidInput(f"{where}: {len(cells)} values where the first line has {layout.width}.")
+
+
+def _not_a_number(layout: Layout, row: int, column: int) -> str:
+    _check_widths(layout)
+    line, cells = line_of(layout, row)
+    value = cells[column].strip()
+    where = f"{layout.path}, line {line:,}: column {layout.names[column]!r}"
+    if value in MISSING:
         return f"{where} is {f'missing ({value})' if value else 'empty'}. Fill the gap or leave the row out."
     return f"{where} holds {value!r}, which is not a number. {NOT_A_FEATURE}"
 
 
 @contextmanager
-def _open(
-    path: Path, how: Reading, errors: str = "strict"
-) -> Iterator[tuple[list[str], bool, Iterator[tuple[int, list[str]]], Callable[[], float]]]:
-    """The column names, whether they stand in the file, the rows with their line numbers, and the share read so far."""
-    size = max(path.stat().st_size, 1)
+def _text(path: Path, errors: str) -> Iterator[TextIO]:
+    """The file as text."""
+    with _refusing(path), path.open("rb") as binary:
+        yield io.TextIOWrapper(io.BufferedReader(_Watched(path, binary)), "utf-8-sig", errors, newline="")
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """What is wrong with a file as a whole is said in one sentence."""
     try:
-        with path.open("rb") as binary, _text(path, binary, errors) as file:
-            reader = csv.reader(file, delimiter=_delimiter(file.readline(limits.CSV_LINE)))
-            file.seek(0)
-            rows = ((reader.line_num, row) for row in reader if row)
-            first = list(islice(rows, 2))
-            if not first:
-                raise InvalidInput(f"{path} is empty.")
-            names = [plain(name.strip()) for name in first[0][1]]
-            named = how.header if how.header is not None else _is_header(*(row for _, row in first), how=how)
-            if not named:
-                names = [str(k + 1) for k in range(len(names))]
-            yield names, named, chain(first[1:] if named else first, rows), lambda: binary.tell() / size
+        yield
     except UnicodeError:
         raise InvalidInput(f"{path} is not a text file in UTF-8. Save it again as CSV in UTF-8.") from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
@@ -185,17 +190,13 @@ def _open(
         raise InvalidInput(f"{path} is not a CSV file ({error}).") from None
 
 
-def _text(path: Path, binary: Any, errors: str) -> TextIO:
-    """The file as text; `binary` tells how much of it was read."""
-    stream = io.BufferedReader(_Unpacked(path, binary)) if path.suffix.lower() == ".gz" else binary
-    return io.TextIOWrapper(stream, encoding="utf-8-sig", errors=errors, newline="")
-
-
-class _Unpacked(io.RawIOBase):
-    """A gzipped file as it is unpacked, until it is far more than what is packed."""
+class _Watched(io.RawIOBase):
+    """A file that reports how much of it was read, unpacked until it is far more than what is packed."""
 
     def __init__(self, path: Path, binary: Any) -> None:
-        self._path, self._stream = path, gzip.GzipFile(fileobj=binary)
+        self._path, self._binary, self._size = path, binary, max(path.stat().st_size, 1)
+        self._packed = path.suffix.lower() == ".gz"
+        self._stream = gzip.GzipFile(fileobj=binary) if self._packed else binary
 
     def readable(self) -> bool:
         return True
@@ -204,14 +205,16 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
-        return self._stream.seek(place, whence)
+        return int(self._stream.seek(place, whence))
 
     def tell(self) -> int:
-        return self._stream.tell()
+        return int(self._stream.tell())
 
     def readinto(self, buffer: Any) -> int:
-        count = self._stream.readinto(buffer)
-        check_unpacked(self._path, self._stream.tell())
+        count = int(self._stream.readinto(buffer))
+        if self._packed:
+            check_unpacked(self._path, self._stream.tell())
+        report("reading", self._binary.tell() / self._size)
         return count
 
 
@@ -240,15 +243,9 @@ def _is_header(first: list[str], second: list[str] | None = None, *, how: Readin
     return above_number or len(texts) == len(first) > 1
 
 
-def _number(value: str) -> float:
-    """True and False, however they are written, are 1 and 0."""
-    truth = TRUTH.get(value.strip().casefold())
-    return float(value) if truth is None else truth
-
-
 def _is_number(value: str) -> bool:
     try:
-        _number(value)
+        float(TRUTH.get(value.strip().casefold(), value))
     except ValueError:
         return False
     return True

@@ -8,7 +8,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.columns import LABEL_NAMES, Reading
+from saccade.cli.tables.columns import LABEL_NAMES, Reading, choose_columns
 
 
 def typed(
@@ -60,7 +60,7 @@ def read_labels(
 
 def label_texts(path: Path, how: Reading) -> list[str]:
     """The same as they are written; an empty text where there is none. NaN in an .npy file is none."""
-    from saccade.cli.tables.csv_file import is_csv, read_column
+    from saccade.cli.tables.csv_file import is_csv
     from saccade.cli.tables.numpy_file import load_array
 
     kind = path.suffix.lower()
@@ -70,7 +70,7 @@ def label_texts(path: Path, how: Reading) -> list[str]:
         known = checked(np.where(missing, np.zeros((), y.dtype), y), str(path))
         return ["" if gap else str(value) for gap, value in zip(missing.ravel(), whole(known).tolist(), strict=True)]
     if is_csv(path):
-        return read_column(path, how)
+        return _label_column(path, how)
     if kind == ".txt":
         try:
             text = path.read_text("utf-8-sig").splitlines()
@@ -80,6 +80,17 @@ def label_texts(path: Path, how: Reading) -> list[str]:
             text = text[1:]
         return [line.strip() for line in text]
     raise InvalidInput(f"{path} cannot be read as labels. Give an .npy, .csv or .txt file with one label per row.")
+
+
+def _label_column(path: Path, how: Reading) -> list[str]:
+    """The label column of a CSV file, or the only one."""
+    from saccade.cli.tables.csv_file import layout_of, read_frame, texts_of
+
+    layout = layout_of(path, how)
+    place = 0 if layout.width == 1 else choose_columns(path, layout.names, Reading(how.label), named=layout.named).label
+    if place is None:
+        raise InvalidInput(f"{path} has {layout.width} columns: name the one with the labels with --label.")
+    return texts_of(read_frame(layout), place)
 
 
 def checked(

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.csv_file import is_csv, read_named
+from saccade.cli.tables.columns import Reading, choose_columns, listed
+from saccade.cli.tables.csv_file import Layout, check_utf8, is_csv, layout_of, line_of, read_frame, texts_of
+from saccade.cli.tables.csv_out import plain_name
 from saccade.cli.tables.labels import label_texts, typed
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
-    from saccade.cli.tables.columns import Reading
     from saccade.cli.tables.read import Examples
 
 QUESTION = "question"  # the column with the numbers of questions
@@ -36,8 +37,16 @@ class Line(NamedTuple):
     row: int | None  # None: no such example
     name: str
     label: str
-    where: str  # file and line, for messages
+    place: int  # row of the file, from 0
+    file: Layout | Path  # the file; a Layout where rows name their examples
     question: str = ""  # its number, if it was asked for
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        if isinstance(self.file, Path):
+            return f"{self.file}, label {self.place + 1:,}"
+        return f"{self.file.path}, line {line_of(self.file, self.place)[0]:,}"
 
 
 def names_of(source: Path, examples: Examples) -> Names:
@@ -55,17 +64,38 @@ def names_of(source: Path, examples: Examples) -> Names:
 
 def names_examples(paths: Sequence[Path], how: Reading, column: str) -> bool:
     """Whether these files name the examples; several must, where a single one may have one label per row."""
-    return len(paths) > 1 or (is_csv(paths[0]) and read_named(paths[0], how, column) is not None)
+    return len(paths) > 1 or (is_csv(paths[0]) and _naming(layout_of(paths[0], how), column) is not None)
+
+
+def _naming(layout: Layout, column: str) -> int | None:
+    """The column that names examples."""
+    found = [k for k, name in enumerate(layout.names) if layout.named and name.casefold() == column.casefold()]
+    return found[0] if found else None
+
+
+def _named_lines(layout: Layout, how: Reading, names: Names, naming: int) -> list[Line]:
+    """Rows that have a name or a label. Names of files are bytes, and come through as such."""
+    known = Reading(how.label if how.label in layout.names else None)
+    label = choose_columns(layout.path, layout.names, known, named=True).label
+    if label is None:
+        raise InvalidInput(f"{layout.path} has no column `label`; it has {listed(layout.names)}. Name it with --label.")
+    frame = read_frame(layout, errors="surrogateescape")
+    called = [plain_name(text.strip(), names.column) for text in frame[naming]]
+    asked = layout.names.index(QUESTION) if QUESTION in layout.names else None
+    questions = [""] * len(called) if asked is None else frame[asked].str.strip().tolist()
+    said = texts_of(frame, label)
+    check_utf8(layout.path, said)
+    every = zip(called, said, range(len(called)), questions, strict=True)
+    return [Line(names.rows.get(name), name, text, k, layout, q) for name, text, k, q in every if name or text]
 
 
 def read_lines(path: Path, how: Reading, names: Names) -> list[Line]:
     """The labels of one file: by name where it has the column that names the examples, else one per row in order."""
-    named = read_named(path, how, names.column, QUESTION) if is_csv(path) else None
-    if named is not None:
-        return [
-            Line(names.rows.get(name), name, label, f"{path}, line {line:,}", question)
-            for line, name, label, question in named
-        ]
+    if is_csv(path):
+        layout = layout_of(path, how)
+        naming = _naming(layout, names.column)
+        if naming is not None:
+            return _named_lines(layout, how, names, naming)
     texts = label_texts(path, how)
     while len(texts) > len(names.rows) and not texts[-1]:
         texts.pop()  # blank lines at the end
@@ -74,10 +104,7 @@ def read_lines(path: Path, how: Reading, names: Names) -> list[Line]:
             f"{path} has {len(texts):,} labels for the {len(names.rows):,} examples of {names.source}. For labels of "
             f"some examples write a .csv file with the columns {names.column} and label."
         )
-    return [
-        Line(row, name, label, f"{path}, label {row + 1:,}")
-        for (name, row), label in zip(names.rows.items(), texts, strict=True)
-    ]
+    return [Line(row, name, label, row, path) for (name, row), label in zip(names.rows.items(), texts, strict=True)]
 
 
 def merged(lines: Iterable[Line], names: Names) -> dict[int, str]:

@@ -15,7 +15,8 @@ from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
 from saccade.cli.tables.columns import NOT_A_FEATURE, Columns, Reading, choose_columns, listed
-from saccade.cli.tables.csv_file import CSV, is_csv, read_table
+from saccade.cli.tables.csv_file import CSV, is_csv, layout_of, numbers_of, read_frame, texts_of
+from saccade.cli.tables.csv_out import plain_name
 from saccade.cli.tables.foreign import refusing
 from saccade.cli.tables.labels import checked, read_labels, typed, whole
 from saccade.cli.tables.named_labels import names_examples, names_of, read_labelled
@@ -137,10 +138,19 @@ def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
 
 
 def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
-    table = read_table(path, how, wanted)
-    names = table.names if len(set(table.names)) == len(table.names) else ()
-    y = typed(table.labels, str(path)) if table.labels and need_labels and not how.labels else None
-    return Examples(table.X, y, names, table.ids, table.id_name or "row", table.ignored)
+    layout = layout_of(path, how)
+    columns = choose_columns(path, layout.names, how, named=layout.named, wanted=wanted)
+    if not columns.features:
+        raise InvalidInput(f"{path} has no column of features, only {layout.names}.")
+    frame = read_frame(layout, columns.features)
+    X, y, ids, id_name = numbers_of(layout, frame, columns.features), None, None, "row"
+    if columns.label is not None and need_labels and not how.labels and len(X):
+        y = typed(texts_of(frame, columns.label), str(path))
+    if columns.id is not None:
+        id_name = layout.names[columns.id].strip() or "id"
+        ids = [plain_name(text, layout.names[columns.id]) for text in frame[columns.id]]
+    names = tuple(layout.names[k] for k in columns.features) if layout.named else ()
+    return Examples(X, y, names if len(set(names)) == len(names) else (), ids, id_name, columns.ignored)
 
 
 def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
