@@ -1,12 +1,15 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, in groups."""
 
 from collections.abc import Container
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from saccade._core.errors import InvalidInput
+from saccade._core import limits
+from saccade.cli.pictures import TrainingPictures
+from saccade.cli.tables.columns import Reading
 
 PANEL = "Reading the data"
 
@@ -69,19 +72,22 @@ Header = Annotated[
 ]
 ZeroBased = Annotated[
     bool,
-    typer.Option("--zero-based", help="Features of a svmlight file count from 0, not 1.", rich_help_panel=PANEL),
+    typer.Option("--zero-based", help="Features of a svmlight file are numbered from 0, not 1.", rich_help_panel=PANEL),
 ]
 Noise = Annotated[
     float | None,
     typer.Option(
-        metavar="VARIANCE", help="Of the label noise; more is smoother. Default: learned for classes, else 0.1."
+        metavar="VARIANCE",
+        help="Variance of the label noise; more is smoother. Default: learned for classes, else 0.1.",
     ),
 ]
 Eta = Annotated[
     float | None,
-    typer.Option(metavar="ETA", help="Raise every feature to this power first; 0.5 suits counts."),
+    typer.Option(metavar="ETA", help="Raise every feature to this power first. 0.5 suits counts."),
 ]
-Bend = Annotated[float | None, typer.Option(metavar="ETA", help="Bend every feature exponentially first.")]
+Bend = Annotated[
+    float | None, typer.Option(metavar="ETA", help="Apply exp(ETA x) − 1, scaled, to every feature first.")
+]
 Levels = Annotated[
     str | None,
     typer.Option(
@@ -90,24 +96,110 @@ Levels = Annotated[
         "pictures, or 16 where vectors are wide.",
     ),
 ]
-Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="For everything random.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=2**32 - 1, help="Seed of all random numbers.")]
 Features = Annotated[
     str | None,
     typer.Option(
         metavar="classic|pyramid|deep",
-        help="What to see in pictures. Default: classic; deep is better for photographs of things, and needs the extra "
+        help="Features of pictures. Default: classic; deep is better for photographs of things, and needs the extra "
         "`deep`.",
     ),
 ]
 Out = Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write; - is the terminal.")]
 Cache = Annotated[
     Path | None,
-    typer.Option("--cache", metavar="FOLDER", help="Keep the features of pictures here; a second run is then quick."),
+    typer.Option(
+        "--cache", metavar="FOLDER", help="Folder to keep features of pictures in; a second run is then quick."
+    ),
 ]
 MaxPixels = Annotated[
-    int, typer.Option("--max-pixels", metavar="N", min=1, help="A larger picture is refused by its header.")
+    int, typer.Option("--max-pixels", metavar="N", min=1, help="Refuse pictures with more pixels than this.")
 ]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite a file that is there already.")]
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns of a table are which."""
+
+    label: Label = None
+    x: XName = None
+    id_: Id = None
+    drop: Drop = None
+    header: Header = None
+    zero_based: ZeroBased = False
+
+    def reading(self, labels: tuple[Path, ...] = (), y: str | None = None) -> Reading:
+        """How to read a file."""
+        return Reading(self.label, labels, self.x, y, self.id_, tuple(self.drop or ()), self.header, self.zero_based)
+
+
+@dataclass(frozen=True)
+class TableOptions(ColumnOptions):
+    """Which columns of a table are which, and where labels come from."""
+
+    labels: Labels = None
+    y: YName = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files with labels."""
+        return tuple(self.labels or ())
+
+    @property
+    def how(self) -> Reading:
+        """How to read a file."""
+        return self.reading(self.files, self.y)
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """How pictures are read."""
+
+    cache: Cache = None
+    max_pixels: MaxPixels = limits.PICTURE_PIXELS
+
+
+@dataclass(frozen=True)
+class FeatureOptions(PictureOptions):
+    """How pictures are read, and which features are made of them."""
+
+    features: Features = None
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """How examples are compared."""
+
+    noise: Noise = None
+    power: Eta = None
+    exponential: Bend = None
+    levels: Levels = None
+    seed: Seed = 0
+
+    @property
+    def level_count(self) -> int | None:
+        """Levels of a table; None for exact."""
+        from saccade._core.checks import check_levels
+
+        known = None if self.levels in (None, "exact") else self.levels
+        return check_levels(int(known) if known is not None and known.isdecimal() else known)
+
+    def hik(self) -> Any:
+        """HIK with what the options say."""
+        from saccade._core.checks import check_positive
+        from saccade.kernels import HIK, Exponential, Power
+
+        power = None if self.power is None else check_positive("power", self.power, "0.5 suits counts.")
+        transforms = ([] if power is None else [Power(power)]) + (
+            [] if self.exponential is None else [Exponential(self.exponential)]
+        )
+        return HIK(transforms or None)
+
+    def pictures(self, asked: FeatureOptions) -> TrainingPictures:
+        """How pictures become vectors; without --levels as many levels as suit the features."""
+        levels: int | Literal["usual"] | None = "usual" if self.levels is None else self.level_count
+        return TrainingPictures(asked.features, asked.cache, asked.max_pixels, self.seed, levels)
 
 
 def given(context: Any, names: Container[str]) -> list[str]:
@@ -132,82 +224,3 @@ def quoted(parts: list[str]) -> str:
     import subprocess
 
     return subprocess.list2cmdline(parts) if os.name == "nt" else shlex.join(parts)
-
-
-def kernel(power: float | None, exponential: float | None) -> Any:
-    """HIK with what its options say."""
-    from saccade._core.checks import check_positive
-    from saccade.kernels import HIK, Exponential, Power
-
-    transforms = [Power(check_positive("power", power, "0.5 suits counts."))] if power is not None else []
-    transforms += [Exponential(exponential)] if exponential is not None else []
-    return HIK(transforms or None)
-
-
-def chosen_kernel(name: str, power: float | None, exponential: float | None) -> Any:
-    """The kernel that --kernel names: "auto" as it is, or HIK with what its options say."""
-    from saccade._core.checks import check_choice
-    from saccade._core.errors import InvalidParameter
-
-    check_choice("kernel", name, ("hik", "auto"))
-    if name == "hik":
-        return kernel(power, exponential)
-    if (power, exponential) != (None, None):
-        raise InvalidParameter("--kernel auto takes features as they are. Leave out --power and --exponential.")
-    return name
-
-
-def level_count(levels: str | None) -> int | None:
-    """None for exact."""
-    from saccade._core.checks import check_levels
-
-    known = None if levels in (None, "exact") else levels
-    return check_levels(int(known) if known is not None and known.isdecimal() else known)
-
-
-def picture_levels(levels: str | None) -> int | Literal["usual"] | None:
-    """The same for pictures, where it is usual not to be exact."""
-    return "usual" if levels is None else level_count(levels)
-
-
-def check_targets(
-    targets: dict[str, Path],  # by option
-    force: bool,
-    sources: tuple[Path, ...],
-) -> None:
-    """`check_target` of each; no two may be the same file."""
-    for path in targets.values():
-        check_target(path, force, sources)
-    seen: dict[Path, str] = {}
-    for option, path in targets.items():
-        other = seen.setdefault(path.resolve(), option)
-        if other != option:
-            raise InvalidInput(f"{other} and {option} are both {path}. Give them different names.")
-
-
-def check_target(
-    path: Path,
-    force: bool,
-    sources: tuple[Path, ...],  # files that are read, which no option may overwrite
-) -> None:
-    """Raise InvalidInput for a file that must not or cannot be written: before the work begins."""
-    if path.is_dir():
-        raise InvalidInput(f"{path} is a folder. Name a file in it.")
-    if not path.parent.is_dir():
-        raise InvalidInput(f"There is no folder {path.parent} for {path.name}. Make it first.")
-    if path.exists():
-        if any(source.exists() and path.samefile(source) for source in sources):
-            raise InvalidInput(f"{path} is read by this command and cannot be its output too. Choose another name.")
-        if not force:
-            raise InvalidInput(f"{path} is there already. Add --force to overwrite it, or choose another name.")
-    _check_writable(path.parent)
-
-
-def _check_writable(folder: Path) -> None:
-    import tempfile
-
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InvalidInput(f"Cannot write in the folder {folder}: {error.strerror}. Choose another one.") from None

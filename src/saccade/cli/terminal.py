@@ -28,7 +28,7 @@ codecs.register_error(SPELL_OUT, _spell_out)
 def spell_out(
     stream: Any,  # a text stream
 ) -> Any:
-    """The same stream; from now on it spells out what its encoding lacks."""
+    """Make a stream spell out what its encoding lacks; returns the stream."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors=SPELL_OUT)
     return stream

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
+from saccade.cli.option_groups import grouped
+from saccade.cli.targets import check_targets
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
@@ -24,11 +26,11 @@ if TYPE_CHECKING:
 NAMED = 12  # classes in a message
 
 
-def ask(
-    context: typer.Context,
-    data: o.Data,
-    labels: o.Labels = None,
-    batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Questions to have open.")] = 20,
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What is asked, and where the questions go."""
+
+    batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Number of questions to have open.")] = 20
     strategy: Annotated[
         str,
         typer.Option(
@@ -37,35 +39,35 @@ def ask(
             "typical, sigma, variance-reduction, information-gain or output-change; for labels that are 1 where an "
             "example is normal, novel or doubtful.",
         ),
-    ] = "auto",
+    ] = "auto"
     out: Annotated[
         str,
         typer.Option("--out", "-o", metavar="FILE", help="The .csv file of questions to fill in; - is the terminal."),
-    ] = "questions.csv",
+    ] = "questions.csv"
     sheet: Annotated[
         Path | None,
         typer.Option(
             "--sheet", metavar="FILE", help="The .html page of the pictures asked for. Default: named after --out."
         ),
-    ] = None,
+    ] = None
     guess: Annotated[
         bool,
-        typer.Option("--guess", help="Show what the model takes each example for. People tend to agree with it."),
-    ] = False,
-    noise: o.Noise = None,
-    power: o.Eta = None,
-    exponential: o.Bend = None,
-    levels: o.Levels = None,
-    seed: o.Seed = 0,
-    features: o.Features = None,
-    cache: o.Cache = None,
-    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
-    label: o.Label = None,
-    x: o.XName = None,
-    id_: o.Id = None,
-    drop: o.Drop = None,
-    header: o.Header = None,
-    zero_based: o.ZeroBased = False,
+        typer.Option(
+            "--guess", help="Show the model's guess for each example. People tend to agree with what they are shown."
+        ),
+    ] = False
+
+
+@grouped
+def ask(
+    context: typer.Context,
+    data: o.Data,
+    labels: o.Labels = None,
+    *,
+    asked: QuestionOptions,
+    compared: o.KernelOptions,
+    pictures: o.FeatureOptions,
+    columns: o.ColumnOptions,
 ) -> None:
     """Ask for the labels in DATA that are worth most: write questions, fill them in, and run the same command again.
 
@@ -73,24 +75,19 @@ def ask(
     added at its end. Labels that you have already come from --labels, which is only read; those in DATA itself are not
     used unless it is given as --labels too. To train: saccade fit DATA MODEL --labels questions.csv
     """
-    page = _page(data, out, sheet)
+    out, page = asked.out, _page(data, asked.out, asked.sheet)
     known_files = _check_files(data, out, page, tuple(labels or ()))
     with console.progress():
-        from saccade.cli.pictures import TrainingPictures
-        from saccade.cli.tables.columns import Reading
-
-        clf = _model(strategy, o.kernel(power, exponential), noise, o.level_count(levels), seed, guess)
-        how = Reading(label, known_files, x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
-        examples, pictures = _read(data, how, seeing, clf)
-        state = _state(data, examples, how, None if out == "-" else Path(out), guess)
-        questions = _ask(examples, state, clf, strategy, batch, seed, guess)
-        _write(out, state, questions, guess)
-        if page is not None and pictures is not None and state.open + questions:
+        clf, how = _model(asked, compared), columns.reading(known_files)
+        examples, shown = _read(data, how, compared.pictures(pictures), clf)
+        state = _state(data, examples, how, None if out == "-" else Path(out), asked.guess)
+        questions = _ask(examples, state, clf, asked, compared.seed)
+        _write(out, state, questions, asked.guess)
+        if page is not None and shown is not None and state.open + questions:
             from saccade.cli.reports.questions import write_sheet
 
-            write_sheet(page, data, out, pictures, state.open + questions, _classes(state))
-    _summarise(state, questions, out, page if pictures is not None else None)
+            write_sheet(page, data, out, shown, state.open + questions, _classes(state))
+    _summarise(state, questions, out, page if shown is not None else None)
     if out != "-" and len(_classes(state)) > 1:
         words = "To train with what is labelled:" if state.open or questions else "Next, train:"
         console.line(f"{words} {_to_train(context, data, (*known_files, out))}")
@@ -123,7 +120,7 @@ def _check_files(data: Path, out: str, page: Path | None, labels: tuple[Path, ..
     from saccade.cli.reports.questions import check_replaceable
 
     targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if page is None else {"--sheet": page})
-    o.check_targets(targets, True, (data,))
+    check_targets(targets, True, (data,))
     if out != "-" and Path(out).suffix.lower() != ".csv":
         raise InvalidInput(f"--out {out} must be a .csv file, which spreadsheets open.")
     if page is not None:
@@ -135,18 +132,19 @@ def _check_files(data: Path, out: str, page: Path | None, labels: tuple[Path, ..
     return tuple(path for path in there if out == "-" or not Path(out).exists() or not path.samefile(out))
 
 
-def _model(strategy: str, kernel: Any, noise: float | None, levels: int | None, seed: int, guess: bool) -> Any:
+def _model(asked: QuestionOptions, compared: o.KernelOptions) -> Any:
     from saccade import GPClassifier, OneClassGP
     from saccade._core.checks import check_choice, check_noise
     from saccade._core.errors import InvalidInput
     from saccade.active.strategies import WAYS
 
-    check_choice("strategy", strategy, tuple(WAYS))
-    one_class = WAYS[strategy].one_class
-    if one_class and guess:
-        raise InvalidInput(f"--strategy {strategy} knows one class and guesses none. Leave --guess out.")
-    model = (OneClassGP if one_class else GPClassifier)(kernel, levels=levels, random_state=seed)
-    return model if noise is None else model.set_params(noise=check_noise(noise))
+    check_choice("strategy", asked.strategy, tuple(WAYS))
+    one_class = WAYS[asked.strategy].one_class
+    if one_class and asked.guess:
+        raise InvalidInput(f"--strategy {asked.strategy} knows one class and guesses none. Leave --guess out.")
+    kind = OneClassGP if one_class else GPClassifier
+    model = kind(compared.hik(), levels=compared.level_count, random_state=compared.seed)
+    return model if compared.noise is None else model.set_params(noise=check_noise(compared.noise))
 
 
 def _read(data: Path, how: Reading, seeing: TrainingPictures, clf: Any) -> tuple[Examples, Pictures | None]:
@@ -181,9 +179,7 @@ def _state(data: Path, examples: Examples, how: Reading, questions: Path | None,
     return State(names, rows, y, passed, q.open_questions(asked, labels), q.next_number(asked))
 
 
-def _ask(
-    examples: Examples, state: State, clf: Any, strategy: str, batch: int, seed: int, guess: bool
-) -> list[Question]:
+def _ask(examples: Examples, state: State, clf: Any, asked: QuestionOptions, seed: int) -> list[Question]:
     """New questions, as many as are missing to the batch."""
     import numpy as np
 
@@ -195,15 +191,15 @@ def _ask(
     n = examples.X.shape[0]
     taken = {*state.rows.tolist(), *state.passed, *(question.row for question in state.open)}
     candidates = np.setdiff1d(np.arange(n), np.fromiter(taken, np.int64, len(taken)))
-    count = min(batch - len(state.open), candidates.size)
+    count = min(asked.batch - len(state.open), candidates.size)
     if count <= 0:
         return []
     report("choosing", 0.0)
     known = np.full(n, None, object)
     known[state.rows] = state.y
-    options: dict[str, Any] = {"candidates": candidates, "strategy": strategy, "random_state": seed}
+    options: dict[str, Any] = {"candidates": candidates, "strategy": asked.strategy, "random_state": seed}
     rows, scores = query(examples.X, known, clf, batch_size=count, return_utilities=True, **options)
-    guesses = _guesses(clf, examples.X, state, rows) if guess else [None] * len(rows)
+    guesses = _guesses(clf, examples.X, state, rows) if asked.guess else [None] * len(rows)
     return [
         Question(row, name_of(examples, row), str(state.first + k), float(scores[k, row]), said)
         for k, (row, said) in enumerate(zip(rows.tolist(), guesses, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -11,7 +12,9 @@ import typer
 from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
+from saccade.cli.option_groups import grouped
 from saccade.cli.tables.boxes_out import Result, check_ending, write_boxes
+from saccade.cli.targets import check_targets
 
 if TYPE_CHECKING:
     from saccade.cli.find_search import ObjectSearch
@@ -20,6 +23,41 @@ if TYPE_CHECKING:
 NAMED = 20  # boxes that the terminal shows
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """How every picture is searched."""
+
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            metavar="CLASS",
+            help="What to look for. Default with two classes: the one that is not background.",
+        ),
+    ] = None
+    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Most crops to judge per picture.")] = 60
+    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Crops to judge at a time.")] = 10
+    sure: Annotated[
+        float,
+        typer.Option(
+            metavar="P",
+            min=0.0,
+            max=1.0,
+            help="Stop when the box is right with this probability. With 1, all looks are used.",
+        ),
+    ] = 1.0
+    size: Annotated[
+        str | None,
+        typer.Option(metavar="WIDTHxHEIGHT", help="Size of the object in pixels, if it is known, such as 90x60."),
+    ] = None
+    situation: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where such objects tend to be: a file that SituationModel.save wrote."),
+    ] = None
+    seed: o.Seed = 0
+
+
+@grouped
 def find(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model of pictures that `saccade fit` wrote.")],
     pictures: Annotated[
@@ -35,30 +73,8 @@ def find(
         Path | None,
         typer.Option("--report", metavar="FILE", help="Also an .html page that shows each search step by step."),
     ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--label",
-            metavar="CLASS",
-            help="What to look for. Default: of two classes, the one that is not the background.",
-        ),
-    ] = None,
-    looks: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged per picture, at most.")] = 60,
-    batch: Annotated[int, typer.Option(metavar="N", min=1, help="Crops that are judged at a time.")] = 10,
-    sure: Annotated[
-        float,
-        typer.Option(
-            metavar="P", min=0.0, max=1.0, help="Stop when the box is right with this probability. 1: use all looks."
-        ),
-    ] = 1.0,
-    size: Annotated[
-        str | None, typer.Option(metavar="WIDTHxHEIGHT", help="Of the object in pixels, if it is known: 90x60.")
-    ] = None,
-    situation: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where such objects are: what SituationModel.save wrote."),
-    ] = None,
-    seed: o.Seed = 0,
+    *,
+    options: SearchOptions,
     force: o.Force = False,
 ) -> None:
     """Find in each of PICTURES the box that MODEL takes most for an object, by looking at few crops of it.
@@ -68,11 +84,11 @@ def find(
     model can be trained for this: see saccade.localize.judges.
     """
     check_ending(out)
-    o.check_targets({"--out": out} | ({} if report is None else {"--report": report}), force, (model, *pictures))
-    sides = None if size is None else _sides(size)
+    check_targets({"--out": out} | ({} if report is None else {"--report": report}), force, (model, *pictures))
+    sides = None if options.size is None else _sides(options.size)
     with console.progress():
-        judge = _judge(model, label)
-        plan = Plan(judge, str(label or judge.label or "object"), looks, batch, sure, sides, situation, seed)
+        judge = _judge(model, options.label)
+        plan = Plan(judge, str(options.label or judge.label or "object"), sides, options)
         found = list(_searched(pictures, plan, report is not None))
     if not found:
         from saccade._core.errors import InvalidInput
@@ -90,16 +106,12 @@ def find(
 
 
 class Plan(NamedTuple):
-    """How every picture is searched."""
+    """What is searched for in every picture."""
 
     judge: ModelJudge
     label: str
-    looks: int
-    batch: int
-    sure: float
     size: tuple[float, float] | None
-    situation: Path | None
-    seed: int
+    options: SearchOptions
 
 
 def _sides(size: str) -> tuple[float, float]:
@@ -139,7 +151,7 @@ def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[ObjectSearc
     from saccade.localize import SituationModel
     from saccade.localize.sources.base import open_source
 
-    model = None if plan.situation is None else SituationModel.load(plan.situation)
+    model = None if plan.options.situation is None else SituationModel.load(plan.options.situation)
     for number, (name, path) in enumerate(_named(paths)):
         try:
             picture = open_source(path)
@@ -154,10 +166,10 @@ def _search(name: str, picture: Any, plan: Plan, situation: Any, keep: bool) -> 
     from saccade.cli.find_search import search
     from saccade.localize import Localizer
 
-    bounds = picture.shape[1], picture.shape[0]
+    bounds, wish = (picture.shape[1], picture.shape[0]), plan.options
     prior = None if situation is None else situation.prior(plan.label, None, bounds)
-    localizer = Localizer(bounds, prior, size=plan.size, scores=plan.judge.scores, random_state=plan.seed)
-    return search(name, picture, plan.judge, localizer, looks=plan.looks, batch=plan.batch, sure=plan.sure, keep=keep)
+    localizer = Localizer(bounds, prior, size=plan.size, scores=plan.judge.scores, random_state=wish.seed)
+    return search(name, picture, plan.judge, localizer, looks=wish.looks, batch=wish.batch, sure=wish.sure, keep=keep)
 
 
 def _named(paths: list[Path]) -> Iterator[tuple[str, Path]]:

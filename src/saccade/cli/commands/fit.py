@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli.kernel_text import kernel_text
+from saccade.cli.option_groups import grouped
+from saccade.cli.targets import check_targets
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
@@ -22,9 +24,10 @@ CALIBRATION_BINS = 15
 MANY_CLASSES = 50  # from here on numbers may be measurements
 
 
-def fit(
-    data: o.Data,
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
+@dataclass(frozen=True)
+class LearningOptions(o.KernelOptions):
+    """What is learned, and how."""
+
     kernel: Annotated[
         str,
         typer.Option(
@@ -33,11 +36,7 @@ def fit(
             help="How examples are compared: hik, or auto, which compares hik with kernels that join features. auto is "
             "better for tables whose columns have units of their own, and keeps the training rows in MODEL.",
         ),
-    ] = "hik",
-    noise: o.Noise = None,
-    power: o.Eta = None,
-    exponential: o.Bend = None,
-    levels: o.Levels = None,
+    ] = "hik"
     tune: Annotated[
         str | None,
         typer.Option(
@@ -45,21 +44,27 @@ def fit(
             help="Learn noise, scale and ETA, if there is one, from the training examples: by a method of search, or "
             "by what explains the labels best (evidence) or predicts each example best from all others (loo).",
         ),
-    ] = None,
-    balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False,
-    regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False,
+    ] = None
+    balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False
+    regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False
     normalize_y: Annotated[
         bool,
         typer.Option(
             "--normalize-y/--no-normalize-y",
-            help="With --regression: take the labels less their mean, over their deviation; the noise is then relative "
-            "to their variance, else in their squared units.",
+            help="With --regression: subtract the mean of the labels, divide by their standard deviation. --noise is "
+            "then a share of their variance, else in their squared units.",
         ),
-    ] = True,
+    ] = True
+
+
+@dataclass(frozen=True)
+class TrialOptions:
+    """How the model is tested, and what is shown of it."""
+
     test_share: Annotated[
         float,
         typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
-    ] = 0.0,
+    ] = 0.0
     report: Annotated[
         Path | None,
         typer.Option(
@@ -67,41 +72,34 @@ def fit(
             metavar="FILE",
             help="Also an .html page for a folder of pictures: held-out pictures by class and answer, and duplicates.",
         ),
-    ] = None,
-    seed: o.Seed = 0,
-    features: o.Features = None,
-    cache: o.Cache = None,
-    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
+    ] = None
+
+
+@grouped
+def fit(
+    data: o.Data,
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
+    learning: LearningOptions,
+    trial: TrialOptions,
+    pictures: o.FeatureOptions,
     force: o.Force = False,
-    label: o.Label = None,
-    labels: o.Labels = None,
-    x: o.XName = None,
-    y: o.YName = None,
-    id_: o.Id = None,
-    drop: o.Drop = None,
-    header: o.Header = None,
-    zero_based: o.ZeroBased = False,
+    *,
+    table: o.TableOptions,
 ) -> None:
     """Train on DATA and write MODEL, one file of tables.
 
     In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
     examples, those without a label are left out.
     """
-    pages = {} if report is None else {"--report": report}
-    o.check_targets({"MODEL": model} | pages, force, (data, *(labels or ())))
+    pages = {} if trial.report is None else {"--report": trial.report}
+    check_targets({"MODEL": model} | pages, force, (data, *table.files))
     with console.progress():
-        from saccade.cli.pictures import TrainingPictures
-        from saccade.cli.tables.columns import Reading
-
-        compared = o.chosen_kernel(kernel, power, exponential)
-        estimator = _estimator(compared, regression, noise, o.level_count(levels), balanced, tune, seed, normalize_y)
+        estimator = _estimator(learning)
         if data.is_dir():
-            chosen = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
-            rows = _fit_pictures(estimator, data, model, chosen, test_share, tuple(labels or ()), report)
+            rows = _fit_pictures(estimator, data, model, learning.pictures(pictures), table.files, trial)
         else:
-            _check_no_report(report, data)
-            how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
-            rows = _fit_table(estimator, data, model, how, test_share, seed)
+            _check_no_report(trial.report, data)
+            rows = _fit_table(estimator, data, model, table.how, trial.test_share, learning.seed)
     console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
 
 
@@ -126,13 +124,7 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
 
 
 def _fit_pictures(
-    estimator: Any,
-    data: Path,
-    model: Path,
-    how: TrainingPictures,
-    share: float,
-    labels: tuple[Path, ...],
-    page: Path | None,
+    estimator: Any, data: Path, model: Path, how: TrainingPictures, labels: tuple[Path, ...], trial: TrialOptions
 ) -> list[tuple[str, str]]:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
     from saccade._core.errors import InvalidInput
@@ -147,13 +139,11 @@ def _fit_pictures(
     pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
     p.note_skipped(pictures)
     pictures, y = p.with_labels(data, pictures, labels)
-    train, test = _split(y, share, how.seed, False)
+    train, test = _split(y, trial.test_share, how.seed, False)
     watch = console.Stopwatch()
     X = how.vectors(chain, pictures[train], y[train])
-    seen = str(watch)
-    estimator.set_params(**model_settings(X.shape[1], how.levels))
-    watch = console.Stopwatch()
-    estimator.fit(X, y[train])
+    seen, watch = str(watch), console.Stopwatch()
+    estimator.set_params(**model_settings(X.shape[1], how.levels)).fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
     X_test = chain.transform(pictures[test]) if test.size else None
@@ -161,11 +151,11 @@ def _fit_pictures(
     estimator.save(model, features=chain, compact=True)
     pairs = find_duplicates(pictures)
     warn_of(pairs, pictures, test)
-    rows += [("seeing", f"{seen}, {how.recipe} features"), ("training time", taken)]
-    if page is not None:
+    rows += [("feature extraction", f"{seen}, {how.recipe} features"), ("training time", taken)]
+    if trial.report is not None:
         answers = None if X_test is None else judged(estimator, pictures[test], X_test, y[test])
-        write_fit_report(page, data, rows, estimator.classes_, answers, pictures, y, pairs)
-        rows.append(("report", str(page)))
+        write_fit_report(trial.report, data, rows, estimator.classes_, answers, pictures, y, pairs)
+        rows.append(("report", str(trial.report)))
     return rows
 
 
@@ -176,33 +166,39 @@ def _check_no_report(page: Path | None, data: Path) -> None:
         raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
 
 
-def _estimator(
-    kernel: Any,
-    regression: bool,
-    noise: float | None,
-    levels: int | None,
-    balanced: bool,
-    tune: str | None,
-    seed: int,
-    normalize: bool,
-) -> Any:
+def _kernel(learning: LearningOptions) -> Any:
+    """The kernel that --kernel names: "auto" as it is, or HIK with what its options say."""
+    from saccade._core.checks import check_choice
+    from saccade._core.errors import InvalidParameter
+
+    check_choice("kernel", learning.kernel, ("hik", "auto"))
+    if learning.kernel == "hik":
+        return learning.hik()
+    if (learning.power, learning.exponential) != (None, None):
+        raise InvalidParameter("--kernel auto takes features as they are. Leave out --power and --exponential.")
+    return learning.kernel
+
+
+def _estimator(learning: LearningOptions) -> Any:
     from saccade import GPClassifier, GPRegressor
     from saccade._core.checks import check_noise
     from saccade._core.errors import InvalidParameter
     from saccade.inference.tuning.options import check_tune
 
-    common: dict[str, Any] = {"levels": levels, "tune": check_tune(tune), "variance": "lowrank", "random_state": seed}
-    if noise is not None:
-        common["noise"] = check_noise(noise)
-    if not (regression or normalize):
+    kernel = _kernel(learning)
+    common: dict[str, Any] = {"levels": learning.level_count, "tune": check_tune(learning.tune)}
+    common |= {"variance": "lowrank", "random_state": learning.seed}
+    if learning.noise is not None:
+        common["noise"] = check_noise(learning.noise)
+    if not (learning.regression or learning.normalize_y):
         raise InvalidParameter("--no-normalize-y is about measurements. Add --regression, or leave it out.")
-    if not regression:
-        return GPClassifier(kernel, balanced=balanced, **common)
+    if not learning.regression:
+        return GPClassifier(kernel, balanced=learning.balanced, **common)
     if kernel == "auto":
         raise InvalidParameter("--kernel auto compares kernels by classes and --regression has none. Leave it out.")
-    if balanced:
+    if learning.balanced:
         raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
-    return GPRegressor(kernel, normalize_y=normalize, **common)
+    return GPRegressor(kernel, normalize_y=learning.normalize_y, **common)
 
 
 def _targets(examples: Examples, regression: bool) -> Array:

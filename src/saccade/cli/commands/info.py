@@ -16,7 +16,7 @@ def info(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` or `saccade novelty` wrote.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Everything, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for programs.")] = False,
 ) -> None:
     """Show what is in MODEL, after checking that it is whole and unchanged."""
     facts = _facts(model)

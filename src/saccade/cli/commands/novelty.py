@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TextIO
 
 import typer
 
 from saccade._core import limits
 from saccade.cli import console
 from saccade.cli import options as o
+from saccade.cli.option_groups import grouped
 from saccade.cli.tables.csv_out import cell, name_cell, writing
+from saccade.cli.targets import check_targets
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
     from saccade.cli.detector import Detector
+    from saccade.cli.pictures import TrainingPictures
+    from saccade.cli.tables.columns import Reading
     from saccade.cli.tables.read import Examples
 
 NAMED = 3  # of the most novel
@@ -23,6 +28,80 @@ ESTIMATOR = ("measure", "inference", "approximation", "noise", "contamination") 
 SAVEABLE = ("auto", "exact", "lowrank")  # approximations whose variance a file can hold
 
 
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written."""
+
+    out: o.Out = "-"
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="FILE", help="Also an .html page: the pictures, the most novel first."),
+    ] = None
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Also write the model to this file; it can be used as FIT."),
+    ] = None
+    in_order: Annotated[
+        bool, typer.Option("--in-order", help="Keep the order of SCORE instead of sorting by novelty.")
+    ] = False
+    force: o.Force = False
+
+    def check(self, *sources: Path) -> None:
+        """Complain of files that must not or cannot be written."""
+        wanted = {"--out": None if self.out == "-" else Path(self.out), "--report": self.report, "--save": self.save}
+        check_targets({name: path for name, path in wanted.items() if path is not None}, self.force, sources)
+
+
+@dataclass(frozen=True)
+class DetectorOptions(o.KernelOptions):
+    """What is learned; None where an option was not given."""
+
+    contamination: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of FIT to count as novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
+            "Default: 0.05.",
+        ),
+    ] = None
+    measure: Annotated[
+        str | None,
+        typer.Option(metavar="probability|variance|mean|ratio", help="Score to rank by. Default: probability."),
+    ] = None
+    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Default: regression.")] = None
+    approximation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="exact|lowrank|diagonal|…",
+            help="Approximation of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
+            "Default: exact for up to 2,048 examples, else lowrank, as in files.",
+        ),
+    ] = None
+
+    def check(self, to_be_saved: bool) -> None:
+        """Check the options before the work begins."""
+        from saccade._core.checks import check_choice, check_noise, check_share
+        from saccade._core.errors import InvalidParameter
+        from saccade.inference.approximations.by_name import APPROXIMATIONS
+        from saccade.inference.likelihoods.sites import METHODS
+        from saccade.scores.novelty import MEASURES
+
+        choices = {"measure": MEASURES, "inference": METHODS, "approximation": ("auto", *APPROXIMATIONS)}
+        for name, allowed in choices.items():
+            if getattr(self, name) is not None:
+                check_choice(name, getattr(self, name), allowed)
+        if self.noise is not None:
+            check_noise(self.noise)
+        if self.contamination is not None:
+            check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
+        if to_be_saved and self.measure != "mean" and self.approximation not in (None, *SAVEABLE):
+            raise InvalidParameter(
+                f"--save cannot keep the variance of --approximation {self.approximation}, and another one would "
+                "change verdicts. Leave --approximation out, or add --measure mean."
+            )
+
+
+@grouped
 def novelty(
     fit: Annotated[
         Path,
@@ -34,93 +113,46 @@ def novelty(
     ],
     score: Annotated[
         Path,
-        typer.Argument(metavar="SCORE", help="Examples to judge, of the same kind. FIT again: each by the others."),
+        typer.Argument(
+            metavar="SCORE",
+            help="Examples to judge, of the same kind. Pass FIT again to judge each example by all others.",
+        ),
     ],
-    out: o.Out = "-",
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Also an .html page: the pictures, the most novel first."),
-    ] = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", metavar="FILE", help="Keep what was learned, to use it as FIT.")
-    ] = None,
-    in_order: Annotated[
-        bool, typer.Option("--in-order", help="Rows as in SCORE, instead of the most novel first.")
-    ] = False,
-    contamination: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of FIT to count as novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
-            "Default: 0.05.",
-        ),
-    ] = None,
-    measure: Annotated[
-        str | None,
-        typer.Option(metavar="probability|variance|mean|ratio", help="What the score is. Default: probability."),
-    ] = None,
-    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Default: regression.")] = None,
-    approximation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="exact|lowrank|diagonal|…",
-            help="Of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
-            "Default: exact for up to 2,048 examples, else lowrank, as in files.",
-        ),
-    ] = None,
-    noise: o.Noise = None,
-    power: o.Eta = None,
-    exponential: o.Bend = None,
-    levels: o.Levels = None,
-    seed: o.Seed = 0,
-    features: o.Features = None,
-    cache: o.Cache = None,
-    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
-    force: o.Force = False,
-    label: o.Label = None,
-    x: o.XName = None,
-    id_: o.Id = None,
-    drop: o.Drop = None,
-    header: o.Header = None,
-    zero_based: o.ZeroBased = False,
+    output: OutputOptions,
+    options: DetectorOptions,
+    pictures: o.FeatureOptions,
+    columns: o.ColumnOptions,
 ) -> None:
     """Learn what is normal from FIT and judge SCORE: for each example its score, how normal it is, and a verdict.
 
     `normal` is how often a normal example would score as low; `novel` is True below the threshold. Labels are not used.
     """
-    wanted = {"--out": None if out == "-" else Path(out), "--report": report, "--save": save}
-    o.check_targets({name: path for name, path in wanted.items() if path is not None}, force, (fit, score))
+    output.check(fit, score)
     with console.progress():
         from saccade.cli import detector as k
-        from saccade.cli.pictures import TrainingPictures
-        from saccade.cli.tables.columns import Reading
 
-        how = Reading(label, (), x, None, id_, tuple(drop or ()), header, zero_based)
-        seeing = TrainingPictures(features, cache, max_pixels, seed, o.picture_levels(levels))
-        options = {"measure": measure, "inference": inference, "approximation": approximation, "noise": noise}
-        options["contamination"] = contamination
-        _check(options, save is not None)
+        how, seeing = columns.reading(), options.pictures(pictures)
+        options.check(output.save is not None)
         kind = _check_kinds(fit, score)
-        shape = {"power": power, "exponential": exponential, "levels": levels, "features": features, "save": save}
         if kind == "model":
-            detector = _recalled(fit, seeing, options | shape)
+            detector = _recalled(fit, seeing, options, output.save)
         else:
-            detector = _learned(kind, fit, how, seeing, options | shape)
+            detector = _learned(kind, fit, how, seeing, options, output.save)
         itself = detector.examples is not None and fit.samefile(score)
         examples = detector.examples if itself else k.read_new(detector, score, how, seeing)
         assert examples is not None
         judged = _judge_known(detector) if itself else _judge(detector, examples)
-    with writing(out) as file:
-        _write(file, examples, judged, in_order)
-    _summarise(detector, examples, judged, out)
-    if report is not None:
+    with writing(output.out) as file:
+        _write(file, examples, judged, output.in_order)
+    _summarise(detector, examples, judged, output.out)
+    if output.report is not None:
         from saccade.cli.reports.novelty import write_report
 
         with console.progress():
-            write_report(report, fit, score, detector, examples, judged)
-        console.note(f"Report in {report}.")
-    if save is not None:
-        console.note(f"Model in {save}, {console.size(save.stat().st_size)}.")
+            write_report(output.report, fit, score, detector, examples, judged)
+        console.note(f"Report in {output.report}.")
+    if output.save is not None:
+        console.note(f"Model in {output.save}, {console.size(output.save.stat().st_size)}.")
 
 
 class Verdicts(NamedTuple):
@@ -129,29 +161,6 @@ class Verdicts(NamedTuple):
     score: Array  # (n,) higher is more normal
     normal: Array  # (n,) how often a normal example would score no higher
     novel: Array  # (n,) bool
-
-
-def _check(options: dict[str, Any], to_be_saved: bool) -> None:
-    """Check the options before the work begins; None is an option that was not given."""
-    from saccade._core.checks import check_choice, check_noise, check_share
-    from saccade._core.errors import InvalidParameter
-    from saccade.inference.approximations.by_name import APPROXIMATIONS
-    from saccade.inference.likelihoods.sites import METHODS
-    from saccade.scores.novelty import MEASURES
-
-    choices = {"measure": MEASURES, "inference": METHODS, "approximation": ("auto", *APPROXIMATIONS)}
-    for name, allowed in choices.items():
-        if options[name] is not None:
-            check_choice(name, options[name], allowed)
-    if options["noise"] is not None:
-        check_noise(options["noise"])
-    if options["contamination"] is not None:
-        check_share("contamination", options["contamination"], 0.5, "0 trusts every training example.")
-    if to_be_saved and options["measure"] != "mean" and options["approximation"] not in (None, *SAVEABLE):
-        raise InvalidParameter(
-            f"--save cannot keep the variance of --approximation {options['approximation']}, and another one would "
-            "change verdicts. Leave --approximation out, or add --measure mean."
-        )
 
 
 def _check_kinds(fit: Path, score: Path) -> str:
@@ -166,34 +175,34 @@ def _check_kinds(fit: Path, score: Path) -> str:
     return kind
 
 
-def _recalled(model: Path, seeing: Any, options: dict[str, Any]) -> Detector:
+def _recalled(model: Path, seeing: TrainingPictures, options: DetectorOptions, save: Path | None) -> Detector:
     from saccade._core.errors import InvalidInput
     from saccade.cli.detector import recall
 
-    contamination = options.pop("contamination")
-    given = [name for name, value in options.items() if value is not None]
+    learning = {name: value for name, value in vars(options).items() if name not in ("contamination", "seed")}
+    learning |= {"features": seeing.asked, "save": save}
+    given = [name for name, value in learning.items() if value is not None]
     if given:
         raise InvalidInput(
             f"--{given[0]} is about learning, and {model} has learned already. Leave it out, or give the examples "
             "themselves as FIT."
         )
-    return recall(model, seeing, contamination)
+    return recall(model, seeing, options.contamination)
 
 
-def _learned(kind: str, fit: Path, how: Any, seeing: Any, options: dict[str, Any]) -> Detector:
+def _learned(
+    kind: str, fit: Path, how: Reading, seeing: TrainingPictures, options: DetectorOptions, save: Path | None
+) -> Detector:
     """A detector learned from FIT; --save writes it before SCORE is read."""
     from saccade import OneClassGP
     from saccade.cli import detector as k
 
-    save = options["save"]
-    if save is not None and options["approximation"] is None:
-        options["approximation"] = (
-            "lowrank"  # as the file keeps it, so that the scores now and from the file are the same
-        )
-    given = {name: options[name] for name in ESTIMATOR if options[name] is not None}
-    levels, bent = o.level_count(options["levels"]), (options["power"], options["exponential"])
-    kernel = None if bent == (None, None) else o.kernel(*bent)  # None: scaled where the columns of a table differ
-    model = OneClassGP(kernel, levels=levels, random_state=seeing.seed, **given)
+    if save is not None and options.approximation is None:  # as in the file, so that its scores are those of now
+        options = replace(options, approximation="lowrank")
+    given = {name: getattr(options, name) for name in ESTIMATOR if getattr(options, name) is not None}
+    plain = (options.power, options.exponential) == (None, None)
+    kernel = None if plain else options.hik()  # None: scaled where the columns of a table differ
+    model = OneClassGP(kernel, levels=options.level_count, random_state=seeing.seed, **given)
     detector = k.learn_pictures(model, fit, seeing) if kind == "pictures" else k.learn_table(model, fit, how)
     if save is not None:
         k.save(detector, save)

@@ -6,6 +6,7 @@ import csv
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 
@@ -14,7 +15,9 @@ import typer
 from saccade._core import limits
 from saccade.cli import console, pictures
 from saccade.cli import options as o
+from saccade.cli.option_groups import grouped
 from saccade.cli.tables.csv_out import cell, name_cell, writing
+from saccade.cli.targets import check_targets
 
 if TYPE_CHECKING:
     from saccade._core.arrays import Array
@@ -22,33 +25,40 @@ if TYPE_CHECKING:
     from saccade.cli.tables.read import Examples
 
 
-def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` wrote.")],
-    data: o.Data,
-    out: o.Out = "-",
-    all_: Annotated[bool, typer.Option("--all", help="Add the probability of every class.")] = False,
+@dataclass(frozen=True)
+class AnswerOptions:
+    """What is written."""
+
+    out: o.Out = "-"
+    all_: Annotated[bool, typer.Option("--all", help="Add the probability of every class.")] = False
     sheet: Annotated[
         Path | None,
         typer.Option(
             "--sheet", metavar="FILE", help="Also an .html contact sheet of pictures, the most doubtful first."
         ),
-    ] = None,
+    ] = None
     why: Annotated[
         Path | None,
-        typer.Option("--why", metavar="FILE", help="Also an .html page of what spoke for each answer, and where."),
-    ] = None,
-    score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False,
-    cache: o.Cache = None,
-    max_pixels: o.MaxPixels = limits.PICTURE_PIXELS,
-    force: o.Force = False,
-    label: o.Label = None,
-    labels: o.Labels = None,
-    x: o.XName = None,
-    y: o.YName = None,
-    id_: o.Id = None,
-    drop: o.Drop = None,
-    header: o.Header = None,
-    zero_based: o.ZeroBased = False,
+        typer.Option(
+            "--why", metavar="FILE", help="Also an .html page that shows what spoke for each answer, and where."
+        ),
+    ] = None
+    score: Annotated[bool, typer.Option("--score", help="Compare with the labels in DATA.")] = False
+    force: o.Force = False
+
+    def check(self, *sources: Path) -> None:
+        """Complain of files that must not or cannot be written."""
+        wanted = {"--out": None if self.out == "-" else Path(self.out), "--sheet": self.sheet, "--why": self.why}
+        check_targets({name: path for name, path in wanted.items() if path is not None}, self.force, sources)
+
+
+@grouped
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` wrote.")],
+    data: o.Data,
+    wanted: AnswerOptions,
+    shown: o.PictureOptions,
+    table: o.TableOptions,
 ) -> None:
     """Predict DATA with MODEL, as CSV: for each example its label, how probable that label is, variance and novelty.
 
@@ -56,40 +66,41 @@ def predict(
     the classes: 0.95 means that of 100 examples of the known classes about 5 look as new. Where the model predicts
     numbers, each comes with its standard deviation.
     """
-    pages = {option: page for option, page in (("--sheet", sheet), ("--why", why)) if page is not None}
-    o.check_targets(({} if out == "-" else {"--out": Path(out)}) | pages, force, (model, data))
+    wanted.check(model, data)
     with console.progress():
-        from saccade.cli.tables.columns import Reading
         from saccade.estimators.model_file import load_with_header
 
-        how = Reading(label, tuple(labels or ()), x, y, id_, tuple(drop or ()), header, zero_based)
         estimator, told = load_with_header(model)
         _check_predicts(estimator, model, data)
-        seeing = pictures.NewPictures(model, cache, max_pixels)
-        examples = _examples(estimator, data, how, score, seeing, sheet, bool(told.get("pictures")))
-        if why is not None:
+        seeing = pictures.NewPictures(model, shown.cache, shown.max_pixels)
+        examples = _examples(estimator, data, table.how, wanted, seeing, bool(told.get("pictures")))
+        if wanted.why is not None:
             from saccade.cli.reports.why import check_explains
 
             check_explains(estimator, examples.X)
-    crossing = out == "-" and sys.stdout.isatty()  # a bar would cross the lines
-    with nullcontext() if crossing else console.progress(), writing(out) as file:
-        answers = _write(file, estimator, examples, all_)
-    if out != "-":
-        console.note(f"{console.count(len(answers.label), 'prediction')} in {out}.")
-    if sheet is not None:
+    crossing = wanted.out == "-" and sys.stdout.isatty()  # a bar would cross the lines
+    with nullcontext() if crossing else console.progress(), writing(wanted.out) as file:
+        answers = _write(file, estimator, examples, wanted.all_)
+    if wanted.out != "-":
+        console.note(f"{console.count(len(answers.label), 'prediction')} in {wanted.out}.")
+    _write_pages(wanted, data, estimator, examples, answers)
+    if wanted.score:
+        console.note(_score(estimator, answers.label, examples.y))
+
+
+def _write_pages(wanted: AnswerOptions, data: Path, estimator: Any, examples: Examples, answers: Answers) -> None:
+    if wanted.sheet is not None:
         from saccade.cli.reports.contact_sheet import write_sheet
 
         with console.progress():
-            write_sheet(sheet, data, examples.X.pictures, answers)
-        console.note(f"Contact sheet in {sheet}.")
-    if why is not None:
+            write_sheet(wanted.sheet, data, examples.X.pictures, answers)
+        console.note(f"Contact sheet in {wanted.sheet}.")
+    if wanted.why is not None:
         from saccade.cli.reports.why import write_why
 
         with console.progress():
-            write_why(why, data, estimator, examples)
-        console.note(f"What spoke for each answer is in {why}.")
-    if score:
-        console.note(_score(estimator, answers.label, examples.y))
+            write_why(wanted.why, data, estimator, examples)
+        console.note(f"What spoke for each answer is in {wanted.why}.")
 
 
 def _check_predicts(estimator: Any, model: Path, data: Path) -> None:
@@ -110,27 +121,21 @@ class Answers(NamedTuple):
 
 
 def _examples(
-    estimator: Any,
-    data: Path,
-    how: Reading,
-    score: bool,
-    seeing: pictures.NewPictures,
-    sheet: Path | None,
-    of_pictures: bool,
+    estimator: Any, data: Path, how: Reading, wanted: AnswerOptions, seeing: pictures.NewPictures, of_pictures: bool
 ) -> Examples:
     from saccade._core.errors import InvalidInput
 
-    if sheet is not None and not hasattr(estimator, "classes_"):
+    if wanted.sheet is not None and not hasattr(estimator, "classes_"):
         raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
     if pictures.are_pictures(data) and data.exists():
         if how.labels:
             raise InvalidInput("--labels is for tables: --score compares pictures with the names of their folders.")
-        return pictures.examples(seeing, data, score)
-    if sheet is not None:
+        return pictures.examples(seeing, data, wanted.score)
+    if wanted.sheet is not None:
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
     from saccade.cli.tables.read import read_matching
 
-    return read_matching(data, how, estimator, need_labels=score, of_pictures=of_pictures)
+    return read_matching(data, how, estimator, need_labels=wanted.score, of_pictures=of_pictures)
 
 
 def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:

@@ -26,12 +26,8 @@ from saccade._core.progress import report
 from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Reading
 from saccade.cli.tables.csv_out import plain
 
-MISSING = [
-    "",
-    "?",
-    "-",
-    *["na", "NA", "n/a", "N/A", "none", "None", "NONE", "null", "Null", "NULL", "nan", "Nan", "NaN", "NAN"],
-]
+MISSING = ["", "?", "-", "na", "NA", "n/a", "N/A", "none", "None", "NONE", "null", "Null", "NULL"]
+MISSING += ["nan", "Nan", "NaN", "NAN"]
 TRUTH = {"true": "1", "false": "0"}
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 NUMBERED_FROM = 4  # columns named 0, 1, 2, 3 are a header that pandas wrote

@@ -27,7 +27,7 @@ def cell(text: str) -> str:
 
 
 def path_cell(name: str) -> str:
-    """The same for the name of a file, which stays the name of that file.
+    """The name of a file as such a cell; it stays the name of that file.
 
     >>> path_cell("=1+1.png"), path_cell("cat.png"), plain_name("./=1+1.png", "file")
     ('./=1+1.png', 'cat.png', '=1+1.png')

@@ -59,7 +59,7 @@ def read_labels(
 
 
 def label_texts(path: Path, how: Reading) -> list[str]:
-    """The same as they are written; an empty text where there is none. NaN in an .npy file is none."""
+    """One label per row as it is written; an empty text where there is none. NaN in an .npy file is none."""
     from saccade.cli.tables.csv_file import is_csv
     from saccade.cli.tables.numpy_file import load_array
 
