@@ -27,14 +27,14 @@ GOAL_MB = 500.0
 SEARCH = """
 import json, resource, sys, time
 import numpy as np
-from saccade.localize import TileSearch, open_source
+from saccade.localize import TileSearch, open_picture
 
 def peak():  # MB; Linux counts in KB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 path, tile = sys.argv[1], int(sys.argv[2])
 before, begin = peak(), time.perf_counter()
-with open_source(path) as source:
+with open_picture(path) as source:
     budget = max(20, source.shape[0] * source.shape[1] // tile**2 // 10)
     search = TileSearch(source, tile, features="overview", budget=budget, random_state=0)
     overview = time.perf_counter() - begin

@@ -33,13 +33,13 @@ class Collection(NamedTuple):
 def caltech(data: Path | None, cache: Path | None, recipe: str = "deep") -> tuple[Any, Array]:
     """The 101 classes without the background. The vocabulary of "pyramid" is learned on five pictures of each class."""
     from saccade.datasets.on_disk import caltech101
-    from saccade.features import images
+    from saccade.features import image_features
 
     paths, labels = caltech101()
     rng = np.random.default_rng(0)
     some = np.concatenate([rng.permutation(np.flatnonzero(labels == c))[:5] for c in np.unique(labels)])
     pictures = all_pictures(paths, cache)
-    chain = images(recipe, cache=cache, random_state=0).fit(pictures[np.sort(some)], labels[np.sort(some)])
+    chain = image_features(recipe, cache=cache, random_state=0).fit(pictures[np.sort(some)], labels[np.sort(some)])
     return chain.transform(pictures), labels
 
 
@@ -49,20 +49,22 @@ def caltech_pyramid(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
 
 def scenes(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
     from saccade.datasets.on_disk import scenes15
-    from saccade.features import images
+    from saccade.features import image_features
 
     (train, y), (test, z) = scenes15("train"), scenes15("test")
-    return images("deep", cache=cache).fit_transform(all_pictures([*train, *test], cache)), np.concatenate([y, z])
+    return image_features("deep", cache=cache).fit_transform(all_pictures([*train, *test], cache)), np.concatenate(
+        [y, z]
+    )
 
 
 def cifar(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
     """Pictures of 32 × 32 px, enlarged to what the network sees."""
     from small_pictures import CLASSES, load
 
-    from saccade.features import images
+    from saccade.features import image_features
 
     pictures = load("cifar10", data)
-    X = images("deep", cache=cache).fit_transform(list(pictures.test))
+    X = image_features("deep", cache=cache).fit_transform(list(pictures.test))
     return X, np.array(CLASSES["cifar10"])[pictures.y_test]
 
 

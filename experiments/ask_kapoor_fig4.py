@@ -7,8 +7,8 @@ one picture of the class and one of the others are labelled at the start; every 
 rate is the mean of the shares right of the class and of the others. Fig. 4: the gain over random questions after five
 questions, for every class. Fig. 5: the rate over the questions for four classes.
 
-K's pyramid match kernel is here that of images("pyramid"), whose vocabulary is learned on five pictures of each class;
-deep features are what a user would take today. Noise as in the paper, σ² = 1e-5.
+K's pyramid match kernel is here that of image_features("pyramid"), whose vocabulary is learned on five pictures of each
+class; deep features are what a user would take today. Noise as in the paper, σ² = 1e-5.
 """
 
 from pathlib import Path

@@ -121,7 +121,7 @@ def galaxies() -> dict[str, Any]:
     from skimage import data
     from skimage.feature import peak_local_max
 
-    from saccade.localize.sources.base import open_source
+    from saccade.localize.sources.base import open_picture
     from saccade.localize.tiles.grid import Tiles, overview
 
     pixels = data.hubble_deep_field()
@@ -131,7 +131,7 @@ def galaxies() -> dict[str, Any]:
     spots = peak_local_max(pixels.mean(axis=2), min_distance=8, threshold_abs=BRIGHT, exclude_border=False)
     counts, places = np.zeros(tiles.shape, int), spots // GALAXY_TILE
     np.add.at(counts, tuple(places[(places < tiles.shape).all(axis=1)].T), 1)
-    run = search(counts, overview(open_source(pixels), tiles, GALAXY_PIXELS), 0, budget=0.25)
+    run = search(counts, overview(open_picture(pixels), tiles, GALAXY_PIXELS), 0, budget=0.25)
     share = np.cumsum(run["hits"]) / counts.sum()
     return {
         "tiles": counts.size,

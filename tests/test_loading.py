@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import saccade
 from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade.features import BagOfWords, DenseSIFT, images, model_settings, read_pictures
+from saccade.features import BagOfWords, DenseSIFT, image_features, read_pictures, recommended_settings
 from tests.features.textures import textures, write_folder
 
 CHAIN = make_pipeline(DenseSIFT(scales=(16,)), BagOfWords(20))
@@ -110,9 +110,9 @@ def test_the_command_line_and_python_make_the_same_model(recipe: str, tmp_path: 
     write_folder(tmp_path / "known", each=5)
     done = CliRunner().invoke(app, ["fit", str(tmp_path / "known"), str(tmp_path / "m.saccade"), "--features", recipe])
     assert done.exit_code == 0, done.output
-    pictures, chain = read_pictures(tmp_path / "known", max_side=320), images(recipe)
+    pictures, chain = read_pictures(tmp_path / "known", max_side=320), image_features(recipe)
     X = chain.fit_transform(pictures, pictures.labels)
-    model = GPClassifier(**model_settings(X.shape[1]), variance="lowrank", random_state=0).fit(X, pictures.labels)
+    model = GPClassifier(**recommended_settings(X.shape[1]), variance="lowrank", random_state=0).fit(X, pictures.labels)
     model.save(tmp_path / "python.saccade", features=chain, compact=True)
     ours, theirs = saccade.load(tmp_path / "python.saccade"), saccade.load(tmp_path / "m.saccade")
     np.testing.assert_array_equal(ours.predict_proba(pictures), theirs.predict_proba(pictures))

@@ -18,7 +18,7 @@ from saccade.kernels import HIK, GeneralizedRBF
 from saccade.localize import Localizer, SituationModel, iou
 from saccade.localize.judges import ModelJudge, model_judge, windows
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.sources.base import open_source
+from saccade.localize.sources.base import open_picture
 
 FACE = (175.0, 60.0, 275.0, 190.0)  # of the astronaut, from the forehead to the chin, drawn by hand
 SIZE = (120.0, 120.0)  # told to the search: about that of a crop of the faces learned from, a square
@@ -130,7 +130,7 @@ def search_astronaut(
     judge: ModelJudge, prior: BoxPrior | None, size: Any, seed: int, looks: int = LOOKS
 ) -> ObjectSearch:
     localizer = Localizer((512, 512), prior, size=size, scores=judge.scores, random_state=seed)
-    picture = open_source(astronaut())
+    picture = open_picture(astronaut())
     return search("astronaut", picture, judge, localizer, looks=looks, batch=BATCH, sure=1.0, keep=True)
 
 

@@ -8,13 +8,24 @@ if TYPE_CHECKING:
     from saccade.estimators.classifier import GPClassifier
     from saccade.estimators.display import RelevanceDisplay, TuningDisplay
     from saccade.estimators.one_class import OneClassGP
+    from saccade.estimators.pyod import PyODDetector
     from saccade.estimators.regressor import GPRegressor
     from saccade.estimators.svdd import SVDD
     from saccade.inference.tuning.options import Tune
     from saccade.loading import load
 
 __version__ = "0.1.0"
-__all__ = ["SVDD", "GPClassifier", "GPRegressor", "OneClassGP", "RelevanceDisplay", "Tune", "TuningDisplay", "load"]
+__all__ = [
+    "SVDD",
+    "GPClassifier",
+    "GPRegressor",
+    "OneClassGP",
+    "PyODDetector",
+    "RelevanceDisplay",
+    "Tune",
+    "TuningDisplay",
+    "load",
+]
 
 # scikit-learn takes seconds to load, and `saccade --help` needs none of it.
 __getattr__, __dir__ = lazy_names(
@@ -23,6 +34,7 @@ __getattr__, __dir__ = lazy_names(
         "GPClassifier": "estimators.classifier",
         "GPRegressor": "estimators.regressor",
         "OneClassGP": "estimators.one_class",
+        "PyODDetector": "estimators.pyod",
         "RelevanceDisplay": "estimators.display",
         "SVDD": "estimators.svdd",
         "Tune": "inference.tuning.options",

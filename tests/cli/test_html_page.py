@@ -33,7 +33,7 @@ from saccade.cli.tables.questions import Question
 from saccade.cli.tables.read import Examples
 from saccade.features import read_pictures
 from saccade.localize import Localizer
-from saccade.localize.sources.base import open_source
+from saccade.localize.sources.base import open_picture
 from tests.examples.test_demo import Reader
 
 EVIL = '<script>alert("1")</script>'
@@ -87,7 +87,7 @@ def demo(path: Path) -> None:
 def _search(name: str) -> ObjectSearch:
     """Ten looks at an empty picture."""
     localizer = Localizer((40, 30), random_state=0)
-    picture = open_source(np.zeros((30, 40, 3), np.uint8))
+    picture = open_picture(np.zeros((30, 40, 3), np.uint8))
     return search(name, picture, lambda crops: np.zeros(len(crops)), localizer, looks=10, batch=5, sure=1.0, keep=True)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from saccade import GPClassifier, OneClassGP, load
-from saccade.features.recipes import model_settings
+from saccade.features.recipes import recommended_settings
 from saccade.kernels import HIK
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -28,7 +28,7 @@ def test_a_file_of_few_examples_says_more_than_095(tmp_path: Path) -> None:
     rng, n = np.random.default_rng(0), 68
     X, y = np.abs(rng.normal(size=(n, 160))) * (rng.random((n, 160)) < 0.5), np.arange(n) % 4
     X[np.arange(n), y] += 30.0
-    model = GPClassifier(**model_settings(1280)).fit(X, y)
+    model = GPClassifier(**recommended_settings(1280)).fit(X, y)
     model.save(tmp_path / "m", compact=True)
     back, new = load(tmp_path / "m"), np.abs(rng.normal(size=(20, 160))) * 5.0
     assert back._n_known == n

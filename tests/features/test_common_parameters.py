@@ -11,7 +11,7 @@ from sklearn.base import clone
 import saccade.features
 from saccade._core.errors import InvalidParameter
 from saccade._core.threads import thread_count
-from saccade.features import BagOfWords, DescriptorPCA, ForestCodebook, PyramidHistogram, images
+from saccade.features import BagOfWords, DescriptorPCA, ForestCodebook, PyramidHistogram, image_features
 from saccade.features.lazy import jobs
 from saccade.features.serialize import NAMES
 from tests.features.sets import Counted, described
@@ -66,7 +66,7 @@ def test_random_states(encoder: Any, tmp_path: Path) -> None:
 
 def test_recipes_are_the_same_every_time() -> None:
     for recipe in ("classic", "pyramid"):
-        values = images(recipe).get_params()
+        values = image_features(recipe).get_params()
         assert {value for name, value in values.items() if name.endswith("random_state")} == {None}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from saccade import GPClassifier
 from saccade._core.errors import InvalidParameter
-from saccade.features import images, read_pictures
+from saccade.features import image_features, read_pictures
 from saccade.features.recipes import RECIPES
 from tests.features.textures import write_folder
 
@@ -17,7 +17,7 @@ def test_tells_textures_apart(recipe: str, tmp_path: Path) -> None:
     write_folder(tmp_path / "known", side=128)
     write_folder(tmp_path / "new", side=128, seed=1)
     known, new = read_pictures(tmp_path / "known"), read_pictures(tmp_path / "new")
-    chain = images(recipe, cache=tmp_path / "cache")
+    chain = image_features(recipe, cache=tmp_path / "cache")
     X = chain.fit_transform(known, known.labels)
     assert X.min() >= 0
     model = GPClassifier().fit(X, known.labels)
@@ -27,4 +27,4 @@ def test_tells_textures_apart(recipe: str, tmp_path: Path) -> None:
 
 def test_an_unknown_recipe_is_explained() -> None:
     with pytest.raises(InvalidParameter, match="'classic', 'pyramid', 'deep', got 'modern'"):
-        images("modern")
+        image_features("modern")

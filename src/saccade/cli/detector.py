@@ -53,7 +53,7 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
 
 def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
     """Learn from a folder of pictures, the vocabulary too. Folders inside it are not classes here."""
-    from saccade.features import model_settings
+    from saccade.features import recommended_settings
 
     chain = how.chain()
     pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
@@ -61,7 +61,9 @@ def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detect
     _check_several(path, len(pictures))
     _point_to_classes(path, pictures.names, how.recipe)
     X = how.vectors(chain, pictures)
-    detector.set_params(scale=None, **model_settings(X.shape[1], how.levels))  # features of pictures have one unit
+    detector.set_params(
+        scale=None, **recommended_settings(X.shape[1], how.levels)
+    )  # features of pictures have one unit
     said = _learn(detector, X, "picture", f"{how.recipe} features")
     examples = Examples(X, ids=pictures.names, id_name="file")
     return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)

@@ -31,9 +31,9 @@ class TrainingPictures(NamedTuple):
 
     def chain(self) -> Any:
         """The transformers, not fitted yet."""
-        from saccade.features import images
+        from saccade.features import image_features
 
-        return images(self.recipe, cache=self.cache, random_state=self.seed)
+        return image_features(self.recipe, cache=self.cache, random_state=self.seed)
 
     def vectors(self, chain: Any, pictures: Pictures, y: Any = None) -> Any:
         """Fit the transformers to these pictures; says which they are where the user did not."""

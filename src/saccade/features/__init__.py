@@ -1,7 +1,7 @@
 """From pixels to non-negative vectors: scikit-learn transformers for pictures.
 
->>> from saccade.features import images
->>> [name for name, _ in images("classic").steps]
+>>> from saccade.features import image_features
+>>> [name for name, _ in image_features("classic").steps]
 ['resize', 'densesift', 'spatialpyramid']
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from saccade.features.projection import DescriptorPCA
     from saccade.features.pyramid import SpatialPyramid
     from saccade.features.pyramid_match import PyramidHistogram
-    from saccade.features.recipes import images, model_settings
+    from saccade.features.recipes import image_features, recommended_settings
     from saccade.features.serialize import load_features
 
 __all__ = [
@@ -37,10 +37,10 @@ __all__ = [
     "PyramidHistogram",
     "Resize",
     "SpatialPyramid",
-    "images",
+    "image_features",
     "load_features",
-    "model_settings",
     "read_pictures",
+    "recommended_settings",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -59,9 +59,10 @@ __getattr__, __dir__ = lazy_names(
         "PyramidHistogram": "pyramid_match",
         "Resize": "image",
         "SpatialPyramid": "pyramid",
-        "images": "recipes",
+        "image_features": "recipes",
         "load_features": "serialize",
-        "model_settings": "recipes",
+        "recommended_settings": "recipes",
         "read_pictures": "image",
     },
+    renamed={"images": "image_features", "model_settings": "recommended_settings"},
 )

@@ -12,7 +12,7 @@ VARIANCE_RANKS = (8, 64)  # the smallest and the largest that a recipe takes
 LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photograph's details are noise to them
 
 
-def images(
+def image_features(
     recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = None
 ) -> Pipeline:
     """A pipeline of transformers from pictures to non-negative vectors for HIK.
@@ -50,15 +50,15 @@ def images(
     )
 
 
-def model_settings(
+def recommended_settings(
     width: int,  # columns of the vectors
     levels: int | Literal["usual"] | None = "usual",
 ) -> dict[str, Any]:
     """Parameters of an estimator for vectors of pictures: `levels`, and the largest `variance_rank` of reasonable size.
 
-    `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**model_settings(X.shape[1])).
+    `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**recommended_settings(X.shape[1])).
 
-    >>> model_settings(1280), model_settings(21_000)
+    >>> recommended_settings(1280), recommended_settings(21_000)
     ({'levels': 64, 'variance_rank': 64}, {'levels': 16, 'variance_rank': 23})
     """
     chosen = (64 if width <= limits.WIDE_VECTOR else 16) if levels == "usual" else levels

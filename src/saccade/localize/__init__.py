@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from saccade._core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from saccade.localize import judges
     from saccade.localize.boxes import iou, non_maximum_suppression
     from saccade.localize.painting import heat_map
     from saccade.localize.priors.box_prior import BoxPrior
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from saccade.localize.search.location import Location
     from saccade.localize.situations.model import SituationModel
     from saccade.localize.situations.search import SituationSearch
-    from saccade.localize.sources.base import crops, open_source
+    from saccade.localize.sources.base import crops, open_picture
     from saccade.localize.tiles.search import TileSearch
     from saccade.localize.windows.best_window import BestWindow, best_window
 
@@ -30,8 +31,9 @@ __all__ = [
     "crops",
     "heat_map",
     "iou",
+    "judges",
     "non_maximum_suppression",
-    "open_source",
+    "open_picture",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -49,7 +51,9 @@ __getattr__, __dir__ = lazy_names(
         "crops": "sources.base",
         "heat_map": "painting",
         "iou": "boxes",
+        "judges": "judges",
         "non_maximum_suppression": "boxes",
-        "open_source": "sources.base",
+        "open_picture": "sources.base",
     },
+    renamed={"open_source": "open_picture"},
 )

@@ -21,7 +21,7 @@ from saccade.localize import (
     crops,
     iou,
     non_maximum_suppression,
-    open_source,
+    open_picture,
 )
 
 BEYOND = 10**400
@@ -124,7 +124,7 @@ def test_a_generator_is_a_random_state(kind: Any) -> None:
     assert not np.array_equal(first.ask(3), other.ask(3))
 
 
-SOURCE = open_source(PICTURE)
+SOURCE = open_picture(PICTURE)
 CALLS: dict[str, Callable[[Any], Any]] = {
     "bounds": lambda v: Localizer((v, 100)),
     "scores": lambda v: Localizer((100, 100), scores=(0, v)),

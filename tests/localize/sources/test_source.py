@@ -11,7 +11,7 @@ from PIL import Image
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.localize.sources.base import Level, Source, crops, open_source, shrunk
+from saccade.localize.sources.base import Level, Source, crops, open_picture, shrunk
 
 tifffile = pytest.importorskip("tifffile", reason="tifffile comes with saccade[slides] and with scikit-image")
 PICTURE = np.random.default_rng(0).integers(0, 256, (150, 220, 3)).astype(np.uint8)
@@ -90,7 +90,7 @@ Maker = Callable[[Path], Any]
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_boxes_are_slices_of_the_picture(make: Maker, tmp_path: Path) -> None:
-    source = open_source(make(tmp_path))
+    source = open_picture(make(tmp_path))
     assert isinstance(source, Source)
     assert source.shape[:2] == (150, 220)
     for x0, y0, x1, y1 in ((0, 0, 220, 150), (31, 30, 97, 33), (219, 149, 220, 150), (5, 31, 6, 150)):
@@ -100,7 +100,7 @@ def test_boxes_are_slices_of_the_picture(make: Maker, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_half_the_scale_is_the_mean_of_four_pixels(make: Maker, tmp_path: Path) -> None:
-    coarse = open_source(make(tmp_path)).read((20, 10, 120, 110), scale=0.5)
+    coarse = open_picture(make(tmp_path)).read((20, 10, 120, 110), scale=0.5)
     assert coarse.shape == (50, 50, 3)
     assert np.abs(coarse.astype(int) - HALF[5:55, 10:60]).max() <= 1  # halves are rounded up or down
 
@@ -129,7 +129,7 @@ def test_a_copy_made_in_parts_is_the_one_made_at_once(picture: Array, scale: flo
 
 
 def test_the_coarser_copy_is_read_where_it_is_fine_enough() -> None:
-    source = open_source([PICTURE, np.full_like(HALF, 7)])
+    source = open_picture([PICTURE, np.full_like(HALF, 7)])
     assert (source.read((0, 0, 100, 100), 0.5) == 7).all()
     assert (source.read((0, 0, 100, 100), 0.2) == 7).all()
     assert not (source.read((0, 0, 100, 100), 0.51) == 7).all()
@@ -142,7 +142,7 @@ def test_the_copies_inside_a_tiff_are_used(metadata: str | None, tmp_path: Path)
     with tifffile.TiffWriter(tmp_path / "a.tif") as file:
         file.write(PICTURE, subifds=1, **options)
         file.write(np.full_like(HALF, 7), subfiletype=1, **options)
-    source = open_source(tmp_path / "a.tif")
+    source = open_picture(tmp_path / "a.tif")
     assert (source.read((0, 0, 100, 100), 0.5) == 7).all()
     np.testing.assert_array_equal(source.read((0, 0, 50, 50)), PICTURE[:50, :50])
 
@@ -153,7 +153,7 @@ def test_a_coarse_jpeg_is_upright_and_right(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # the camera was turned
     Image.fromarray(np.rot90(smooth)).save(tmp_path / "a.jpg", quality=95, exif=exif)
-    source = open_source(tmp_path / "a.jpg")
+    source = open_picture(tmp_path / "a.jpg")
     assert source.shape[:2] == (160, 240)
     for scale in (1.0, 0.5, 0.25, 0.1):
         small = source.read((0, 0, 240, 160), scale)
@@ -164,16 +164,16 @@ def test_a_coarse_jpeg_is_upright_and_right(tmp_path: Path) -> None:
 
 
 def test_grey_deep_and_transparent_arrays_become_rgb() -> None:
-    grey = open_source(PICTURE[..., 0]).read((0, 0, 9, 9))
+    grey = open_picture(PICTURE[..., 0]).read((0, 0, 9, 9))
     np.testing.assert_array_equal(grey, np.repeat(PICTURE[:9, :9, :1], 3, axis=2))
-    deep = open_source(PICTURE.astype(np.uint16) * 257).read((0, 0, 9, 9))
+    deep = open_picture(PICTURE.astype(np.uint16) * 257).read((0, 0, 9, 9))
     np.testing.assert_array_equal(deep, PICTURE[:9, :9])
     clear = np.dstack([PICTURE, np.zeros(PICTURE.shape[:2], np.uint8)])
-    assert (open_source(clear).read((0, 0, 9, 9)) == 255).all()
+    assert (open_picture(clear).read((0, 0, 9, 9)) == 255).all()
 
 
 def test_crops_for_a_judge() -> None:
-    source = open_source(PICTURE)
+    source = open_picture(PICTURE)
     plain = crops(source, [[0, 0, 20, 10], [5, 5, 9, 9]])
     assert [crop.shape for crop in plain] == [(10, 20, 3), (4, 4, 3)]
     np.testing.assert_array_equal(plain[0], PICTURE[:10, :20])
@@ -185,7 +185,7 @@ def test_crops_for_a_judge() -> None:
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    source = open_source(PICTURE)
+    source = open_picture(PICTURE)
     with pytest.raises(InvalidInput, match="not inside the picture"):
         source.read((0, 0, 221, 10))
     with pytest.raises(InvalidInput, match="inverted"):
@@ -197,15 +197,15 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             source.read((0, 0, 5, 10), scale)  # type: ignore[arg-type]
     for bad in (np.zeros((4, 4, 2), np.uint8), np.zeros(4), [], 3, np.zeros((0, 4), np.uint8), [HALF, PICTURE]):
         with pytest.raises(InvalidInput):
-            open_source(bad)
+            open_picture(bad)
     with pytest.raises(InvalidInput, match="no picture at"):
-        open_source(tmp_path / "missing.tif")
+        open_picture(tmp_path / "missing.tif")
     (tmp_path / "text.png").write_text("hello")
     with pytest.raises(InvalidInput, match="gives no picture"):
-        open_source(tmp_path / "text.png")
+        open_picture(tmp_path / "text.png")
     (tmp_path / "cut.tif").write_bytes(tiled(tmp_path).read_bytes()[:60_000])
     with pytest.raises(InvalidInput):
-        open_source(tmp_path / "cut.tif").read((0, 0, 220, 150))
+        open_picture(tmp_path / "cut.tif").read((0, 0, 220, 150))
 
 
 def test_a_file_too_large_to_decode_is_refused_by_its_header(tmp_path: Path) -> None:
@@ -223,4 +223,4 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for module, path, words in (("zarr", "a.zarr", "saccade.slides"), ("openslide", "a.svs", "openslide-python")):
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ModuleNotFoundError, match=words):
-            open_source(tmp_path / path)
+            open_picture(tmp_path / path)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.localize.sources.base import open_source
+from saccade.localize.sources.base import open_picture
 from saccade.localize.tiles.grid import Tiles, overview, statistics
 from saccade.localize.tiles.start import start
 
@@ -58,7 +58,7 @@ def test_every_tile_of_a_cell_is_as_likely() -> None:
 
 def test_the_overview_is_that_of_the_tiles_read_one_by_one() -> None:
     picture = np.random.default_rng(0).integers(0, 256, (330, 260, 3)).astype(np.uint8)
-    source, tiles = open_source(picture), Tiles.of((260, 330), 64)
+    source, tiles = open_picture(picture), Tiles.of((260, 330), 64)
     alone = [statistics(source.read(box, 0.25)) for box in tiles.boxes]
     together = overview(source, tiles, pixels=16)
     assert np.abs(together - alone).max() < 0.02  # rounding of the averaged pixels
@@ -67,7 +67,7 @@ def test_the_overview_is_that_of_the_tiles_read_one_by_one() -> None:
 def test_an_odd_tile_stands_out_in_the_overview() -> None:
     picture = np.full((320, 320, 3), 100, np.uint8)
     picture[64:80, 128:150] = (200, 50, 50)
-    features = overview(open_source(picture), Tiles.of((320, 320), 64))
+    features = overview(open_picture(picture), Tiles.of((320, 320), 64))
     away = np.abs(features - np.median(features, axis=0)).sum(axis=1)
     assert away.argmax() == 1 * 5 + 2
     assert np.sort(away)[-2] < 1e-9

@@ -153,13 +153,13 @@ def _read(data: Path, how: Reading, seeing: TrainingPictures, clf: Any) -> tuple
     if not data.is_dir():
         return read(data, how, need_labels=False), None
     from saccade.cli import pictures as p
-    from saccade.features import model_settings
+    from saccade.features import recommended_settings
 
     chain = seeing.chain()
     pictures = p.read(data, chain, seeing.cache, seeing.max_pixels, by_class=False)
     p.note_skipped(pictures)
     X = seeing.vectors(chain, pictures)
-    clf.set_params(**model_settings(X.shape[1], seeing.levels))
+    clf.set_params(**recommended_settings(X.shape[1], seeing.levels))
     return p.named(pictures, X), pictures
 
 

@@ -149,12 +149,12 @@ def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[ObjectSearc
     from saccade._core.errors import InvalidInput
     from saccade.cli.pictures import printable
     from saccade.localize import SituationModel
-    from saccade.localize.sources.base import open_source
+    from saccade.localize.sources.base import open_picture
 
     model = None if plan.options.situation is None else SituationModel.load(plan.options.situation)
     for number, (name, path) in enumerate(_named(paths)):
         try:
-            picture = open_source(path)
+            picture = open_picture(path)
             search = _search(name, picture, plan, model, keep and number < limits.REPORT_SEARCHES)
         except (InvalidInput, OSError) as error:
             console.warn(f"Skipped {printable(name)}: {console.explain(error)}")

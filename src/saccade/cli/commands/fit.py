@@ -131,7 +131,7 @@ def _fit_pictures(
     from saccade.cli import pictures as p
     from saccade.cli.duplicates import find_duplicates, warn_of
     from saccade.cli.reports.fit import judged, write_fit_report
-    from saccade.features import model_settings
+    from saccade.features import recommended_settings
 
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
@@ -143,7 +143,7 @@ def _fit_pictures(
     watch = console.Stopwatch()
     X = how.vectors(chain, pictures[train], y[train])
     seen, watch = str(watch), console.Stopwatch()
-    estimator.set_params(**model_settings(X.shape[1], how.levels)).fit(X, y[train])
+    estimator.set_params(**recommended_settings(X.shape[1], how.levels)).fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
     X_test = chain.transform(pictures[test]) if test.size else None

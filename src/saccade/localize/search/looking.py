@@ -15,7 +15,7 @@ from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize.boxes import areas, as_numbers
 from saccade.localize.search import state as search_file
-from saccade.localize.sources.base import Source, crops, open_source
+from saccade.localize.sources.base import Source, crops, open_picture
 
 if TYPE_CHECKING:
     from saccade.localize.search.localizer import Localizer
@@ -86,7 +86,7 @@ def judged(
 
 
 def _source(search: Localizer, picture: Any) -> Source:
-    source = open_source(picture)
+    source = open_picture(picture)
     height, width = source.shape[:2]
     if (search.bounds[:2] < 0).any() or search.bounds[2] > width or search.bounds[3] > height:
         raise InvalidInput(

@@ -134,7 +134,7 @@ def check_scale(scale: Any) -> float:
     raise InvalidParameter(f"`scale` must be above 0 and at most 1, got {shown(scale)}. 0.5 reads half as many rows.")
 
 
-def open_source(picture: Any) -> Source:
+def open_picture(picture: Any) -> Source:
     """The source for an array, a list of arrays, or a file; a source is returned as it is.
 
     Parameters
@@ -150,7 +150,7 @@ def open_source(picture: Any) -> Source:
 
     Examples
     --------
-    >>> source = open_source(np.zeros((400, 600, 3), np.uint8))
+    >>> source = open_picture(np.zeros((400, 600, 3), np.uint8))
     >>> source.shape, source.read((0, 0, 200, 100), scale=0.5).shape
     ((400, 600, 3), (50, 100, 3))
     """
@@ -199,7 +199,7 @@ def crops(
 
     Examples
     --------
-    >>> source = open_source(np.zeros((400, 600, 3), np.uint8))
+    >>> source = open_picture(np.zeros((400, 600, 3), np.uint8))
     >>> [crop.shape for crop in crops(source, [[0, 0, 100, 100], [0, 0, 9, 7]], size=(32, 32))]
     [(32, 32, 3), (32, 32, 3)]
     """

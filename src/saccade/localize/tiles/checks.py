@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.boxes import as_numbers, check_boxes
-from saccade.localize.sources.base import Source, open_source
+from saccade.localize.sources.base import Source, open_picture
 
 
 def source_and_bounds(picture: Any) -> tuple[Source | None, Any]:
@@ -20,7 +20,7 @@ def source_and_bounds(picture: Any) -> tuple[Source | None, Any]:
         return None, picture
     if isinstance(picture, np.ndarray) and picture.shape in ((2,), (4,)):
         return None, picture
-    source = open_source(picture)
+    source = open_picture(picture)
     return source, (source.shape[1], source.shape[0])
 
 

@@ -14,7 +14,7 @@ from saccade._core.checks import check_choice, check_count, check_share, is_numb
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
-from saccade.localize.sources.base import check_shown, open_source
+from saccade.localize.sources.base import check_shown, open_picture
 from saccade.localize.tiles import state as tile_state
 from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
 from saccade.localize.tiles.grid import Tiles, overview
@@ -32,7 +32,7 @@ class TileSearch:
 
     Parameters
     ----------
-    picture : (width, height), (x0, y0, x1, y1), or anything that `open_source` takes
+    picture : (width, height), (x0, y0, x1, y1), or anything that `open_picture` takes
     tile : int
         Side of a tile in pixels.
     overlap : float
@@ -220,7 +220,7 @@ class TileSearch:
         boxes = self.ask(n)
         if not len(boxes):
             return 0
-        for box, answer in zip(boxes, judged(judge, open_source(source), boxes, size, scale), strict=True):
+        for box, answer in zip(boxes, judged(judge, open_picture(source), boxes, size, scale), strict=True):
             value, problem = answer.value, answer.problem
             if self.threshold is not None and len(answer.inside):
                 value = float(answer.inside[:, 4].max())
