@@ -161,10 +161,12 @@ class PictureOptions:
 
 
 @dataclass(frozen=True)
-class FeatureOptions(PictureOptions):
-    """How pictures are read, and which features are made of them."""
+class FeatureOptions:
+    """Which features are made of pictures, and how these are read."""
 
     features: Features = None
+    cache: Cache = None
+    max_pixels: MaxPixels = limits.PICTURE_PIXELS
 
 
 @dataclass(frozen=True)
