@@ -53,17 +53,27 @@ def test_digits_with_and_without_a_factor(noise: float) -> None:
 
 def test_a_hundred_balanced_classes_with_and_without_factors() -> None:
     """Examples of a column's own class have a hundredth of the noise there: as if all columns were alike, 0.94."""
-    Z, label = bags_of_words(400, 100)
+    Z, label = bags_of_words(800, 100)
     exact, found = (
-        GPClassifier(balanced=True, solver=s, tol=1e-4, random_state=0).fit(Z[:300], label[:300])
+        GPClassifier(balanced=True, solver=s, tol=1e-4, random_state=0).fit(Z[:700], label[:700])
         for s in ("cholesky", "cg")
     )
     error = found.leave_one_out_error_
     assert 0.0 < error < 0.25
-    right = [(m.leave_one_out_decision_.argmax(axis=1) == label[:300]).mean() for m in (exact, found)]
+    right = [(m.leave_one_out_decision_.argmax(axis=1) == label[:700]).mean() for m in (exact, found)]
     assert right[1] == pytest.approx(right[0], abs=0.05)
     assert found.sharpness_ == pytest.approx(exact.sharpness_, rel=error)
-    assert rms(found.predict_proba(Z[300:]) - exact.predict_proba(Z[300:])) < error
+    assert rms(found.predict_proba(Z[700:]) - exact.predict_proba(Z[700:])) < error
+
+
+def test_fewer_examples_of_them_have_a_factor_per_class_after_conjugate_gradients_too() -> None:
+    Z, label = bags_of_words(300, 40)
+    exact, found = (
+        GPClassifier(balanced=True, solver=s, tol=1e-8, random_state=0).fit(Z, label) for s in ("cholesky", "cg")
+    )
+    assert found.leave_one_out_error_ == 0.0
+    assert found.converged_
+    np.testing.assert_allclose(found.leave_one_out_decision_, exact.leave_one_out_decision_, atol=1e-6)
 
 
 def test_up_to_2048_examples_are_exact_with_many_balanced_classes() -> None:

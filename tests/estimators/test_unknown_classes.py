@@ -11,9 +11,9 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from saccade import GPClassifier, load
-from saccade.estimators.unknown_classes import EVEN, choose_weight, hide
+from saccade.estimators.unknown_classes import EVEN, _auc, choose_weight, hide
 from saccade.kernels import HIK
-from saccade.scores.novelty import unexplained
+from saccade.scores.novelty import p_values, unexplained
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -58,6 +58,13 @@ def test_the_join_is_not_below_the_better_sign() -> None:
     joint, share, confidence = np.mean(found, axis=0)
     assert confidence > share + 0.05
     assert joint > confidence  # 0.004 below it if both always counted the same
+
+
+def test_the_share_of_right_pairs_is_the_auc_with_ties() -> None:
+    rng = np.random.default_rng(0)
+    known, new = ((rng.integers(0, 6, n) / 5.0, rng.integers(0, 4, n) / 3.0) for n in (40, 25))
+    both = np.concatenate([p_values(known[0], np.sort(known[0])), p_values(new[0], np.sort(known[0]))])
+    assert_close(_auc(known, new, 0.0), roc_auc_score(np.repeat([1, 0], [40, 25]), both))
 
 
 def test_in_doubt_both_count_the_same() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -139,6 +139,7 @@ def test_beta_of_many_copies() -> None:
 
 
 @settings(max_examples=30, deadline=None)
+@example(seed=3024, levels=2)  # rounding put the largest value beyond the last place
 @given(seed=st.integers(0, 10**6), levels=st.integers(2, 9))
 def test_levels_of_weighted_rows_are_those_of_copies(seed: int, levels: int) -> None:
     rng = np.random.default_rng(seed)

@@ -23,7 +23,9 @@ def test_block_of_awkward_histograms(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("panel_dims", [1, 7, 1024])
-@pytest.mark.parametrize(("n", "m", "D"), [(1, 1, 1), (5, 33, 20), (70, 64, 30), (100, 31, 9)])
+@pytest.mark.parametrize(
+    ("n", "m", "D"), [(1, 1, 1), (4, 3, 8), (70, 4, 30), (70, 5, 30), (5, 33, 20), (70, 64, 30), (100, 31, 9)]
+)
 def test_block_crosses_its_panels(n: int, m: int, D: int, panel_dims: int) -> None:
     A, B = sparse_rows(n, D), sparse_rows(m, D, seed=1)
     left, right = sp.csr_matrix(A), sp.csr_matrix(B)

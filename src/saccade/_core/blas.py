@@ -3,16 +3,18 @@
 BLAS and OpenMP would start a thread per core inside each of ours, and they would wait for one another: on two busy
 cores the words of a picture then take several times as long. One core per picture is also what `n_jobs` promises.
 A thread of BLAS also goes on looking for work for a while after each product: between small products it takes a core
-from ours, and a question about a large pool took a third longer.
+from ours, and a question about a large pool took a third longer. So does algebra of few rows (docs/decisions/040).
 """
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import RLock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
+
+from saccade._core import limits
 
 _lock = RLock()  # re-entrant: an abandoned stream may be closed at any moment, in any thread
 _inside = 0
@@ -36,6 +38,11 @@ def one_blas_thread() -> Iterator[None]:
             if not _inside and _limits is not None:
                 _limits.restore_original_limits()
                 _limits = None
+
+
+def blas_threads_for(rows: int) -> AbstractContextManager[None]:
+    """Within the block, one thread for matrices of few rows, and as many as the process has set for others."""
+    return one_blas_thread() if rows <= limits.ONE_BLAS_THREAD_UP_TO else nullcontext()
 
 
 def _controller() -> ThreadpoolController:

@@ -53,6 +53,9 @@ NOISE_EXAMPLES = 1024
 KERNEL_EXAMPLES = 640
 # kernel="auto" compares kernels up to so many examples, whose kernel matrix takes 134 MB. Beyond, it is HIK().
 AUTO_KERNEL_UP_TO = 4096
+# BLAS has one thread up to so many rows: it then makes a factor in 40 ms, and a second thread would look for further
+# work for 25 ms after each product, time that other processes and our own threads want.
+ONE_BLAS_THREAD_UP_TO = 1536
 # SVDD makes its steps within so many examples at a time, when K is known by its products: their matrix takes 2 MB ...
 WORKING_SET = 512
 # ... and looks at the caller after so many steps, who may want to interrupt.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.cli import console
 
@@ -56,7 +56,7 @@ def alike(
     pattern = small - mean[:, None]
     pattern /= np.maximum(np.linalg.norm(pattern, axis=1), np.finfo(np.float32).tiny)[:, None]
     flat, found = contrast < FLAT, []
-    for rows in gen_batches(len(small), at_once):
+    for rows in batches(len(small), at_once):
         same = pattern[rows] @ pattern.T >= ALIKE
         same |= flat[rows, None] & flat
         same &= np.abs(mean[rows, None] - mean) <= AS_BRIGHT

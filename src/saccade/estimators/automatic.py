@@ -8,6 +8,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import blas_threads_for
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade.estimators.class_answers import ClassAnswers
@@ -62,7 +63,8 @@ def learned_noise(
     examples = _examples(Y, losses, rows)
     if examples.count < limits.CHOICE_FROM:
         return noise
-    return best_candidate([Candidate(gram.kernel, gram.between(rows, rows))], examples, NOISES, noise).noise
+    with blas_threads_for(rows.size):
+        return best_candidate([Candidate(gram.kernel, gram.between(rows, rows))], examples, NOISES, noise).noise
 
 
 def chosen_kernel(
@@ -80,7 +82,8 @@ def chosen_kernel(
     every = (Candidate(*found) for found in candidates(X[rows].astype(np.float64), examples.weight))
     if examples.count < limits.CHOICE_FROM:
         return next(every).kernel, noise
-    found = best_candidate(every, examples, NOISES if learns_noise else (noise,), noise)
+    with blas_threads_for(rows.size):
+        found = best_candidate(every, examples, NOISES if learns_noise else (noise,), noise)
     return found.kernel, found.noise
 
 

@@ -107,7 +107,8 @@ class GPClassifier(ClassifierMixin, Automatic):
     leave_one_out_error_ : float
         How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
         0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
-        0.05 or half a second is spent. With `balanced`, the larger one of a class's own examples and of all others.
+        0.05 or half a second is spent; 0 where a factor is about as quick as these probes. With `balanced`, the larger
+        one of a class's own examples and of all others.
     leave_one_out_accuracy_ : tuple of two floats
         Share of training examples whose class all the others predict, and its standard error: what n examples leave
         open, and what `leave_one_out_error_` may have added or taken. Not in a loaded model.

@@ -9,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
+from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.estimators.model_file import save, save_with_examples
 from saccade.estimators.outliers import Outliers
@@ -153,8 +153,8 @@ class SVDD(Outliers, BaseEstimator):
         if self._centre is not None:
             return self._centre.mean(X)[:, 0], self.kernel_.diag(X)
         X = X.astype(np.float64)
-        batches = gen_batches(X.shape[0], max(1, limits.KERNEL_VALUES_AT_ONCE // self.support_.size))
-        parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in batches]
+        some = batches(X.shape[0], max(1, limits.KERNEL_VALUES_AT_ONCE // self.support_.size))
+        parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in some]
         return np.concatenate(parts), self.kernel_.diag(X)
 
     def save(self, path: Any, *, features: Any = None) -> None:

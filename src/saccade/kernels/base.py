@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils import gen_batches
 
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 
 from .._core import limits
 from .._core.checks import is_number
@@ -226,7 +226,7 @@ def symmetric(
 
     Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.
     """
-    for rows in gen_batches(K.shape[0], limits.MIRRORED_ROWS):
+    for rows in batches(K.shape[0], limits.MIRRORED_ROWS):
         K[rows.stop :, rows] = K[rows, rows.stop :].T
         block = K[rows, rows]
         lower = np.tril_indices(block.shape[0], -1)

@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
-from sklearn.utils import gen_batches
 
 from .._core import limits
 from .._core.checks import check_range
+from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
 from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
@@ -152,8 +152,8 @@ class Centred(Kernel):
         if isinstance(self._mean, PiecewiseTables):
             return self._mean.walk(self.base.features(X))[:, 0]
         assert self._mean is not None
-        batches = gen_batches(X.shape[0], max(1, at_once // self._mean.shape[0]))
-        return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in batches])
+        some = batches(X.shape[0], max(1, at_once // self._mean.shape[0]))
+        return np.concatenate([self.base(X[rows], self._mean) @ self._share for rows in some])
 
     def _ready(self, X: Matrix) -> Centred:
         return self if self._mean is not None else self.resolved(X)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from .._core import limits
+from .._core.chunks import batches
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix
 from .gram import Gram, check_kind, stack_rows
@@ -65,7 +65,7 @@ class StreamedGram(Gram):
         here = self.X if at is None else self.X[at]
         out = np.zeros((here.shape[0], V.shape[1]), V.dtype)
         if out.size and rows.size:
-            for some in gen_batches(here.shape[0], max(1, self._at_once // rows.size)):
+            for some in batches(here.shape[0], max(1, self._at_once // rows.size)):
                 out[some] = self.kernel(here[some], self.X[rows]) @ V
         return out
 
@@ -79,7 +79,7 @@ class StreamedGram(Gram):
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         """The rows of K, some at a time."""
         n = self.shape[0]
-        for rows in gen_batches(n, max(1, self._at_once // max(n, 1))):
+        for rows in batches(n, max(1, self._at_once // max(n, 1))):
             yield rows, self.kernel(self.X[rows], self.X)
 
 

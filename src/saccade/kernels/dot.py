@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import additive_chi2_kernel
-from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .._core import limits
 from .._core.checks import canonical, check_range
+from .._core.chunks import batches
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix, symmetric
 from .stationary import Decaying
@@ -120,6 +120,6 @@ def _chi2_distance(
         distance -= additive_chi2_kernel(np.require(X, None, "W"), np.require(Z, None, "W"))
         return distance
     A, B = sp.csc_array(X), sp.csc_array(Z)
-    for columns in gen_batches(X.shape[1], limits.CHI2_COLUMNS):
+    for columns in batches(X.shape[1], limits.CHI2_COLUMNS):
         distance -= additive_chi2_kernel(A[:, columns].toarray(), B[:, columns].toarray())
     return distance

@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.utils import gen_batches
 
 from .._core import limits
 from .._core.checks import LARGEST, canonical, check_positive, check_range, is_number
+from .._core.chunks import batches
 from .._core.errors import InvalidInput, InvalidParameter
 from ..operators.block import intersections
 from ..operators.codes import Codes, encode, level_dims, split_signs
@@ -244,9 +244,9 @@ class HIK(Kernel):
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
         X = canonical(X)
-        batches = gen_batches(X.shape[0], limits.ROWS_AT_ONCE)  # features are float64 copies: a block at a time
+        some = batches(X.shape[0], limits.ROWS_AT_ONCE)  # features are float64 copies: a block at a time
         with np.errstate(over="ignore"):
-            return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in batches])
+            return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in some])
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
         kernel = self._settled(X)

@@ -4,10 +4,10 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade.operators.backend import ON_CPU, Backend
 
 
@@ -65,7 +65,7 @@ class Operator(ABC):
     ) -> Array:  # (n, b)
         """K[:, rows], here by products with unit vectors."""
         found = np.empty((self.shape[0], rows.size))
-        for part in gen_batches(rows.size, limits.UNIT_COLUMNS):
+        for part in batches(rows.size, limits.UNIT_COLUMNS):
             unit = np.zeros((self.shape[0], rows[part].size))
             unit[rows[part], np.arange(rows[part].size)] = 1.0
             found[:, part] = self.matmul(unit)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.threads import share, thread_count
 
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
@@ -220,7 +220,7 @@ def _sorted_parts(
     if sp.issparse(X):
         yield _sorted(_columns(X if every else X[some]))
         return
-    for part in gen_batches(X.shape[1], max(at_once, 1)):
+    for part in batches(X.shape[1], max(at_once, 1)):
         yield _sorted(_columns(X[:, part] if every else X[some, part]))
 
 
@@ -231,7 +231,9 @@ def _even_places(
     """Entries at even distances, the last one first, in the list that repeats each as often as it counts."""
     ends = np.cumsum(copies)
     places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)
-    return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), copies.size - 1))
+    found = np.minimum(np.searchsorted(ends, places, side="right"), copies.size - 1)
+    found[0] = copies.size - 1  # rounding may place it before: weights below 1 are no whole numbers
+    return np.asarray(found)
 
 
 def column_max(X: Any) -> Array:  # (D,) float64

@@ -211,13 +211,13 @@ def _learned(
 
 def _judge(detector: Detector, examples: Examples) -> Verdicts:
     import numpy as np
-    from sklearn.utils import gen_batches
 
+    from saccade._core.chunks import batches
     from saccade._core.progress import report
     from saccade.scores.novelty import p_values
 
     n, parts = examples.X.shape[0], []
-    for rows in gen_batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
+    for rows in batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
         parts.append(detector.model.score_samples(examples.X[rows]))
         report("judging", rows.stop / n)
     score = np.concatenate(parts)

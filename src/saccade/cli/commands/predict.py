@@ -141,8 +141,8 @@ def _examples(
 def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:
     """Write the CSV; returns the predictions."""
     import numpy as np
-    from sklearn.utils import gen_batches
 
+    from saccade._core.chunks import batches
     from saccade._core.progress import report
     from saccade.cli.commands.novelty import name_of
 
@@ -151,7 +151,7 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Ans
     first = _names(estimator, every)
     writer.writerow([cell(examples.id_name), *first])
     parts = []
-    for rows in gen_batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
+    for rows in batches(n, getattr(examples.X, "block_rows", limits.ROWS_AT_ONCE)):
         answers, lines = _lines(estimator, examples.X[rows], every)
         ids = [name_cell(name_of(examples, i), examples.id_name) for i in range(rows.start, rows.stop)]
         writer.writerows([name, *line] for name, line in zip(ids, lines, strict=True))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.kernels.gram import Gram
 from saccade.operators.base import Operator
@@ -136,7 +136,7 @@ def new_columns(
 ) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
     """k* and k** of the rows of X, some at a time."""
     at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(gram.shape[0], 1), limits.NEW_AT_LEAST)
-    for rows in gen_batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
+    for rows in batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):
         new = X[rows].astype(np.float64)
         yield gram.cross_and_own(new)
         report("predicting", rows.stop / X.shape[0])

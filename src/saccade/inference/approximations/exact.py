@@ -8,6 +8,7 @@ from scipy.linalg.blas import dtrsm, dtrsv
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import blas_threads_for
 from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
 from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.solvers.cholesky import Factor
@@ -27,7 +28,8 @@ class Exact(Approximation):
     ) -> Array:  # (b, 1) or (b, m)
         """k*ᵀK̃⁻¹k*; from below where it is iterated."""
         if self.trained.factors:
-            return np.column_stack([_half_norms(factor, k_star) for factor in self.trained.factors])
+            with blas_threads_for(len(k_star)):
+                return np.column_stack([_half_norms(factor, k_star) for factor in self.trained.factors])
         pairs = zip(*self._halves(k_star), strict=True)
         return np.column_stack([2.0 * np.einsum("ij,ij->j", A, B) for A, B in pairs])
 
@@ -46,7 +48,8 @@ class Exact(Approximation):
         """α = K̃⁻¹Y, H (2)."""
         noise, factors = self.trained.noise, self.trained.factors
         if factors:
-            return np.hstack([factor.solve(outputs(Y, noise, j)) for j, factor in enumerate(factors)])
+            with blas_threads_for(len(Y)):
+                return np.hstack([factor.solve(outputs(Y, noise, j)) for j, factor in enumerate(factors)])
         found = self.trained.iterated(Y)
         return found[0].x if len(found) == 1 else np.column_stack([result.x[:, j] for j, result in enumerate(found)])
 
@@ -108,7 +111,8 @@ class Exact(Approximation):
 
     @cached_property
     def _inverse_diagonal(self) -> Array:  # (n, 1) or (n, m)
-        return np.column_stack([factor.inverse_diagonal() for factor in self.trained.factors])
+        with blas_threads_for(len(self.trained.noise)):
+            return np.column_stack([factor.inverse_diagonal() for factor in self.trained.factors])
 
     def _by_unit_vectors(self, rows: Array, Y: Array) -> tuple[Array, Array]:
         """α_i = e_iᵀK̃⁻¹Y and [K̃⁻¹]_ii of the rows."""

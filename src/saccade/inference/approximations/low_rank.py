@@ -16,6 +16,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.blas import blas_threads_for
 from saccade._core.progress import listening, report
 from saccade.inference.approximations.base import Approximation, self_similarity
 from saccade.operators.base import Dense, Operator
@@ -170,11 +171,12 @@ def low_ranks(
     """One for each column of the noise; they share the leading eigenvectors, which take most of the products."""
     held_out = np.zeros(0, int) if held_out is None else held_out
     K = Dense(K.to_dense()) if K.shape[0] <= limits.FACTOR_UP_TO and not K.in_memory else K
-    S, left = _leading(K, min(rank, K.shape[0] - held_out.size), rng, held_out)
     found = list[LowRank]()
-    for column in noise.T[:, :, None]:
-        found.append(_explaining(K, column, _suited(S, left, column), held_out))
-        report("variance", 0.5 * (PASSES + len(found) / noise.shape[1]) / (PASSES + 1))
+    with blas_threads_for(K.shape[0]):
+        S, left = _leading(K, min(rank, K.shape[0] - held_out.size), rng, held_out)
+        for column in noise.T[:, :, None]:
+            found.append(_explaining(K, column, _suited(S, left, column), held_out))
+            report("variance", 0.5 * (PASSES + len(found) / noise.shape[1]) / (PASSES + 1))
     return tuple(found)
 
 

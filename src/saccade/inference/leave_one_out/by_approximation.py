@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.inference.approximations.base import Approximation, PerOutput, self_similarity
 from saccade.inference.approximations.exact import Exact
@@ -52,7 +52,7 @@ def left_out_by(
 def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:
     """From columns of K, some at a time."""
     found = []
-    for some in gen_batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
+    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
         k_rows = gram.columns(rows[some])
         with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, self_similarity(k_rows, rows[some]))
         found.append((*method.left_out(k_rows, rows[some], targets), with_itself))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade._core.blas import blas_threads_for
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.base import (
     Approximation,
@@ -186,7 +187,8 @@ class GP(LeftOut):
         if self.solution.factors or not self._factored:
             return self.solution.factors
         K = self.gram.to_dense()
-        return tuple(factorise(K, column) for column in self.sites.noise.T)
+        with blas_threads_for(len(K)):
+            return tuple(factorise(K, column) for column in self.sites.noise.T)
 
     @property
     def _trained(self) -> RegularizedSystem:
@@ -336,7 +338,7 @@ class GP(LeftOut):
         same = same and np.array_equal(noise[:n], self.sites.noise) and before.extends_to(gram)
         same = same and self.by.mean == "exact" and bool(self.solution.factors) and len(Y) > n
         if same and is_direct(gram, self.solving.solver) and keeps_factors(gram, noise):
-            with suppress(InvalidInput):  # rounding may spoil a factor that grows; it is made anew then
+            with suppress(InvalidInput), blas_threads_for(n):  # made anew where rounding spoils a factor that grows
                 solution, sites = grown(self.solution, gram, noise, Y), Sites.of_regression(Y, noise, weight)
                 return GP(gram, sites, solution, weight, self.inference, self.solving, self.by)
         options: dict[str, Any] = {"inference": self.inference, "solving": self.solving, "by": self.by}

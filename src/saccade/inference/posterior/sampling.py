@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade.operators.codes import level_dims
 from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
@@ -37,7 +37,7 @@ def sample_intersection(
     room = max(1, limits.NORMALS_AT_ONCE // (levels.levels.size + new.nnz + 1))
     for j in range(1 if shared else m):  # outputs that share the noise are solved for together
         first, last = (0, m * count) if shared else (j * count, (j + 1) * count)
-        for block in gen_batches(last - first, room):
+        for block in batches(last - first, room):
             columns = np.arange(first + block.start, first + block.stop)
             prior, at_new = _brownian(levels, new, columns.size, rng)
             error = np.sqrt(noise[:, [j]]) * rng.standard_normal((K.shape[0], columns.size))

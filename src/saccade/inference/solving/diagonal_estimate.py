@@ -20,10 +20,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade.operators.base import Operator
 from saccade.solvers.nystrom import Nystrom
 
@@ -133,15 +133,19 @@ def reachable(error: float, chance: float, probes: float) -> float:
     return float(np.sqrt(square * noise / (square + noise + 1e-300)))
 
 
+def beside(missed: float, chance: float, wanted: float) -> float:
+    """How many full probes bring the error down to `wanted`, beside a regression that misses this mean square."""
+    return chance * max(1.0 / (wanted**2 - SHORT**2) - 1.0 / (missed + 1e-300), 0.0)
+
+
 def probes_for(
     found: Estimated,
     probes: int,  # behind it
     wanted: float,  # error
 ) -> float:
     """How many probes in all would bring the error down to `wanted`."""
-    left = wanted**2 - SHORT**2
-    alone = found.chance * max(1.0 / left - 1.0 / (found.missed + 1e-300), 0.0)
-    return max(alone, probes * (found.error**2 - SHORT**2) / left)
+    own = probes * (found.error**2 - SHORT**2) / (wanted**2 - SHORT**2)
+    return max(beside(found.missed, found.chance, wanted), own)
 
 
 def known_of(
@@ -208,7 +212,7 @@ class _Regression(NamedTuple):
         known: Array,  # (n, q)
         lowest: Array,  # (n,)
     ) -> Array:  # (n,)
-        parts = [self.basis(known[rows]) @ self.coefficients for rows in gen_batches(len(known), limits.FITTED_ENTRIES)]
+        parts = [self.basis(known[rows]) @ self.coefficients for rows in batches(len(known), limits.FITTED_ENTRIES)]
         return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0)))
 
     def leverage(

@@ -1,7 +1,7 @@
 """The diagonal of (K + N)⁻¹ from random probes, with the error that it has: what leave-one-out needs beyond Cholesky.
 
-Here probes are solved: first some beside the targets, which cost little, then as many as the error asks for.
-`diagonal_estimate` makes the diagonal of them.
+Here probes are solved: first some beside the targets, which cost little, then as many as the error asks for. Where they
+would be many, a factor takes their place. `diagonal_estimate` makes the diagonal of probes.
 """
 
 from collections.abc import Callable
@@ -9,12 +9,20 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.errors import InvalidInput
-from saccade.inference.solving.diagonal_estimate import Check, checked, estimate, known_of, probes_for, reachable
+from saccade.inference.solving.diagonal_estimate import (
+    Check,
+    beside,
+    checked,
+    estimate,
+    known_of,
+    probes_for,
+    reachable,
+)
 from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import factorise
@@ -31,7 +39,9 @@ LANES = 4  # columns that a product takes at once
 CHECKED_LEAST, CHECKED_OF = 200, 100  # examples that the check looks at: at least, and one of so many
 HANGING = 0.03  # by which, beyond 1/√n, the error may move the leave-one-out accuracy before more work is done
 SPARED = 0.08  # probes for each target that this may be: with half the iterations of a target, 4 % of the solve
-FLOPS = 50  # multiplications of a factor and its inverse in the time of a number that a product reads
+# In the time of a number that a product of many columns reads: numbers of two rows that are compared where K is written
+# out, and n³ of a factor with the diagonal of its inverse.
+PAIRS, CUBES = 1 / 0.3, 20
 APART = 3.0  # times less noise that makes an entry one to judge apart
 
 
@@ -110,7 +120,7 @@ class Probes:
         noise: Array,  # (n, 1) or (n, b)
     ) -> Array:  # (n, b)
         X = np.empty_like(Z)
-        for some in gen_batches(Z.shape[1], limits.SOLVED_AT_ONCE):
+        for some in batches(Z.shape[1], limits.SOLVED_AT_ONCE):
             found = solve_cg(
                 self.K,
                 noise[:, some] if noise.shape[1] > 1 else noise,
@@ -141,7 +151,7 @@ class Probes:
     ) -> tuple[Array, float]:  # (n, c)
         """The diagonals and their error, with as many more probes as the error asks for and the work allows.
 
-        Where the leave-one-out accuracy hangs on the error, a factor of K + N where it costs no more, else more probes.
+        Or by a factor of K + N: where the leave-one-out accuracy hangs on the error, or probes would take as long.
         """
         (n, c), self._work = self.noise.shape, 0.0
         if n <= limits.SOLVE_EACH_UP_TO:
@@ -151,32 +161,67 @@ class Probes:
         plain, least, chance = self._by_regression(known)
         more = LANES if WANTED < least < CLOSE else 0
         if turns is not None and hanging(plain, least, turns) > HANGING + n**-0.5:
-            if n * (float(self.K.work) + n * n / FLOPS) <= self._most_work:
-                with suppress(InvalidInput):  # rounding may spoil a factor where conjugate gradients still solve
-                    factor = factorise(self.K.to_dense(), self.noise[:, 0], overwrite=True)
-                    return factor.inverse_diagonal()[:, None], 0.0
+            exact = self._exact(self._most_work)
+            if exact is not None:
+                return exact, 0.0
             if SPARED * columns > LANES:
                 more, self._check = int(SPARED * columns), None
         if more:
             Z = self._draw_check(more)
             self.take_beside(Z, self._solved(Z, self.noise))
             plain, least, chance = self._by_regression(known)
-        if least > WANTED and low_rank is None and float(self.K.work) * RANK < self._most_work / 4:
+        if least <= WANTED:
+            return plain, least
+        each = self._work / more if more else float(self.K.work) * c * max(iterations, 1)
+        low = 0.0 if low_rank is not None else float(self.K.work) * RANK
+        exact = self._exact(beside(least**2, chance, WANTED) * each + low)
+        if exact is not None:
+            return exact, 0.0
+        if 0.0 < low < self._most_work / 4:
             low_rank = build(self.K, self.noise.mean(axis=1), self.rng.permutation(n)[:RANK])
             known = known_of(self.K, self.noise, low_rank)
             plain, least, chance = self._by_regression(known)
-        each = float(self.K.work) * c * max(iterations, 1)
         if least <= WANTED or (least < np.inf and reachable(least, chance, self._most_work / each) > PAYS * least):
             return plain, least
-        self.ask(2)
+        first = beside(least**2, chance, WANTED) if least < np.inf else 0.0
+        value, error = self._by_probes(known, int(min(first, self._most_work / each)), each)
+        return (value, error) if error <= least else (plain, least)
+
+    def _by_probes(
+        self,
+        known: Array,  # (n, c, q)
+        first: int,  # probes to begin with
+        each: float,  # numbers that a probe reads
+    ) -> tuple[Array, float]:  # (n, c)
+        """The diagonals and their error by full probes; by factors where these are so many that they cost less."""
+        self.ask(max(first, 2))
         while True:
             value, error, wanted = self._estimated(known)
-            count = int(min(np.ceil(wanted - self._probed.shape[2]), (self._most_work - self._work) / each))
+            more = LANES * np.ceil((wanted - self._probed.shape[2]) / LANES)
+            count = int(min(more, (self._most_work - self._work) / each))
             if error <= WANTED or count < 1:
-                return (value, error) if error <= least else (plain, least)
+                return value, error
+            exact = self._exact(count * each)
+            if exact is not None:
+                return exact, 0.0
             before = self._work
             self.ask(count)
             each = (self._work - before) / count
+
+    def _exact(
+        self,
+        instead: float,  # numbers that probes would read
+    ) -> Array | None:  # (n, c)
+        """The diagonals by a factor per column of the noise; None where it takes far longer, or rounding spoils it."""
+        n, c = self.noise.shape
+        work = n * (float(self.K.work) / PAIRS + c * n * n / CUBES)
+        if work > min(limits.EXACT_IS_WORTH * instead, self._most_work):
+            return None
+        with suppress(InvalidInput):  # rounding may spoil a factor where conjugate gradients still solve
+            K, last = self.K.to_dense(), c - 1
+            factors = (factorise(K, column, overwrite=j == last) for j, column in enumerate(self.noise.T))
+            return np.column_stack([factor.inverse_diagonal() for factor in factors])
+        return None
 
     def _by_regression(
         self,

@@ -1,7 +1,6 @@
 """The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.blas import one_blas_thread
+from saccade._core.blas import blas_threads_for, one_blas_thread
 from saccade._core.errors import InvalidParameter
 from saccade.inference.leave_one_out.closed_form import turning_points
 from saccade.inference.solving.inverse_diagonal import ENERGY_TOL, Probes
@@ -55,10 +54,11 @@ def solve(
     probe_work: float = limits.PROBE_WORK,
 ) -> Solution:
     """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
-    if is_direct(K, solver):
-        return _direct(K, noise, Y, most_kept)
-    # Products of a matrix in memory are BLAS's; between others its threads would only take cores from ours.
-    with nullcontext() if K.in_memory else one_blas_thread():
+    direct = is_direct(K, solver)
+    # A factor and the products of a matrix in memory are BLAS's; between others its threads would take cores from ours.
+    with blas_threads_for(len(Y)) if direct or K.in_memory else one_blas_thread():
+        if direct:
+            return _direct(K, noise, Y, most_kept)
         return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
 
 

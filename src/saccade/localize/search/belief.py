@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import gen_batches
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.chunks import batches
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.localize.boxes import pairs_iou
 from saccade.localize.priors.box_prior import BoxPrior
@@ -217,7 +217,7 @@ class Belief:
         objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
         given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
-        for rows in gen_batches(len(boxes), limits.BOXES_AT_ONCE):
+        for rows in batches(len(boxes), limits.BOXES_AT_ONCE):
             mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
         return mean, variance
 
