@@ -142,7 +142,7 @@ def digest_of(*parts: Any) -> str:
 
 
 def jobs(n_jobs: int | None) -> int:
-    """The number of threads: None and −1 for every core, as SACCADE_NUM_THREADS has it, −2 for all but one, …"""
+    """The number of threads: None and −1 for every core (SACCADE_NUM_THREADS limits them), −2 for all but one, …"""
     if n_jobs is None:
         return thread_count()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:

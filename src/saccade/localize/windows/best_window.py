@@ -1,4 +1,4 @@
-"""The window of a picture that a model of words likes best, found for sure: branch and bound over sets of windows.
+"""The window of a picture with the largest decision of a model of words: branch and bound over sets of windows.
 
 Lampert, Blaschko and Hofmann, "Beyond sliding windows: object localization by efficient subwindow search", CVPR 2008.
 They bound a sum of weights; here the sum is one of piecewise linear functions, one per word (H (6)), and lines above
@@ -76,7 +76,7 @@ def best_window(
     max_size: Any = None,
     budget: int | None = None,
 ) -> BestWindow:
-    """The window whose histogram of words has the largest decision; no window of the grid is missed.
+    """The window, of all windows on a grid, whose histogram of words has the largest decision.
 
     Parameters
     ----------
