@@ -57,7 +57,7 @@ def test_new_classes_and_changed_labels() -> None:
     learner = ActiveLearner(X, audit=0.0)
     learner.tell([0, 1, 2], [0, 0, 0])
     assert learner.ask(2).size == 2  # one class: typical examples
-    with pytest.raises(InvalidInput, match="two classes, and there are 1"):
+    with pytest.raises(InvalidInput, match="two classes; so far there are labels of 1"):
         _ = learner.model
     learner.tell([3], [1])
     learner.tell([2, 9, 4], [7, 7, 1])

@@ -19,7 +19,9 @@ def test_an_old_name_warns_and_works(package: object, old: str, new: str) -> Non
     assert old not in dir(package)
 
 
-@pytest.mark.parametrize("name", ["saccade", "saccade.features", "saccade.localize", "saccade.inference"])
+@pytest.mark.parametrize(
+    "name", ["saccade", "saccade.features", "saccade.localize", "saccade.inference", "saccade.datasets"]
+)
 def test_every_public_name_is_there(name: str) -> None:
     package = importlib.import_module(name)
     for each in package.__all__:

@@ -17,9 +17,10 @@ from saccade.features.serialize import NAMES
 from tests.features.sets import Counted, described
 
 SENTENCES = {
-    "random_state": "an int, a RandomState or None, which means the same random numbers at every fit.",
-    "n_jobs": "hreads; None and -1 for every core.",
-    "cache": "folder to keep results in, by content.",
+    "random_state": "int, RandomState or None Seed of the random choices. None means the same random numbers at every "
+    "fit.",
+    "n_jobs": "int, optional Number of threads. None and -1: every core.",
+    "cache": "path, optional Folder to keep results in, by the picture's content and the settings. None keeps nothing.",
 }
 PICTURES, KINDS = described()
 LEARNERS: dict[str, Any] = {
@@ -37,7 +38,7 @@ def test_one_default_and_one_sentence(name: str) -> None:
     parameters = inspect.signature(maker).parameters
     for shared in SENTENCES.keys() & parameters.keys():
         assert parameters[shared].default is None, shared
-        assert SENTENCES[shared] in " ".join(inspect.getdoc(maker).split()), shared  # type: ignore[union-attr]
+        assert f"{shared} : {SENTENCES[shared]}" in " ".join(inspect.getdoc(maker).split()), shared  # type: ignore[union-attr]
 
 
 def learned(encoder: Any, random_state: Any, items: Any = PICTURES, **parameters: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Told:
 
     @classmethod
     def of(cls, rows: Any, labels: Any, n: int, known: Mapping[int, Label]) -> Told:
-        """Answers about a pool of n rows of which some are `known`; an error where they cannot be right."""
+        """Answers about a pool of n rows of which some are `known`; an error if they are impossible."""
         found = check_answers(rows, labels, n, known)
         return cls(tuple(found), tuple(found.values()), tuple(known.get(row, UNASKED) for row in found))
 
@@ -44,11 +44,13 @@ def check_answers(
     n: int,
     known: Mapping[int, Any],
 ) -> dict[int, Any]:
-    """Label by row; None, NaN and an empty text are None. An error where they cannot be right, also beside `known`."""
+    """Label by row; None, NaN and an empty text are None. An error if they are impossible, alone or with `known`."""
     numbers = np.atleast_1d(np.asarray(rows))
     values = _values(labels)
     if numbers.ndim != 1 or numbers.size != len(values):
-        raise InvalidInput(f"`rows` and `labels` must be as many, got {numbers.size} rows and {len(values)} labels.")
+        raise InvalidInput(
+            f"`rows` and `labels` must be equally many, got {numbers.size} rows and {len(values)} labels."
+        )
     if numbers.size and numbers.dtype.kind not in "iu":
         raise InvalidInput(f"`rows` must be row numbers, got {numbers.tolist()[:3]!r:.100}.")
     if numbers.size and not (numbers.min() >= 0 and numbers.max() < n):
@@ -82,14 +84,14 @@ def plain(labels: Any) -> list[Any]:
 
 
 def has_value(value: Any) -> bool:
-    """Whether it is neither None nor NaN, nor what pandas has instead: these do not equal themselves."""
+    """Whether it is neither None nor NaN, nor what pandas has in their place: these do not equal themselves."""
     return value is not None and (value == value) is True
 
 
 def label_array(
     labels: Iterable[Any],
 ) -> Array:  # (l,)
-    """Labels as one array: an error where some are text and others numbers, or a number is no name of a class."""
+    """Labels as one array; an error if some are text and others numbers, or a number cannot name a class."""
     every = plain(labels)
     kinds = set(map(type, every))
     text = [kind for kind in kinds if issubclass(kind, str)]

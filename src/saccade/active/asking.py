@@ -43,14 +43,14 @@ def query(
 
     Parameters
     ----------
-    X : array or sparse matrix (n, d)
+    X : array or sparse matrix of shape (n, d)
         All examples, labelled or not.
-    y : array (n,)
+    y : array of shape (n,)
         Labels; NaN, None or `missing_label` where there is none yet. All may be missing.
-    clf : GPClassifier, OneClassGP or another classifier; default GPClassifier()
+    clf : GPClassifier, OneClassGP or another classifier, optional
         Its kernel and noise make the posterior, and its probabilities are those of its fit. Another classifier gives
-        its probabilities alone, and strategies that need a mean refuse it. It is never changed.
-    candidates : None, array of int, or array (c, d)
+        its probabilities alone, and strategies that need a mean refuse it. It is never changed. None: GPClassifier().
+    candidates : array of int, array of shape (c, d), or None
         The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
     strategy : str, or a query strategy of scikit-activeml
         "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
@@ -58,34 +58,54 @@ def query(
         "margin"            |μ|, the distance to the border between the two likeliest classes (K)
         "variance"          σ² (K, A)
         "uncertainty"       |μ|/√(σ² + σ_n²) (K)
-        "one-a-class"       the same for each class against the rest, in turns (K's rounds of several classes)
+        "one-a-class"       "uncertainty" of each class against the rest, in turns (K's rounds of several classes)
         "entropy", "least-margin"   of the calibrated probabilities
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
         "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats
-        "output-change"     the expected change of all outputs at the targets; both look at 512 targets and 16,384
-                            candidates at most, drawn at random
+        "output-change"     the expected change of all outputs at the targets; this and "information-gain" look at 512
+                            targets and 16,384 candidates at most, drawn at random
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
         A strategy that needs two classes asks for typical examples until there are two; "novel" and "doubtful" ask at
         random until there is a member.
     batch_size : int
-        How many. With `joint`, the batch is chosen one by one, variance and covariance conditioned on what is in it
-        already; without, the best ones as if each were asked alone.
-    costs, budget : array (n,) positive, and float
-        The cost of labelling each row; the score per cost counts, and the costs of a batch stay within the budget.
+        Number of rows to ask for.
+    return_utilities : bool
+        Return the scores too.
+    joint : bool
+        True: rows are chosen one by one, with variance and covariance conditioned on the rows of the batch so far.
+        False: the best ones as if each were asked alone.
+    missing_label : label, optional
+        A value of `y` that means no label, besides NaN and None.
+    costs, budget : array of shape (n,), float
+        The positive cost of labelling each row. The score per cost decides, and the costs of a batch stay within the
+        budget.
     targets : array of int or None
         Rows of X whose answers matter; None for all.
     fit_clf : bool
-        False takes kernel and noise of a fitted `clf` as they are, and does not settle them on X.
+        False takes kernel and noise of a fitted `clf` as they are, and does not adapt them to X.
     random_state : int, RandomState, Generator or None
-        For "random", and for the sample of targets that "information-gain" and "output-change" look at.
+        Seed of "random", and of the sample of targets that "information-gain" and "output-change" look at. None means
+        the same random numbers at every call.
 
     Returns
     -------
-    indices : array (b,)
+    indices : array of shape (b,)
         In the order of choice. Fewer than `batch_size` where there are no more candidates, or no budget.
-    utilities : array (b, n), with `return_utilities`
-        The scores by which each was chosen; NaN for rows that were no candidates then.
+    utilities : array of shape (b, n), with `return_utilities`
+        The scores by which each was chosen; NaN for rows that were not candidates then.
+
+    Raises
+    ------
+    InvalidInput
+        If there is nothing to ask, X has a NaN, or `y` does not fit X.
+    InvalidParameter
+        If the strategy does not go with `clf`, or a parameter is out of range.
+
+    Warns
+    -----
+    UserWarning
+        If there are fewer candidates than `batch_size`.
 
     Examples
     --------
@@ -137,7 +157,7 @@ def query(
 
 
 def _check_ours(strategy: Any, **given: Any) -> None:
-    """An error for what a strategy of scikit-activeml does not know, and would be ignored."""
+    """An error for arguments that a strategy of scikit-activeml does not know and would ignore."""
     name = next((name for name, value in given.items() if value is not None), None)
     if name is not None:
         raise InvalidParameter(
@@ -160,7 +180,7 @@ def _candidates(X: Any, candidates: Any, labelled: Array) -> tuple[Any, Array, i
         return X, some, 0
     more = check_pool(candidates)
     if more.shape[1] != X.shape[1]:
-        raise InvalidInput(f"`candidates` has {more.shape[1]} features and X has {X.shape[1]}. They must be the same.")
+        raise InvalidInput(f"`candidates` has {more.shape[1]} features and X has {X.shape[1]}. They must be equal.")
     stack = sp.vstack([X, more], format="csr") if sp.issparse(X) or sp.issparse(more) else np.vstack([X, more])
     return stack, np.arange(n, n + more.shape[0]), n
 
@@ -181,7 +201,7 @@ def _rows(numbers: Any, name: str, n: int) -> Array | None:
 
 
 def _costs(costs: Any, n: int, added: int, first: int) -> Array | None:
-    """One for each row of the pool; with candidates of their own, one for each of these."""
+    """A cost per row of the pool; where candidates are rows of features, one per candidate is given."""
     if costs is None:
         return None
     found = check_costs(costs, added if first else n)

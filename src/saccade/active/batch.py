@@ -14,7 +14,7 @@ def first_best(
     scores: Array,  # (s,); −inf where it may not be taken
     tie: float = TIE,
 ) -> int:
-    """The place of the largest score; of several that are equal but for rounding, the first."""
+    """The place of the largest score; of several that are equal except for rounding, the first."""
     top = scores.max()
     return int(np.flatnonzero(scores >= top - tie * abs(top))[0])
 
@@ -24,7 +24,7 @@ def best_places(
     count: int,  # below s
     tie: float = TIE,
 ) -> Array:  # (count,) ascending
-    """The places of the largest scores; of those that equal the last of them but for rounding, the first.
+    """The places of the largest scores; of those that equal the last of them except for rounding, the first.
 
     >>> best_places(np.array([2.0, 1.0, 3.0, 1.0, 1.0]), 3)
     array([0, 1, 2])
@@ -43,9 +43,9 @@ def greedy(
     budget: float = np.inf,
     keep: bool = False,
 ) -> tuple[list[int], list[Array]]:
-    """Places of the chosen candidates, at most `size`, and with `keep` the scores (s,) that each was chosen by.
+    """Places of the chosen candidates, at most `size`, and with `keep` the scores (s,) by which each was chosen.
 
-    With costs it is the score per cost that counts, and what the budget can no longer pay is passed over.
+    With costs the score per cost decides, and candidates that the budget can no longer pay are left out.
     """
     places, used, spent = list[int](), list[Array](), 0.0
     while len(places) < size:

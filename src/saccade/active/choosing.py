@@ -21,7 +21,7 @@ Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scor
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What the model makes of the classes, for any rows of the pool."""
+    """What the model believes of the classes, for any rows of the pool."""
 
     classes: int
     mean: Callable[[Array], Array]  # rows -> (s, m)
@@ -47,7 +47,7 @@ def beliefs_of_field(
     field: PoolPosterior,
     labels: Array,  # (l,): class numbers of the observed rows
 ) -> Beliefs:
-    """Those of label regression, calibrated by leave-one-out as `GPClassifier` is."""
+    """The beliefs of label regression, calibrated by leave-one-out as in `GPClassifier`."""
     m = field.mean.shape[1]
     some = slice(None, None, -(-labels.size // limits.SHARPNESS_EXAMPLES) or 1)
     sharpness = fit_sharpness(field.leave_one_out()[some], labels[some]) if m >= 2 else 1.0
@@ -69,8 +69,8 @@ def choose_rows(
     """The next questions by one strategy.
 
     A batch is chosen jointly among the candidates that score best alone, `limits.BATCH_CANDIDATES` of them or four
-    times the batch: a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the rest of
-    the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
+    times the batch, because a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the
+    rest of the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
     """
     if wanted.joint and min(wanted.size, candidates.size) > limits.BATCH_JOINT and strategy != "random":
         return _in_two(field, beliefs, candidates, strategy, wanted)

@@ -30,20 +30,35 @@ class ActiveLearner(OneAtATime):
 
     Parameters
     ----------
-    X : array or sparse matrix (n, d)
+    X : array or sparse matrix of shape (n, d)
         The pool. It is kept, not copied; do not change it.
-    model : GPClassifier, default GPClassifier()
-        What learns. Kernel and noise are settled on the pool, once; what `tune` learns from labels is for `model`, and
-        questions do without.
-    strategy : as for `query`
+    model : GPClassifier, optional
+        The classifier that learns; a clone of it is used. Its kernel and noise are set once on the pool and choose the
+        questions; what `tune` learns from labels is used by `model` alone. None: GPClassifier().
+    strategy : str
+        A name as for `query`, except "novel" and "doubtful".
     audit : float
-        The share of questions that measure the accuracy: rows drawn at random before the first question, which the
-        model never sees until the end. 0 asks none, and then nothing is known about the accuracy.
+        Share of questions that measure the accuracy, at most 0.5: rows drawn at random before the first question, which
+        the model does not learn from until `fit`. 0 asks none, and then nothing is known about the accuracy.
     joint : bool
-        Whether the questions of a batch are chosen so that they do not repeat each other.
-    costs : array (n,) or None
-        The cost of each label: the score per cost counts.
+        Choose the questions of a batch so that they do not repeat each other.
+    costs : array of shape (n,) or None
+        The positive cost of each label: the score per cost decides.
     random_state : int, RandomState, Generator or None
+        Seed of the random choices. None means the same random numbers every time.
+
+    Attributes
+    ----------
+    labels : dict
+        Every answer so far by its row, the audited ones too; None where nobody could tell.
+    classes : array
+        The labels known to the model, ascending.
+    model : GPClassifier
+        The classifier of the labels so far, without those of the audit; it is fitted at each access.
+    history : tuple of Told
+        Every `tell` so far, in order.
+    audit : Audit
+        The rows that were set apart, and the looks so far.
 
     Examples
     --------
@@ -84,11 +99,11 @@ class ActiveLearner(OneAtATime):
         self._begin(Audit(rows, share))
 
     def _begin(self, audit: Audit) -> None:
-        """No label yet; what is asked comes from the rows that the audit has not."""
+        """Start without labels; questions come from the rows that are not in the audit."""
         self.audit, self._labels, self._told = audit, dict[int, Label](), tuple[Told, ...]()
         self._pool = np.setdiff1d(np.arange(self.X.shape[0]), audit.rows)  # what the model may ask about and learn from
         if not self._pool.size:
-            raise InvalidInput("No row of the pool is left beside the audit. Pass a smaller `audit`, or more rows.")
+            raise InvalidInput("No row of the pool is left besides the audit. Pass a smaller `audit`, or more rows.")
         nothing = np.zeros(0, np.int64)
         prior = kernel_and_noise(self.given, self.X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
         gram = pool_gram(prior.kernel, self._rows(), prior.levels, prior.binning)  # the copy of the rows is gone after
@@ -106,6 +121,7 @@ class ActiveLearner(OneAtATime):
 
     @property
     def rows_in_pool(self) -> int:
+        """Number of rows of X."""
         return int(self.X.shape[0])
 
     # ---- what is known
@@ -140,13 +156,26 @@ class ActiveLearner(OneAtATime):
 
     @alone
     def fit(self) -> GPClassifier:
-        """The classifier of all labels, those of the audit too: for after the last question."""
+        """The classifier of all labels, those of the audit too: for use after the last question.
+
+        Returns
+        -------
+        GPClassifier
+            Fitted.
+
+        Raises
+        ------
+        InvalidInput
+            If there are labels of fewer than two classes.
+        """
         return self._fitted({row: label for row, label in self._labels.items() if label is not None})
 
     def _fitted(self, labels: Mapping[int, Label]) -> GPClassifier:
         found = len(set(labels.values()))
         if found < 2:
-            raise InvalidInput(f"A model needs labels of two classes, and there are {found} so far. Ask and tell on.")
+            raise InvalidInput(
+                f"A model needs labels of two classes; so far there are labels of {found}. Tell more labels."
+            )
         rows = np.fromiter(labels, np.int64)
         model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self._prior.noise)
         return model.fit(self.X[rows], label_array(labels.values()))
@@ -155,9 +184,24 @@ class ActiveLearner(OneAtATime):
 
     @alone
     def ask(self, k: int = 1) -> Array:  # (k,)
-        """The next k questions, row numbers of X; the same until something is told. Fewer where no more are left.
+        """The next k questions. They stay the same until something is told.
 
         Audit questions are among them (`is_audit`). Do not show a guess of the model with these.
+
+        Parameters
+        ----------
+        k : int
+            Number of questions.
+
+        Returns
+        -------
+        array of shape (k,)
+            Row numbers of X; fewer where no more are left.
+
+        Raises
+        ------
+        InvalidInput
+            If all rows were asked.
         """
         k = check_count("k", k, "The default is 1.")
         with one_blas_thread():
@@ -182,7 +226,18 @@ class ActiveLearner(OneAtATime):
         return np.asarray(np.insert(found, np.sort(places) - np.arange(audits.size), audits))
 
     def is_audit(self, rows: Any) -> Array:
-        """Which of these rows are audit questions: show no guess of the model with them."""
+        """Which of these rows are audit questions: show no guess of the model with them.
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers of X.
+
+        Returns
+        -------
+        array of bool
+            As many as rows.
+        """
         return np.isin(np.asarray(rows), self.audit.rows)
 
     def _beliefs(self) -> Beliefs:
@@ -197,17 +252,40 @@ class ActiveLearner(OneAtATime):
 
     @alone
     def tell(self, rows: Any, labels: Any) -> None:
-        """Answers: rows of X and their labels; None for a row that nobody can label, which is not asked again.
+        """Tell the labels of rows.
 
         Rows that were never asked are welcome, new classes too; a row told again has its new label. All or nothing: an
         error leaves everything as it was.
+
+        Parameters
+        ----------
+        rows : int or array of shape (b,)
+            Row numbers of X.
+        labels : label or array of shape (b,)
+            All text or all whole numbers; None for a row that nobody can label, which is not asked again.
+
+        Raises
+        ------
+        InvalidInput
+            If a row is not in the pool, has two labels in this call, or text and numbers are mixed.
         """
         told = Told.of(rows, labels, self.rows_in_pool, self._labels)
         self._move(told.added_to(self._labels), (*self._told, told))
 
     @alone
     def undo(self) -> Told:
-        """Take the last `tell` back, and return it. A look that it gave the audit stays: it was taken."""
+        """Take back the last `tell`. If it led to a look of the audit, that look stays.
+
+        Returns
+        -------
+        Told
+            The `rows` and `labels` of that call, and what they were `before`.
+
+        Raises
+        ------
+        InvalidInput
+            If nothing was told yet.
+        """
         if not self._told:
             raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
         last = self._told[-1]
@@ -215,7 +293,7 @@ class ActiveLearner(OneAtATime):
         return last
 
     def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
-        """From the labels so far to others: the posterior follows in closed form, and then all changes in one step."""
+        """Replace the labels: the posterior follows in closed form, and then all changes in one step."""
         known, field = self._known(labels), self.field
         gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
         if gone.size:
@@ -248,11 +326,31 @@ class ActiveLearner(OneAtATime):
         return self.audit.looked(np.asarray(right), field.rows.size)
 
     def accuracy(self) -> Accuracy:
-        """The share of right guesses at rows drawn at random, and an interval that holds whenever it is looked at."""
+        """The accuracy of `model` on new rows: an estimate from the audit, with an interval.
+
+        The interval holds however often it is looked at.
+
+        Returns
+        -------
+        Accuracy
+            `estimate`, `low`, `high`, and every look so far in `curve`. Before the first look, at 16 audited rows, the
+            estimate is NaN and the interval [0, 1].
+        """
         return self.audit.accuracy()
 
     def should_stop(self, target: float) -> bool:
-        """Whether the accuracy is shown to be at least `target`: the whole interval lies above."""
+        """Whether the accuracy is shown to be at least `target`: the whole interval lies above.
+
+        Parameters
+        ----------
+        target : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        bool
+            True if `accuracy().low` is at least the target.
+        """
         return self.accuracy().reaches(target)
 
     # ---- files
@@ -261,22 +359,66 @@ class ActiveLearner(OneAtATime):
     def save(self, path: Any) -> None:
         """Write the campaign to one file: every answer, and all that the next question depends on, but not the pool.
 
-        A file that is there is replaced only if this learner read or wrote it as it is now. Otherwise it may hold
-        answers of somebody else: an error says how to keep both.
+        An existing file is replaced only if this learner read or wrote it in its present form. Otherwise it may hold
+        answers of somebody else.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Raises
+        ------
+        InvalidInput
+            If the file may hold answers of somebody else; the message says how to keep both.
         """
         self._files |= {save(self, path, self._files)}
 
     @classmethod
     def load(cls, path: Any, X: Any, model: Any = None) -> ActiveLearner:
-        """Go on with a saved campaign on the same pool X, which may have gained rows at its end.
+        """Go on with a saved campaign on its pool, which may have gained rows at its end.
 
-        New rows are audited too: the accuracy is that of the whole pool, and must be shown anew. `model` is needed only
-        where the kernel is none that a file can keep.
+        New rows are audited too: the accuracy is that of the whole pool, and must be shown again.
+
+        Parameters
+        ----------
+        path : path
+            What `save` wrote.
+        X : array or sparse matrix of shape (n, d)
+            The pool.
+        model : GPClassifier, optional
+            As it was at the start. It is needed only if a file cannot keep its kernel or parameters.
+
+        Returns
+        -------
+        ActiveLearner
+            It asks the same next question if the pool has not grown.
+
+        Raises
+        ------
+        InvalidInput
+            If the file belongs to another pool.
+        ModelFileError
+            If the file is damaged, or `model` is needed.
         """
         return load(cls, path, check_pool(X), model)
 
     def resume(self, seed: int, audit: Audit, history: Any, tensors: dict[str, Array] | None, file: str) -> None:
-        """Become the campaign of a file: `tensors` are the numbers of its posterior, None where the pool has grown."""
+        """Become the campaign of a file; `load` calls it.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the random choices.
+        audit : Audit
+            The rows set apart, and the looks so far.
+        history : list of (rows, labels)
+            Every `tell`, in order.
+        tensors : dict of arrays, or None
+            Mean and variance of the posterior; None where the pool has grown.
+        file : str
+            Digest of the file, so that `save` may replace it.
+        """
         self.seed = seed
         self._begin(audit)
         labels, every = dict[int, Label](), list[Told]()

@@ -1,4 +1,4 @@
-"""What a model means to a pool: its kernel and noise, the posterior they make, and what it believes of the classes."""
+"""A model and a pool: its kernel and noise, the posterior that they make, and what it believes of the classes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def is_plain(clf: Any) -> bool:
 
 
 def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) -> Prior:
-    """Those of a model; tuned ones are learned from the labels there are, where these suffice."""
+    """Kernel and noise of a model; if it tunes them, they are learned from the labels where these suffice."""
     if not isinstance(clf, GPClassifier | OneClassGP):
         return Prior(HIK(), NOISE)
     if not fit:
@@ -68,7 +68,7 @@ def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> PoolPosterior:
 def beliefs_of(
     clf: Any, prior: Prior, field: PoolPosterior, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
 ) -> Beliefs:
-    """By the field where it is the fit of the classifier, else by the classifier, fitted to the labels there are."""
+    """By the field if that is the fit of the classifier, else by the classifier, fitted to the labels so far."""
     if isinstance(clf, OneClassGP):
         return _one_class(clf, field, X, rows, labels, strategy, fit)
     classes, label = np.unique(labels, return_inverse=True)
@@ -117,7 +117,7 @@ def _one_class(
     model = clf.fit(X[members]) if fit else clf
 
     def scores(some: Array) -> Array:
-        """Positive, and higher asks first: distance from the most normal candidate, or nearness to the threshold."""
+        """Positive, the highest is asked: distance from the most normal candidate, or nearness to the threshold."""
         normal = model.score_samples(X[some])
         if strategy == "novel":
             return np.asarray(normal.max() - normal + np.spacing(np.abs(normal).max()))

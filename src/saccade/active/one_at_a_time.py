@@ -1,4 +1,4 @@
-"""One at a time: threads that use one object, and processes that write into one folder."""
+"""Locks: for threads that use one object, and for processes that write into one folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R")
 
 
 class OneAtATime:
-    """An object whose methods marked `alone` wait for each other. Copies and pickles have a lock of their own."""
+    """An object whose methods marked `alone` wait for each other. Each copy, also by pickle, has its own lock."""
 
     def __new__(cls, *_: Any, **__: Any) -> Any:
         made = super().__new__(cls)
@@ -29,7 +29,7 @@ class OneAtATime:
 
 
 def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """The method, entered by one thread at a time."""
+    """The method; one thread at a time can be in it."""
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:

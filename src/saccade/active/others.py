@@ -24,7 +24,7 @@ def query_by(
     clf: Any,
     **options: Any,  # candidates, batch_size, return_utilities
 ) -> Any:
-    """What `strategy.query` answers, with our classifier inside where it wants one. It needs a dense X."""
+    """What `strategy.query` answers, with our classifier where it wants one. X is made dense, because it needs that."""
     name = type(strategy).__name__
     if not callable(getattr(strategy, "query", None)):
         raise InvalidParameter(f"`strategy` must be a name or a query strategy of scikit-activeml, got {strategy!r}.")
@@ -39,7 +39,9 @@ def query_by(
     required = [key for key, parameter in wanted.items() if parameter.default is parameter.empty]
     unknown = [key for key in required if key not in (*options, "X", "y")]
     if unknown:
-        raise InvalidParameter(f"{name} also needs {', '.join(unknown)}, which `query` has not. Call its own `query`.")
+        raise InvalidParameter(
+            f"{name} also needs {', '.join(unknown)}, which `query` does not have. Call its own `query`."
+        )
     found = strategy.query(X=_dense(X), y=y, **{key: _dense(value) for key, value in options.items()})
     if options["return_utilities"]:
         return np.asarray(found[0], np.int64), np.asarray(found[1])
@@ -47,7 +49,7 @@ def query_by(
 
 
 def _wrapped(clf: Any, classes: int) -> Any:
-    """As scikit-activeml wants it: a classifier that knows its classes beforehand and takes NaN for no label."""
+    """The classifier as scikit-activeml wants it: it knows its classes beforehand and takes NaN for no label."""
     from skactiveml.base import SkactivemlClassifier
     from skactiveml.classifier import SklearnClassifier
 

@@ -16,12 +16,12 @@ from saccade._core.arrays import Array
 from saccade.inference.posterior.pool import PoolPosterior
 
 TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
-TIE_SINGLE = 1e-4  # the same where sums are in float32
+TIE_SINGLE = 1e-4  # likewise, where sums are in float32
 
 
 @dataclass(eq=False)
 class CandidateState:
-    """Of candidates, one row each; `take` changes it."""
+    """What is known of the candidates, one row each; `take` changes it."""
 
     rows: Array  # (s,): in the pool
     noise: float
@@ -47,7 +47,7 @@ class CandidateState:
         return self.calibrated()
 
     def take(self, j: int) -> None:
-        """Candidate j joins the batch; what is mean-free is conditioned on it where `among` is there."""
+        """Add candidate j to the batch; if `among` is given, variances and covariances are conditioned on it."""
         self.chosen.append(j)
         if self.among is None:
             return
@@ -62,7 +62,7 @@ class CandidateState:
 
     @property
     def left(self) -> Array:  # (s,)
-        """The share of the prior variance that labels and batch leave: what keeps a batch apart from itself."""
+        """The share of the prior variance that labels and batch leave; it keeps the batch from repeating itself."""
         return np.divide(self.variance, self.prior, out=np.zeros_like(self.variance), where=self.prior > 0)
 
 

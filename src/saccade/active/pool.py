@@ -20,7 +20,7 @@ from saccade.kernels.gram import Gram
 
 
 def check_pool(X: Any) -> Any:
-    """X as finite floats, dense or canonical CSR; an error names the first row that has a NaN or an infinity."""
+    """X as finite floats, dense or canonical CSR; an error names the first row with a NaN or an infinity."""
     X = canonical(X)
     kind = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "ensure_min_samples": 1}
     try:
@@ -42,7 +42,7 @@ def check_pool(X: Any) -> Any:
 def digest(
     X: Any,  # (n, d), checked
 ) -> str:
-    """The same for the same rows in the same order, dense or sparse, in float32 or float64."""
+    """A digest of X: equal for equal rows in the same order, dense or sparse, in float32 or float64."""
     found = hashlib.sha256(f"{X.shape[1]}".encode())
     for first in range(0, X.shape[0], limits.ROWS_AT_ONCE):
         rows = sp.csr_matrix(X[first : first + limits.ROWS_AT_ONCE])
@@ -63,10 +63,10 @@ def pool_gram(
     binning: str = "quantile",
     seed: int = 0,
 ) -> Gram:
-    """The kernel matrix of the pool: held while it is small, else known by products.
+    """The kernel matrix of the pool: held in memory while it is small, else used through products.
 
-    A pool with very many values is coded with 255 levels per feature, so that a value takes one byte: exact inference
-    for a slightly coarser kernel.
+    A pool with very many values is coded with 255 levels per feature, so that a value takes one byte: inference is then
+    exact for a slightly coarser kernel.
     """
     n = X.shape[0]
     if levels is None and n <= limits.POOL_DENSE_UP_TO:
@@ -92,7 +92,7 @@ def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  #
 
 
 def _is(value: object, missing: object) -> bool:
-    """Whether a label is the one for missing ones: −1 and −1.0 are equal, 1 and True are not."""
+    """Whether a label is the one that stands for no label: −1 and −1.0 are equal, 1 and True are not."""
     return missing is not None and value == missing and isinstance(value, bool) == isinstance(missing, bool)
 
 

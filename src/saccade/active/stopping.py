@@ -49,10 +49,14 @@ class Look(NamedTuple):
 
     Attributes
     ----------
-    labels : labels that the model was trained on
-    audited : audit rows that its guesses were compared with
-    right : how many of the guesses were right
-    low, high : the interval
+    labels : int
+        Labels that the model was trained on.
+    audited : int
+        Audit rows that its guesses were compared with.
+    right : int
+        Right guesses among them.
+    low, high : float
+        The interval.
     """
 
     labels: int
@@ -74,12 +78,18 @@ class Accuracy:
 
     Attributes
     ----------
-    estimate : share of the audited rows that the model guessed right
-    low, high : interval; all intervals of `curve` hold together with probability `confidence`
-    confidence : 0.95, unless the audit was made with another
-    audited : rows that the estimate comes from
-    labels : labels that the model was trained on
-    curve : every look so far
+    estimate : float
+        Share of the audited rows that the model guessed right.
+    low, high : float
+        The interval; all intervals of `curve` hold together with probability `confidence`.
+    confidence : float
+        0.95, unless the audit was made with another.
+    audited : int
+        Rows that the estimate comes from.
+    labels : int
+        Labels that the model was trained on.
+    curve : tuple of Look
+        Every look so far.
     """
 
     estimate: float
@@ -91,9 +101,20 @@ class Accuracy:
     curve: tuple[Look, ...]
 
     def reaches(self, target: float) -> bool:
-        """Whether the whole interval lies at or above the target, so that the campaign can stop."""
+        """Whether the whole interval lies at or above the target, so that the campaign can stop.
+
+        Parameters
+        ----------
+        target : float
+            Between 0 and 1.
+
+        Returns
+        -------
+        bool
+            True if `low` is at least the target.
+        """
         if not is_number(target) or not 0.0 < target < 1.0:
-            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r:.100}. 0.9 is usual.")
+            raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r:.100}. Pass 0.9 for 90 %.")
         return self.low >= target
 
 
@@ -120,10 +141,14 @@ class Audit:
 
     Parameters
     ----------
-    rows : (m,) from `reserve`
-    share : about this share of all questions are audit questions
-    confidence : of all intervals together
-    looks : what was seen so far
+    rows : array of shape (m,)
+        From `reserve`.
+    share : float
+        Share of all questions that are audit questions.
+    confidence : float
+        Confidence of all intervals together.
+    looks : tuple of Look
+        What was seen so far.
 
     Examples
     --------
@@ -198,7 +223,7 @@ class Audit:
         return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)
 
     def looks_at(self, audited: int) -> bool:
-        """Whether so many answers are a look: the next number of the schedule is reached."""
+        """Whether it is time for a look: this number of answers reaches the next number of the schedule."""
         return looks_until(audited) > looks_until(self.looks[-1].audited if self.looks else 0)
 
     def looked(
@@ -232,7 +257,7 @@ class Audit:
         return Accuracy(last.estimate, last.low, last.high, self.confidence, last.audited, last.labels, self.looks)
 
     def state(self) -> dict[str, Any]:
-        """All of it in lists and numbers, for JSON."""
+        """The whole audit in lists and numbers, for JSON."""
         looks = [[look.labels, look.audited, look.right] for look in self.looks]
         return {"rows": self.rows.tolist(), "share": self.share, "confidence": self.confidence, "looks": looks}
 
@@ -246,7 +271,9 @@ class Audit:
                 before = looks[-1].audited if looks else 0
                 known = all(type(number) is int for number in (labels, audited, right))
                 if not known or not 0 <= right <= audited <= rows.size or looks_until(audited) <= looks_until(before):
-                    raise InvalidInput(f"The look {[labels, audited, right]} of a saved audit cannot be. Save it anew.")
+                    raise InvalidInput(
+                        f"The look {[labels, audited, right]} of a saved audit is impossible. Save it again."
+                    )
                 looks.append(_look(labels, audited, right, before, rows.size, state["confidence"]))
             return cls(rows, state["share"], state["confidence"], tuple(looks))
         except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -42,22 +42,23 @@ class StrategySpec:
 
 
 def _apart(score: Callable[[CandidateState], Array]) -> Callable[[CandidateState], Array]:
-    """A score without a variance in it times the share of it that is left: a batch does not repeat itself."""
+    """A score that ignores the variance, times the share of variance that is left: a batch does not repeat itself."""
     return lambda o: score(o) * (o.left if o.among is not None else 1.0)
 
 
 def _auto(o: CandidateState) -> Array:
-    """The reduction of variance times squared doubt, 1 minus the lead of the likeliest class in calibrated probability.
+    """The reduction of variance times squared doubt.
 
-    Without labels, and while there is one class, all is equally doubtful: what is asked for is typical, and each of
-    another kind. What was compared, and on which pictures: docs/decisions/021.
+    Doubt is 1 minus the lead of the likeliest class over the second, in calibrated probability. Without labels, and
+    while there is one class, all rows are equally doubtful: it asks for typical ones that differ from each other. What
+    was compared, and on which pictures: docs/decisions/021.
     """
     doubt = scores.least_margin(o.probability)
     return np.asarray(_variance_reduction(o) * np.square(doubt))
 
 
 def _one_a_class(o: CandidateState) -> Array:
-    """K §7: each round asks what each class against the rest is least sure of; classes take turns."""
+    """K §7: in each round, every class in turn asks for the row that it is least sure of against the rest."""
     each = scores.class_uncertainty(o.mean, o.variance, o.noise)
     return np.asarray(each[:, len(o.chosen) % each.shape[1]])
 

@@ -19,18 +19,25 @@ DIGITS = 9  # decimals of a decision that count: further ones are rounding, and 
 
 @dataclass(frozen=True, eq=False)
 class LabelIssues:
-    """Training examples with the most suspicious label first.
+    """Training examples with the most suspicious label first; `label_issues` makes it.
 
-    Attributes
+    Parameters
     ----------
-    index : array of int
+    index : array of shape (s,)
         Numbers of the examples, in the order in which the model got them. Examples of weight 0 are not counted.
-    given, proposed : arrays of labels
+    given, proposed : array of shape (s,)
         The label that the model was fitted with, and the most probable other one.
-    probability : array
+    probability : array of shape (s,)
         Leave-one-out probability of the given label.
-    score : array
-        log(p(given)/p(proposed)), ascending: negative where the others speak against the label.
+    score : array of shape (s,)
+        log(p(given)/p(proposed)), ascending: negative where the other examples contradict the label.
+
+    Examples
+    --------
+    >>> X = np.array([[5.0, 1.0], [6.0, 1.0], [5.0, 2.0], [1.0, 5.0], [1.0, 6.0], [2.0, 5.0]])
+    >>> found = label_issues(GPClassifier().fit(X, ["wide", "wide", "wide", "tall", "tall", "wide"]))
+    >>> found.index, found.given, found.proposed
+    (array([5]), array(['wide'], dtype='<U4'), array(['tall'], dtype='<U4'))
     """
 
     index: Array  # (s,)
@@ -43,7 +50,18 @@ class LabelIssues:
         return len(self.index)
 
     def head(self, count: int) -> LabelIssues:
-        """The first `count` of them."""
+        """The most suspicious ones.
+
+        Parameters
+        ----------
+        count : int
+            How many; fewer where there are not as many.
+
+        Returns
+        -------
+        LabelIssues
+            The first `count`.
+        """
         return self._at(slice(max(count, 0)))
 
     def _at(self, rows: Array | slice) -> LabelIssues:
@@ -62,8 +80,8 @@ def label_issues(
 
         log p_g − max_{k ≠ g} log p_k = sharpness · (μ_g − max_{k ≠ g} μ_k),
 
-    μ its leave-one-out decisions. The suspects are those with a negative score. docs/decisions/023 compares other
-    scores and values of `noise`: the one that the default learns is good enough.
+    where μ are its leave-one-out decisions. The suspects are those with a negative score. docs/decisions/023 compares
+    other scores and values of `noise`: the one that the default learns is good enough.
 
     Beyond 2,048 examples the decisions are estimates, and `model.leave_one_out_error_` says how good they are.
 
@@ -72,12 +90,17 @@ def label_issues(
     model : GPClassifier
         Fitted, not loaded: it needs its training examples, and leave-one-out decisions for all of them.
     everything : bool
-        Rank all examples, and not only the suspects.
+        True ranks all examples, False only the suspects.
 
     Returns
     -------
     LabelIssues
         Equal scores are in the order of the examples.
+
+    Raises
+    ------
+    InvalidInput
+        If `model` is of another kind, or its mean is approximate and some examples have no leave-one-out decision.
 
     Examples
     --------

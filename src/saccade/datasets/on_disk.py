@@ -18,17 +18,41 @@ BACKGROUND = "BACKGROUND_Google"
 
 
 def data_folder() -> Path:
-    """SACCADE_DATA, or shared/data beside the folder we are in."""
+    """Folder of the research pictures: what SACCADE_DATA names, else ../shared/data.
+
+    Returns
+    -------
+    Path
+        The folder; it need not exist.
+    """
     return Path(os.environ.get("SACCADE_DATA", DEFAULT))
 
 
 class Photographs(NamedTuple):
-    """Pictures of a situation, known by their boxes alone."""
+    """Pictures of a situation: boxes and sizes, without pixels.
+
+    Parameters
+    ----------
+    names : list of str
+        File names of the n pictures.
+    boxes : dict of arrays of shape (n, 4)
+        For each object its box x0, y0, x1, y1 in every picture; NaN where it is not known.
+    sizes : array of shape (n, 2)
+        Width and height.
+    proposals : array of shape (n, objects, p, 6)
+        For each object p boxes x0, y0, x1, y1, then the confidence of a classifier and the IOU with the object's box.
+
+    Examples
+    --------
+    >>> box = np.array([[10.0, 20.0, 40.0, 60.0]])
+    >>> Photographs(["a.jpg"], {"dog": box}, np.array([[640, 480]]), np.zeros((1, 1, 0, 6))).sizes.tolist()
+    [[640, 480]]
+    """
 
     names: list[str]
-    boxes: dict[str, Array]  # object -> (n, 4): x0, y0, x1, y1; NaN where it is not known
-    sizes: Array  # (n, 2): width, height
-    proposals: Array  # (n, objects, p, 6): x0, y0, x1, y1, confidence of a classifier, IOU with the object's box
+    boxes: dict[str, Array]
+    sizes: Array  # (n, 2)
+    proposals: Array  # (n, objects, p, 6)
 
 
 def portland() -> Photographs:
@@ -36,6 +60,16 @@ def portland() -> Photographs:
 
     The boxes were recovered from the overlaps of the proposals, to about a pixel. Three leashes came out inverted, and
     count as not known. A picture is as large as its outermost proposals.
+
+    Returns
+    -------
+    Photographs
+        Boxes, sizes and proposals; the pictures themselves are not needed.
+
+    Raises
+    ------
+    InvalidInput
+        If the data folder has no portland/ground_truth.csv or portland/proposals.npz.
     """
     folder = data_folder() / "portland"
     if not all((folder / name).is_file() for name in ("ground_truth.csv", "proposals.npz")):
@@ -56,16 +90,51 @@ def portland() -> Photographs:
 
 
 def caltech101(background: bool = False) -> tuple[list[Path], Array]:
-    """The pictures of Caltech-101 (Fei-Fei et al. 2004) and their classes: 101, and the background if wanted."""
+    """The pictures of Caltech-101 (Fei-Fei et al. 2004) and their classes.
+
+    Parameters
+    ----------
+    background : bool
+        Add the class BACKGROUND_Google to the 101 classes.
+
+    Returns
+    -------
+    paths : list of Path
+        The files, sorted.
+    labels : array of shape (n,)
+        The class of each, a str.
+
+    Raises
+    ------
+    InvalidInput
+        If the data folder has no caltech101/101_ObjectCategories.
+    """
     paths, labels = _by_class(data_folder() / "caltech101" / "101_ObjectCategories")
     keep = np.ones(len(paths), bool) if background else labels != BACKGROUND
     return [path for path, kept in zip(paths, keep, strict=True) if kept], labels[keep]
 
 
 def caltech101_boxes(name: str) -> tuple[list[Path], Array]:
-    """The pictures of one class of Caltech-101 whose object has a box, and the boxes (n, 4) in pixels: x0, y0, x1, y1.
+    """The pictures of one class of Caltech-101 whose object has a box, and the boxes.
 
     26 classes have boxes. One box of the airplanes has no height and is left out.
+
+    Parameters
+    ----------
+    name : str
+        The class, such as "airplanes".
+
+    Returns
+    -------
+    paths : list of Path
+        The files.
+    boxes : array of shape (n, 4)
+        x0, y0, x1, y1 in pixels.
+
+    Raises
+    ------
+    InvalidInput
+        If the data folder has no caltech101/boxes.csv, or the class has no box in it.
     """
     folder = data_folder() / "caltech101"
     if not (folder / "boxes.csv").is_file():
@@ -82,7 +151,25 @@ def caltech101_boxes(name: str) -> tuple[list[Path], Array]:
 
 
 def scenes15(part: str) -> tuple[list[Path], Array]:
-    """The "train" (100 per class) or "test" pictures of 15-Scenes (Lazebnik et al. 2006) and their classes."""
+    """The pictures of 15-Scenes (Lazebnik et al. 2006) and their classes.
+
+    Parameters
+    ----------
+    part : "train" or "test"
+        The training pictures, 100 per class, or the others.
+
+    Returns
+    -------
+    paths : list of Path
+        The files, sorted.
+    labels : array of shape (n,)
+        The class of each, a str.
+
+    Raises
+    ------
+    InvalidInput
+        If the data folder has no scenes15 with that part.
+    """
     return _by_class(data_folder() / "scenes15" / part)
 
 

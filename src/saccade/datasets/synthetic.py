@@ -23,15 +23,43 @@ def histograms(
     positives: int | None = None,
     at_once: int = limits.KEYS_AT_ONCE,
 ) -> tuple[sp.csr_matrix, Array]:
-    """X (n, D) with `nonzeros` non-zeros per row that sum to one, and y (n,) in {0, 1}.
+    """Random sparse histograms of two classes.
 
     Each class has a profile over the dimensions, gamma(½) and normalised. A row's dimensions are drawn one after
     the other without replacement, with probability 0.15 · profile + 0.85 / D; its values are gamma(1), L1-normalised.
-    `positives` fixes the number of examples of class 1 (at random places); without it every example tosses a coin.
 
     The result depends on `rng` and the arguments alone, not on the number of threads, and the memory needed beyond
     the result is bounded.
 
+    Parameters
+    ----------
+    n, D : int
+        Rows and columns.
+    nonzeros : int
+        Non-zeros per row, from 1 to D.
+    rng : numpy.random.Generator
+        Source of all random numbers.
+    dtype : dtype
+        Type of the values of X.
+    positives : int, optional
+        Number of rows of class 1, at random places. None: each row is of class 1 with probability ½.
+    at_once : int
+        Random numbers that a thread holds at once; they limit its memory. Another number gives another X.
+
+    Returns
+    -------
+    X : CSR matrix of shape (n, D)
+        Each row sums to 1.
+    y : array of shape (n,)
+        The classes, 0 and 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If `nonzeros` or `positives` is out of range.
+
+    Examples
+    --------
     >>> X, y = histograms(4, D=6, nonzeros=3, rng=np.random.default_rng(0))
     >>> X.shape, X.nnz, X.sum(axis=1).ravel().tolist()
     ((4, 6), 12, [[1.0, 1.0, 1.0, 1.0]])
@@ -69,7 +97,7 @@ def _distinct_dimensions(
     nonzeros: int,
     rng: np.random.Generator,
 ) -> Array:  # (rows, nonzeros) ascending
-    """Weighted draws without replacement, as a race: who arrives first when dimension d has the rate rates[y, d]."""
+    """Weighted draws without replacement, as a race: dimension d comes at the rate rates[y, d], the first win."""
     times = rng.standard_exponential((y.size, rates.shape[1]), np.float32)
     times /= rates.astype(np.float32)[y]
     first = times.argpartition(nonzeros - 1, axis=1)[:, :nonzeros].astype(np.int32)

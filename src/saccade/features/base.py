@@ -1,4 +1,4 @@
-"""What every transformer of pictures shares: a recipe that names it, a state to keep, vectors in one matrix."""
+"""Base classes of the transformers of pictures: a recipe that names the result, a state to keep, rows of a matrix."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -24,26 +24,60 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
     """A scikit-learn transformer of items (pictures, or descriptors of pictures)."""
 
     REVISION: ClassVar[int] = 1
-    """Raised by whoever changes what the transformer gives: old results in a cache are then forgotten."""
+    """Count it up when you change the results of the transformer: old results in a cache are then not used."""
     PACKAGES: ClassVar[tuple[str, ...]] = ()
-    """Whose versions count likewise."""
+    """Packages on whose versions the results depend too."""
 
     def state(self) -> dict[str, Array]:
-        """What `fit` learned, as named arrays; nothing for one that learns nothing."""
+        """What `fit` learned, as named arrays for `restore`.
+
+        Returns
+        -------
+        dict of arrays
+            Empty for a transformer that learns nothing or is not fitted.
+        """
         return {}
 
     def restore(self, state: dict[str, Array]) -> Self:
-        """Set what `fit` would have learned; raises ValueError if it does not fit together."""
+        """Set what `fit` would have learned.
+
+        Parameters
+        ----------
+        state : dict of arrays
+            What `state` returned.
+
+        Returns
+        -------
+        Self
+            The transformer, fitted.
+
+        Raises
+        ------
+        ValueError
+            If an array is missing or the arrays contradict each other.
+        """
         return self
 
     def description(self) -> dict[str, Any]:
-        """Name and parameters as values for JSON: what a model file keeps of it beside `state`."""
+        """Name and parameters as values for JSON: what a model file keeps besides `state`.
+
+        Returns
+        -------
+        dict
+            "name" of the class and "parameters", without `cache` and `n_jobs`, which do not change the result.
+        """
         from saccade.features.serialize import described
 
         return described(self)
 
     def recipe(self) -> str:
-        """A text that changes when the result for a picture may change."""
+        """A text that changes when the result for a picture may change: the cache looks results up by it.
+
+        Returns
+        -------
+        str
+            Class, versions, parameters and a digest of `state`.
+        """
         packages = [f"{name} {_version(name)}" for name in self.PACKAGES]
         parameters = {
             name: value.recipe() if isinstance(value, PictureTransformer) else repr(value)
@@ -60,34 +94,105 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
 
 
 class PerPicture(PictureTransformer):
-    """Learns nothing: `transform` gives lazy items, one `make(item)` each."""
+    """A transformer that learns nothing: `transform` gives lazy items, one `make(item)` each."""
 
     @abstractmethod
-    def make(self, item: Any) -> Any: ...
+    def make(self, item: Any) -> Any:
+        """The result for one item.
+
+        Parameters
+        ----------
+        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            A picture: uint8, uint16, bool, or floats from 0 to 1.
+
+        Returns
+        -------
+        array of shape (h, w, 3), or Descriptors
+            A picture, or the descriptors of it.
+        """
 
     def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : any
+            Not used.
+        y : any, optional
+            Not used.
+
+        Returns
+        -------
+        Self
+            The transformer.
+        """
         return self
 
     def transform(self, X: Any) -> Items:
+        """Lazy items: each is made when it is asked for.
+
+        Parameters
+        ----------
+        X : Pictures, list of arrays or list of paths
+            The pictures.
+
+        Returns
+        -------
+        sequence of n items
+            The result of `make` for each picture.
+        """
         return Made(as_items(X), self.make, self.recipe())
 
 
 class VectorEncoder(PictureTransformer):
-    """Gives each item a sparse non-negative vector: a row of a CSR matrix. Subclasses have `cache` and `n_jobs`."""
+    """A transformer that gives each item a sparse vector, a row of a CSR matrix.
+
+    Subclasses have the parameters `cache` and `n_jobs`.
+    """
 
     cache: Any
     n_jobs: int | None
 
     @abstractmethod
     def encode(self, item: Any) -> tuple[Array, Array]:
-        """The non-zeros of the item's vector: ascending columns and their values."""
+        """The non-zeros of the vector of one item.
+
+        Parameters
+        ----------
+        item : picture, Descriptors or array of shape (k, d)
+            What `transform` takes a list of.
+
+        Returns
+        -------
+        columns : array of shape (m,)
+            Ascending.
+        values : array of shape (m,)
+            The value in each of these columns.
+        """
 
     @abstractmethod
     def width(self) -> int:
-        """The number of columns."""
+        """Number of columns.
+
+        Returns
+        -------
+        int
+            The length of a vector.
+        """
 
     def transform(self, X: Any) -> sp.csr_matrix:
-        """One row per item, float32."""
+        """One row per item; rows that the cache has are read from it.
+
+        Parameters
+        ----------
+        X : Pictures, list of arrays, list of paths, or what the step before gives
+            Pictures, or for a step that counts descriptors a `Descriptors` or an array of shape (k, d) per picture.
+
+        Returns
+        -------
+        CSR matrix of shape (n, width)
+            One row per item, float32.
+        """
         check_is_fitted(self)
         items, recipe = as_items(X), self.recipe()
         columns: list[Array] = []
@@ -105,7 +210,7 @@ class VectorEncoder(PictureTransformer):
         )
 
     def _rows(self, items: Items, recipe: str, cache: Cache) -> Iterator[tuple[Array, Array]]:
-        """The rows in order: from the cache, or made by some threads and kept there."""
+        """The rows in order: read from the cache, or made by the threads and kept there."""
 
         def ask() -> Iterator[tuple[int, str, dict[str, Array] | None]]:
             for i in range(len(items)):  # in this thread: one reads and writes the cache
@@ -128,29 +233,56 @@ class VectorEncoder(PictureTransformer):
     def _check_row(self, row: dict[str, Array], cache: Cache) -> None:
         """A row from a file is checked before compiled code reads by its columns."""
         if row.keys() != {"columns", "values"}:
-            raise cache.broken("a row of it is no sparse row")
+            raise cache.broken("one of its rows is not a valid sparse row")
         at, value = row["columns"], row["values"]
         kinds = at.dtype == np.int32 and value.dtype == np.float32
         if not kinds or at.ndim != 1 or at.shape != value.shape or (np.diff(at) <= 0).any():
-            raise cache.broken("a row of it is no sparse row")
+            raise cache.broken("one of its rows is not a valid sparse row")
         if len(at) and not 0 <= at[0] <= at[-1] < self.width():
-            raise cache.broken(f"a row of it has columns beyond {self.width()}")
+            raise cache.broken(f"one of its rows has columns beyond {self.width()}")
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """bagofwords0, bagofwords1, …, as scikit-learn names them."""
+        """Names of the columns, as scikit-learn makes them: bagofwords0, bagofwords1 and so on.
+
+        Parameters
+        ----------
+        input_features : any, optional
+            Not used.
+
+        Returns
+        -------
+        array of shape (width,)
+            The class name in lower case and the number of the column.
+        """
         name = type(self).__name__.lower()
         return np.array([f"{name}{k}" for k in range(self.width())], object)
 
 
 class DescriptorEncoder(VectorEncoder):
-    """Counts descriptors: each adds to some columns. So what a column stands for can be traced back to places."""
+    """A transformer that counts descriptors: each adds to some columns.
+
+    So the places in the picture that a column comes from can be found.
+    """
 
     @abstractmethod
     def occurrences(
         self,
         item: Any,
     ) -> tuple[Array, Array]:  # (k, a), (k, a)
-        """The columns that each descriptor adds to, and how much, before any norm; 0 for nothing."""
+        """The columns that each descriptor adds to, before any norm.
+
+        Parameters
+        ----------
+        item : Descriptors or array of shape (k, d)
+            The descriptors of one picture.
+
+        Returns
+        -------
+        columns : array of shape (k, a)
+            The columns.
+        weights : array of shape (k, a)
+            How much each descriptor adds; 0 for nothing.
+        """
 
     def encode(self, item: Any) -> tuple[Array, Array]:
         columns, weights = self.occurrences(item)

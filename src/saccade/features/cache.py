@@ -51,7 +51,10 @@ class Cache:
 
     @staticmethod
     def _prepare(db: sqlite3.Connection) -> None:
-        """The journal and the table. A change of journal fails at once where another process makes it: try again."""
+        """Set the journal and make the table.
+
+        A change of journal fails at once while another process makes one, so it is tried again.
+        """
         until = time.monotonic() + WAIT
         while True:
             try:
@@ -90,7 +93,7 @@ class Cache:
             raise self.broken(error) from None
 
     def remember(self, key: str, make: Callable[[], dict[str, Array]]) -> dict[str, Array]:
-        """The arrays under the key; made and kept where there are none."""
+        """The arrays under the key; if there are none they are made and kept."""
         arrays = self.get(key)
         if arrays is None:
             arrays = make()

@@ -30,7 +30,10 @@ SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
 class Codebook(Learner, DescriptorEncoder):
-    """Descriptors to words. After `fit` there are `n_words_` words and descriptors have `dims_` dimensions."""
+    """A transformer from descriptors to words.
+
+    After `fit` there are `n_words_` words, and descriptors have `dims_` dimensions.
+    """
 
     norm: str | None
     n_words_: int
@@ -41,7 +44,20 @@ class Codebook(Learner, DescriptorEncoder):
         self,
         values: Array,  # (k, d)
     ) -> tuple[Array, Array]:
-        """The words of each descriptor, (k, a), and how much each counts, (k, a)."""
+        """The words of each descriptor.
+
+        Parameters
+        ----------
+        values : array of shape (k, d)
+            Descriptors.
+
+        Returns
+        -------
+        words : array of shape (k, a)
+            Numbers of the words.
+        weights : array of shape (k, a)
+            How much each word counts.
+        """
 
     def occurrences(self, item: Any) -> tuple[Array, Array]:
         return self.words_of(values_of(item, self.dims_))
@@ -53,6 +69,25 @@ class Codebook(Learner, DescriptorEncoder):
         return self.n_words_
 
     def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the words from the descriptors of pictures; a second fit on the same ones is read from the cache.
+
+        Parameters
+        ----------
+        X : sequence of Descriptors or of arrays of shape (k, d)
+            The descriptors of each picture.
+        y : array of shape (n,), optional
+            A class per picture; used only if `supervised`.
+
+        Returns
+        -------
+        Self
+            The fitted codebook.
+
+        Warns
+        -----
+        UserWarning
+            If the pictures have fewer distinct descriptors than words were asked for.
+        """
         super().fit(X, y)
         wanted = self.words_wanted()
         if self.n_words_ < wanted:
@@ -66,7 +101,13 @@ class Codebook(Learner, DescriptorEncoder):
 
     @abstractmethod
     def words_wanted(self) -> int:
-        """The number of words that the parameters ask for."""
+        """Number of words that the parameters ask for.
+
+        Returns
+        -------
+        int
+            At least the number of words found.
+        """
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_words_")
@@ -75,12 +116,37 @@ class Codebook(Learner, DescriptorEncoder):
 class BagOfWords(Codebook):
     """How often each visual word occurs in a picture; the words are the centres of k-means.
 
-    `words`: how many. `assign`: "hard", each descriptor to its nearest word; "soft", to its few nearest with Gaussian
-    weights that sum to 1 (a kernel codebook), the width taken from the training distances. `sample`: so many
-    descriptors, equally many per picture, are clustered. `norm`: "l1" makes a row sum to 1, None counts.
-    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    words : int
+        Number of words.
+    assign : "hard" or "soft"
+        "hard": each descriptor counts for its nearest word. "soft": for its five nearest, with Gaussian weights that
+        sum to 1 (a kernel codebook); their width is taken from the training distances.
+    sample : int
+        Descriptors to cluster, at most, equally many per picture.
+    norm : "l1" or None
+        "l1" makes a row sum to 1, None counts.
+    random_state : int, RandomState or None
+        Seed of the random choices. None means the same random numbers at every fit.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Attributes
+    ----------
+    centres_ : array of shape (n_words_, dims_)
+        The words.
+    bandwidth_ : float
+        Width of the weights of "soft".
+    n_words_ : int
+        Number of words; fewer than `words` where fewer descriptors are distinct.
+    dims_ : int
+        Dimensions of a descriptor.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
     >>> BagOfWords(5, n_jobs=1).fit_transform(pictures).sum(axis=1).A1.round(6)
@@ -107,8 +173,8 @@ class BagOfWords(Codebook):
         self.n_jobs = n_jobs
 
     def check(self) -> None:
-        check_count("words", self.words, "1,000 is usual.")
-        check_count("sample", self.sample, "200,000 descriptors are usual.")
+        check_count("words", self.words, "Default: 1,000.")
+        check_count("sample", self.sample, "Default: 200,000 descriptors.")
         check_choice("assign", self.assign, ("hard", "soft"))
         check_choice("norm", self.norm, ("l1", None))
 
@@ -214,7 +280,7 @@ def distinct_words(
 ) -> Array:  # (w, d)
     """The centres; one that differs from an earlier one only by rounding becomes equal to it, and is then never used.
 
-    k-means may leave a centre twice, and the processor would decide which of the two is the nearest word.
+    k-means may leave a centre twice. Without this, rounding would decide which of the two is the nearest word.
     """
     shifted = centres - centres.mean(axis=0, dtype=np.float64)
     reach = EQUAL * float(np.sqrt(np.square(shifted).sum(axis=1).max()))

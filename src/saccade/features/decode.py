@@ -101,7 +101,7 @@ def _samples(image: Any, kind: str, file: BinaryIO) -> Array:
     image.load()
     if image.mode in ("I", "I;16", "I;16B", "I;16L"):
         if kind == "Tiff" and (image.mode == "I" or bits > 16):
-            raise Unreadable("whole numbers with a sign or of 32 bits; save it with 8 or 16 bits")
+            raise Unreadable("signed or 32-bit whole numbers; save it with 8 or 16 bits")
         full = 2**bits - 1  # 12 bits come as they are
         grey: Array = ((np.array(image).astype(np.uint32) * 65535 + full // 2) // full).astype(np.uint16)
         return ~grey if inverted else grey
@@ -116,9 +116,9 @@ def _samples(image: Any, kind: str, file: BinaryIO) -> Array:
 
 
 def _depth(image: Any, kind: str, file: BinaryIO) -> tuple[int, bool]:
-    """The bits of a grey value or colour, and whether a deep grey one counts down from white.
+    """The bits of a grey value or colour, and whether 0 is white in a deep grey picture.
 
-    Read from the header, because Pillow keeps neither.
+    Both are read from the header, because Pillow keeps neither.
     """
     if kind == "Tiff":
         return max(image.tag_v2.get(BITS, (1,))), image.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
@@ -132,9 +132,10 @@ def _depth(image: Any, kind: str, file: BinaryIO) -> tuple[int, bool]:
 
 
 def _lower_bytes(Plugin: Any, file: BinaryIO) -> Array | None:
-    """Pillow keeps the upper byte of a 16-bit colour: told that the bytes lie the other way round, it keeps the lower.
+    """The lower bytes of 16-bit colours.
 
-    None where the colours are packed in a way of which that is not true.
+    Pillow keeps the upper byte; if it is told that the bytes lie in the other order, it keeps the lower. None where the
+    colours are packed in a way for which that is not true.
     """
     file.seek(0)
     with Plugin(file) as image:
@@ -154,7 +155,7 @@ def _upright(
     picture: Array,  # (h, w, 3)
     image: Any,
 ) -> Array:
-    """Turned and mirrored as the camera noted it. Pillow has done that already for TIFF, and dropped the note."""
+    """The picture turned and mirrored by its EXIF note; Pillow does so itself for TIFF, and drops the note."""
     orientation = _orientation(image)
     turn = {3: 2, 4: 2, 5: 3, 6: 3, 7: 1, 8: 1}.get(orientation, 0)  # quarters, anticlockwise
     turned = np.rot90(picture, turn)
@@ -177,9 +178,9 @@ _limit_before: Any = None
 
 @contextmanager
 def _own_limit(kind: str) -> Iterator[None]:
-    """Within the block Pillow's own limit is off, for the formats whose classes ask for it: `max_pixels` is ours.
+    """Within the block Pillow's own limit of pixels is off, for the formats that apply it: `max_pixels` replaces it.
 
-    It is a global, so it goes off with the first of several threads and is put back by the last.
+    It is a global variable, so the first of several threads turns it off and the last one restores it.
     """
     global _limit_users, _limit_before
     if kind not in ("Tiff", "Gif", "WebP"):

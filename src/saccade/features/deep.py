@@ -39,27 +39,28 @@ class Network(Protocol):
 class DeepFeatures(VectorEncoder):
     """Each picture as the activations of a network, averaged over positions; nothing is learned or downloaded.
 
-    A picture is squeezed to the network's size (bicubic), and a pixel p of 0…255 goes in as (p − mean)/scale. The
-    default network gives 1,280 values ≥ 0, about half of them 0. Those of another network are kept as they come out;
-    the intersection kernel takes signed ones too.
+    A picture is scaled to the network's size (bicubic, whatever its proportions), and a pixel p of 0…255 goes in as
+    (p − mean)/scale. The default network gives 1,280 values ≥ 0, about half of them 0. Values of another network are
+    kept as they are; the intersection kernel takes negative ones too.
 
     Parameters
     ----------
     model : str, path or torch.nn.Module
-        "efficientnet-lite0" (with its ImageNet weights, out of a package of the extra `deep`); the path of an .onnx
-        file that takes one tensor of pictures, channels first or last; or a module, if torch is there, which is put
-        into eval mode, stays on its device and takes (1, 3, h, w).
+        "efficientnet-lite0" (with its ImageNet weights, from a package of the extra `deep`); the path of an .onnx
+        file that takes one tensor of pictures, channels first or last; or a module, if torch is installed. A module is
+        put into eval mode, stays on its device and takes (1, 3, h, w).
     size : int or (width, height), optional
-        Of what the network sees. None takes what the graph says, else 224.
-    mean, scale : float or one for each of red, green and blue
-        What the network was trained with: torchvision's have mean=(123.675, 116.28, 103.53),
+        Size of the network's input. None: what the graph says, else 224.
+    mean, scale : float or three floats for red, green and blue
+        What the network was trained with. Networks of torchvision have mean=(123.675, 116.28, 103.53),
         scale=(58.395, 57.12, 57.375).
     layer : str, optional
-        An inner tensor of the .onnx file, or a submodule, to be taken in place of the first output.
+        An inner tensor of the .onnx file, or a submodule, to take in place of the first output. Must be None for
+        "efficientnet-lite0".
     cache : path, optional
-        A folder to keep results in, by content.
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
     n_jobs : int, optional
-        Threads; None and -1 for every core.
+        Number of threads. None and -1: every core.
 
     Examples
     --------
@@ -90,18 +91,60 @@ class DeepFeatures(VectorEncoder):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing; check that the network can be read and run."""
+        """Check that the network can be read and run; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : any
+            Not used.
+        y : any, optional
+            Not used.
+
+        Returns
+        -------
+        Self
+            The transformer.
+        """
         self._pixel_map(self._network().channels)
         return self
 
     def encode(self, item: Any) -> tuple[Array, Array]:
-        """The network's values that are not 0."""
+        """The network's values for a picture that are not 0.
+
+        Parameters
+        ----------
+        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            The picture.
+
+        Returns
+        -------
+        columns : array of shape (m,)
+            Ascending.
+        values : array of shape (m,)
+            The value in each of these columns.
+        """
         vector = self._network()(self.prepare(item))
         at = np.flatnonzero(vector)
         return at, vector[at]
 
     def activations(self, item: Any) -> Array:  # (rows, columns, width)
-        """The feature map of a picture before it is averaged over positions."""
+        """The feature map of a picture before it is averaged over positions.
+
+        Parameters
+        ----------
+        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            The picture.
+
+        Returns
+        -------
+        array of shape (rows, columns, width)
+            Its average over rows and columns is the vector of the picture.
+
+        Raises
+        ------
+        InvalidInput
+            If the network does not end in such an average.
+        """
         network, seen = self._network(), self.prepare(item)
         found = network.map(seen)
         if not np.allclose(found.mean(axis=(0, 1), dtype=np.float64), network(seen), rtol=1e-3, atol=1e-5):
@@ -112,7 +155,18 @@ class DeepFeatures(VectorEncoder):
         self,
         picture: Array,  # (h, w) or (h, w, 3)
     ) -> Array:  # (height, width, channels)
-        """What the network sees of a picture, float32."""
+        """The input of the network for a picture.
+
+        Parameters
+        ----------
+        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            The picture.
+
+        Returns
+        -------
+        array of shape (height, width, channels)
+            float32, at the network's size.
+        """
         network = self._network()
         mean, scale = self._pixel_map(network.channels)
         small = resize(to_rgb(picture), network.size)
@@ -124,21 +178,43 @@ class DeepFeatures(VectorEncoder):
         return self._network().width
 
     def state(self) -> dict[str, Array]:
-        """The digest of the network, so that a model is not used with another one."""
+        """Digest of the network, so that a model is not used with another one.
+
+        Returns
+        -------
+        dict of arrays
+            "network": the bytes of the digest.
+        """
         return {"network": np.frombuffer(bytes.fromhex(self._network().digest), np.uint8)}
 
     def restore(self, state: dict[str, Array]) -> Self:
-        """Check that the network is the one whose digest was kept."""
+        """Check that the network is the one whose digest was kept.
+
+        Parameters
+        ----------
+        state : dict of arrays
+            What `state` returned.
+
+        Returns
+        -------
+        Self
+            The transformer.
+
+        Raises
+        ------
+        InvalidInput
+            If it is another network.
+        """
         here, kept = self._digest(), bytes(np.asarray(state["network"], np.uint8)).hex()
         if here != kept:
             raise InvalidInput(
-                f"The model was made with another network than `model` is now (digests {kept} and {here}). "
+                f"The model was made with another network than the present `model` (digests {kept} and {here}). "
                 "Use that network, or fit the model again."
             )
         return self
 
     def _digest(self) -> str:
-        """Of the network; a file is not run for it."""
+        """Digest of the network; a file is read for it, not run."""
         if isinstance(self.model, str | os.PathLike) and self.model != efficientnet.NAME:
             return read_onnx(self._file(), self.layer)[1]
         return self._network().digest
@@ -177,7 +253,7 @@ class DeepFeatures(VectorEncoder):
 
 
 class TorchNetwork:
-    """A torch module, one picture at a time: torch has threads of its own."""
+    """A torch module, run on one picture at a time, because torch has threads of its own."""
 
     def __init__(self, module: Any, size: tuple[int, int], layer: str | None) -> None:
         self.module, self.size, self.layer = module, size, layer
@@ -185,7 +261,7 @@ class TorchNetwork:
 
     @cached_property
     def digest(self) -> str:
-        """Of the architecture as torch prints it, and of every parameter and buffer."""
+        """Digest of the architecture as torch prints it, and of every parameter and buffer."""
         parts = [repr(self.module), str(self.layer)]
         for name, tensor in sorted(self.module.state_dict().items()):
             parts += [name, str(tensor.dtype), str(tuple(tensor.shape))]
@@ -258,7 +334,7 @@ def _onnx_file(
 
 
 def _is_module(model: Any) -> bool:
-    """Whoever has a module has imported torch; it is never imported here."""
+    """Whether it is a torch module. Torch is never imported here: whoever has a module has imported it."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
@@ -278,4 +354,4 @@ def _check_numbers(name: str, value: Any, channels: int) -> Array:
     numbers = value if isinstance(value, tuple | list | np.ndarray) else [value]
     if len(numbers) in (1, channels) and all(is_number(number) and np.isfinite(number) for number in numbers):
         return np.asarray(numbers, np.float32)
-    raise InvalidParameter(f"`{name}` must be a number, or {channels} for the channels, got {value!r}.")
+    raise InvalidParameter(f"`{name}` must be a number, or {channels} numbers, one per channel, got {value!r}.")

@@ -31,12 +31,23 @@ NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 c
 class DenseSIFT(PerPicture):
     """SIFT descriptors, upright, on a grid that covers the picture; lazy items of `Descriptors` of 128 dimensions.
 
-    `step`: px between the descriptors. `scales`: sides of the square patches in px. `points`: "dense", or "interest"
-    for the places, sizes and orientations that SIFT's own detector finds (K §7 has Harris-Affine); a picture that has
-    none gets the grid. `contrast`: patches whose grey values have a smaller standard deviation give zeros, since
-    scaling to unit length would make structure of their noise; rounding alone makes 0.3.
-    `root`: the square roots of the shares of each bin (RootSIFT), else the plain descriptor; both have unit length.
+    Parameters
+    ----------
+    step : int
+        Pixels between neighbouring descriptors.
+    scales : sequence of float
+        Sides of the square patches in pixels, each at least 4.
+    points : "dense" or "interest"
+        "interest": the places, sizes and orientations that SIFT's own detector finds (K §7 uses Harris-Affine); a
+        picture without any gets the grid.
+    contrast : float
+        Patches whose grey values have a smaller standard deviation give zeros, because scaling to unit length would
+        turn their noise into structure. Rounding alone makes 0.3; 0 keeps every patch.
+    root : bool
+        Take the square roots of the bins' shares (RootSIFT). Descriptors have unit length either way.
 
+    Examples
+    --------
     >>> picture = np.random.default_rng(0).integers(0, 256, (64, 96, 3), np.uint8)
     >>> DenseSIFT(scales=(16,)).fit_transform([picture])[0].values.shape
     (77, 128)
@@ -60,7 +71,6 @@ class DenseSIFT(PerPicture):
         self.root = root
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Nothing to learn; the parameters are checked."""
         self._check()
         return self
 
@@ -82,11 +92,22 @@ class DenseSIFT(PerPicture):
         self,
         picture: Array,  # (h, w, 3)
     ) -> list[Array]:  # of (h, w) uint8
-        """What is described, side by side; interest points are those of the last."""
+        """The grey pictures that are described, one after the other.
+
+        Parameters
+        ----------
+        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            The picture.
+
+        Returns
+        -------
+        list of arrays of shape (h, w)
+            uint8. Their descriptors stand side by side; interest points are those of the last.
+        """
         return [to_grey(picture)]
 
     def _check(self) -> None:
-        check_count("step", self.step, "K §7 has 8.")
+        check_count("step", self.step, "Default: 8 px, and 10 px for OpponentSIFT.")
         scales = list(self.scales) if isinstance(self.scales, Sequence | np.ndarray) else []
         if not scales or isinstance(self.scales, str):
             raise InvalidParameter(f"`scales` must list sides of patches in px, got {self.scales!r}. Try (12, 24).")
@@ -97,10 +118,27 @@ class DenseSIFT(PerPicture):
 
 
 class OpponentSIFT(DenseSIFT):
-    """SIFT of the three opponent colours O1 = (R−G)/√2, O2 = (R+G−2B)/√6, O3 = (R+G+B)/√3, side by side: 384 (O §5).
+    """SIFT of three opponent colours, side by side: lazy items of `Descriptors` of 384 dimensions (O §5).
 
-    Parameters as for `DenseSIFT`. Where there is no colour the first two thirds are zeros.
+    The colours are O1 = (R−G)/√2, O2 = (R+G−2B)/√6 and O3 = (R+G+B)/√3. Where there is no colour, the first two thirds
+    of a descriptor are zeros.
 
+    Parameters
+    ----------
+    step : int
+        Pixels between neighbouring descriptors.
+    scales : sequence of float
+        Sides of the square patches in pixels, each at least 4.
+    points : "dense" or "interest"
+        "interest": the places, sizes and orientations that SIFT's own detector finds in O3; a picture without any gets
+        the grid.
+    contrast : float
+        Patches of a colour whose values have a smaller standard deviation give zeros for it. 0 keeps every patch.
+    root : bool
+        Take the square roots of the bins' shares (RootSIFT).
+
+    Examples
+    --------
     >>> picture = np.random.default_rng(0).integers(0, 256, (64, 96, 3), np.uint8)
     >>> OpponentSIFT(scales=(16,)).fit_transform([picture])[0].values.shape
     (45, 384)
@@ -118,7 +156,18 @@ class OpponentSIFT(DenseSIFT):
         super().__init__(step, scales, points=points, contrast=contrast, root=root)
 
     def planes(self, picture: Array) -> list[Array]:
-        """The opponent colours, each scaled to the range of a byte; the descriptors do not see the factors."""
+        """The opponent colours, each scaled to 0…255; the descriptors do not depend on the factors.
+
+        Parameters
+        ----------
+        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
+            The picture.
+
+        Returns
+        -------
+        list of three arrays of shape (h, w)
+            O1, O2 and O3, uint8.
+        """
         red, green, blue = (to_rgb(picture)[..., k].astype(np.int16) for k in range(3))
         return [
             ((red - green + 255) // 2).astype(np.uint8),

@@ -175,7 +175,7 @@ def _kept(digest: str) -> bytes | None:
 
 
 def _keep(digest: str, content: bytes) -> None:
-    """Keep it if the folder can be written; a graph is quickly built again."""
+    """Keep it if the folder can be written; if not, the graph is quickly built again."""
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
         with replacing(cache_folder() / _file_name(digest, content)) as file:
@@ -185,5 +185,5 @@ def _keep(digest: str, content: bytes) -> None:
 
 
 def _file_name(digest: str, content: bytes) -> str:
-    """The file's name ends in its own digest: one that is damaged does not bear its name."""
+    """The name of the file ends in the digest of its content, so that a damaged file is noticed."""
     return f"{NAME}-{digest}-{digest_of(np.frombuffer(content, np.uint8))}.onnx"

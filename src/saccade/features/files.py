@@ -1,4 +1,4 @@
-"""A picture's file: looked into and decoded once when it is read, and decoded again each time it is asked for.
+"""The file of a picture: decoded once when the folder is read, and again each time it is asked for.
 
 Files that give no picture are found at the start, so that rows and labels stay in step; which files are good is kept in
 the cache, by content.
@@ -25,17 +25,17 @@ from saccade.features.pixels import pillow
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A file that was a picture when it was read."""
+    """A file that held a picture when it was read."""
 
     found: Found
     digest: str  # of its bytes
     stamp: tuple[int, int]  # bytes and time: while they stay, so does the content
 
     def decoded(self, max_pixels: int, max_side: int | None) -> Array:
-        """The pixels; Unreadable or OSError where they cannot be had."""
+        """The pixels; raises Unreadable or OSError if the file does not give them."""
         with open(self.found.path, "rb") as file:
             if _stamp(file) != self.stamp and _digest(file) != self.digest:
-                raise Unreadable("its content is another one")
+                raise Unreadable("its content is different now")
             return decode(file, max_pixels=max_pixels, max_side=max_side)
 
     def pixels(self, max_pixels: int, max_side: int | None) -> Array:
@@ -51,7 +51,10 @@ class PictureFile:
 def check_files(
     found: list[Found], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
 ) -> Iterator[tuple[str, PictureFile | str]]:
-    """The name, and the file or why it gives no picture, in order. Only good files are kept: others may be repaired."""
+    """In order, the name of each file, and the file or why it gives no picture.
+
+    The cache keeps only good files, because the others may be repaired.
+    """
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
 
     def ask() -> Iterator[tuple[str, PictureFile | str, str, bool]]:

@@ -1,4 +1,4 @@
-"""Which files of a folder are meant as pictures, and of which class: names only, nothing is opened.
+"""Which files of a folder are pictures by their names, and of which class; no file is opened.
 
 A folder per class: root/class/any/depth/picture.jpg. Without class folders the pictures in the root have no labels.
 """
@@ -32,7 +32,7 @@ class Found:
 
 
 def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list[tuple[str, str]]]:
-    """The files, sorted by name, and what was passed over with the reason. Hidden files are not mentioned."""
+    """The files, sorted by name, and those left out with the reason. Hidden files are not mentioned."""
     if not os.path.isdir(folder):
         what = "is a file; for single files pass a list of paths" if os.path.exists(folder) else "does not exist"
         raise InvalidInput(f"The folder {folder!r} {what}.")
@@ -52,10 +52,10 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
 
 
 def _walk(root: str) -> Iterator[tuple[str, str, str | None]]:
-    """Path, name, and the reason to pass it over or None, for every file below the root that is not hidden.
+    """Path, name, and the reason to leave it out or None, for every file below the root that is not hidden.
 
-    A linked folder is entered where it lies inside the root and not above itself, and links to folders inside it are
-    not: so cycles end, and links to links to links do not multiply.
+    A link to a folder is followed if the folder lies inside the root and not above the link. Inside a linked folder no
+    further link to a folder is followed: so cycles end, and links to links do not multiply.
     """
     real_root = os.path.realpath(root)
     todo = [(root, "", False)]  # folder, its name, whether we came through a link
@@ -91,7 +91,7 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def _meant_as_picture(name: str) -> bool:
-    """By a picture's extension, or none at all."""
+    """Whether the name has the extension of a picture, or none."""
     extension = PurePath(name).suffix.lower()
     return not extension or extension in EXTENSIONS
 

@@ -27,12 +27,47 @@ Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a 
 class ForestCodebook(Codebook):
     """Histograms over the leaves of a few random trees: each descriptor gives one word per tree.
 
-    `trees`, and `leaves` per tree: the words of all trees stand side by side. `supervised`: of `candidates` random
-    (feature, threshold) pairs a node takes the one that tells most about the picture's class; needs fit(X, y).
-    `sample`: so many descriptors, equally many per picture, grow the trees. `norm`: "l1" makes a row sum to 1.
-    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    trees : int
+        Number of trees; their words stand side by side.
+    leaves : int
+        Leaves per tree, at least 2.
+    supervised : bool
+        False: a node splits a random feature at its median. True: a node tries `candidates` random pairs of feature
+        and threshold, and takes the one that tells most about the picture's class; needs fit(X, y).
+    candidates : int
+        Pairs that a node tries if `supervised`.
+    sample : int
+        Descriptors that the trees grow from, at most, equally many per picture.
+    norm : "l1" or None
+        "l1" makes a row sum to 1, None counts.
+    random_state : int, RandomState or None
+        Seed of the random choices. None means the same random numbers at every fit.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Attributes
+    ----------
+    feature_, threshold_ : array of shape (nodes,)
+        x[feature_] > threshold_ goes right; the threshold of a leaf is infinite.
+    child_ : array of shape (nodes,)
+        Left child; the right child is the next node. A leaf is its own child.
+    word_ : array of shape (nodes,)
+        The word of each leaf.
+    root_ : array of shape (trees,)
+        First node of each tree.
+    depth_ : int
+        Most steps from a root to a leaf.
+    n_words_ : int
+        Number of leaves in all; fewer than trees × leaves where nodes cannot be split.
+    dims_ : int
+        Dimensions of a descriptor.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> pictures = [rng.random((30, 8)) for _ in range(4)]
     >>> ForestCodebook(trees=2, leaves=4, n_jobs=1).fit_transform(pictures).shape
@@ -63,10 +98,10 @@ class ForestCodebook(Codebook):
         self.n_jobs = n_jobs
 
     def check(self) -> None:
-        check_count("trees", self.trees, "5 are usual.")
+        check_count("trees", self.trees, "Default: 5.")
         check_count("leaves", self.leaves, "200 leaves in each of 5 trees make 1,000 words.", least=2)
-        check_count("candidates", self.candidates, "20 are usual; 1 splits at random.")
-        check_count("sample", self.sample, "200,000 descriptors are usual.")
+        check_count("candidates", self.candidates, "Default: 20; 1 splits at random.")
+        check_count("sample", self.sample, "Default: 200,000 descriptors.")
         check_choice("supervised", self.supervised, (False, True))
         check_choice("norm", self.norm, ("l1", None))
 
@@ -85,7 +120,22 @@ class ForestCodebook(Codebook):
         return {**_side_by_side(grown), "dims": np.array([values.shape[1]])}
 
     def words_of(self, values: Array) -> tuple[Array, Array]:
-        """Down all trees at once, a level at a time; leaves lead to themselves."""
+        """The leaf of each descriptor in every tree.
+
+        All trees are descended at once, a level at a time; leaves lead to themselves.
+
+        Parameters
+        ----------
+        values : array of shape (k, d)
+            Descriptors.
+
+        Returns
+        -------
+        words : array of shape (k, trees)
+            One word per tree.
+        weights : array of shape (k, trees)
+            Ones: each word counts alike.
+        """
         check_is_fitted(self)
         every = np.arange(len(values))[:, None]
         node = np.broadcast_to(self.root_, (len(values), len(self.root_)))
@@ -150,7 +200,7 @@ def _telling_split(
     candidates: int,
     rng: np.random.Generator,
 ) -> Split | None:
-    """Of some random features at random thresholds, the pair that has most mutual information with the class."""
+    """Of some random features at random thresholds, the pair with the largest mutual information with the class."""
     here = classes[rows]
     if (here == here[0]).all():
         return None

@@ -26,12 +26,30 @@ WEAKER = 0.4  # an edge goes on where the gradient is at least this share of wha
 
 
 class Gradients(VectorEncoder):
-    """What HOG and PHOG share: nothing to learn, a dense vector for a grey picture."""
+    """Base of HOG and PHOG: there is nothing to learn, and a grey picture gives a dense vector."""
 
     PACKAGES = ("opencv-python-headless", "pillow")
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Nothing to learn; the parameters are checked."""
+        """Check the parameters; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : any
+            Not used.
+        y : any, optional
+            Not used.
+
+        Returns
+        -------
+        Self
+            The transformer.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is out of range.
+        """
         self.check()
         return self
 
@@ -50,25 +68,52 @@ class Gradients(VectorEncoder):
 
     @abstractmethod
     def check(self) -> None:
-        """Complain of parameters out of range."""
+        """Raise InvalidParameter if a parameter is out of range."""
 
     @abstractmethod
     def vector(
         self,
         grey: Array,  # (h, w) uint8
     ) -> Array:  # (width(),)
-        ...
+        """The vector of a grey picture.
+
+        Parameters
+        ----------
+        grey : array of shape (h, w)
+            Grey values, uint8.
+
+        Returns
+        -------
+        array of shape (width,)
+            The histograms, one after the other.
+        """
 
 
 class HOG(Gradients):
     """Histograms of oriented gradients (Dalal and Triggs 2005) of a picture brought to one size.
 
-    `size`: that width and height. `cell`: px of a square cell, which gets a histogram of `bins` orientations.
-    `block`: cells along the side of a block; blocks overlap, and each is scaled to unit length, clipped at 0.2 and
-    scaled again (L2-Hys). `angle`: 180, or 360 where dark-to-bright differs from bright-to-dark. `soft`: a gradient
-    between two orientations counts for both.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    size : (width, height)
+        Size that pictures are brought to, in pixels: multiples of `cell`, at least one block.
+    cell : int
+        Side of a square cell in pixels; each cell gets a histogram.
+    bins : int
+        Orientations of a histogram.
+    block : int
+        Cells along the side of a block. Blocks overlap; each is scaled to unit length, clipped at 0.2 and scaled again
+        (L2-Hys).
+    angle : 180 or 360
+        Range of the orientations in degrees; with 360 dark-to-bright differs from bright-to-dark.
+    soft : bool
+        A gradient between two orientations counts for both.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Examples
+    --------
     >>> picture = np.random.default_rng(0).integers(0, 256, (100, 80, 3), np.uint8)
     >>> HOG(n_jobs=1).fit_transform([picture]).shape
     (1, 1764)
@@ -117,10 +162,10 @@ class HOG(Gradients):
         if not isinstance(self.size, tuple | list) or len(self.size) != 2:
             raise InvalidParameter(f"`size` must be (width, height), got {self.size!r}.")
         for side in self.size:
-            check_count("size", side, "(128, 128) is usual.")
+            check_count("size", side, "Default: (128, 128).")
             if side % self.cell or side < self.cell * self.block:
                 raise InvalidParameter(
-                    f"`size` must be whole cells of {self.cell} px, and at least a block of {self.block}, got "
+                    f"`size` must be whole cells of {self.cell} px, at least {self.block} of them along each side, got "
                     f"{tuple(self.size)}. Choose multiples of {self.cell} from {self.cell * self.block} on."
                 )
         check_pixels((self.size[0], self.size[1]))
@@ -132,13 +177,27 @@ class HOG(Gradients):
 class PHOG(Gradients):
     """The pyramid of histograms of oriented gradients along edges (Bosch, Zisserman and Muñoz 2007; O §5).
 
-    `depth` grids: level l has 2^l × 2^l cells, l from 0 to L = depth − 1. Each cell has a histogram of `bins`
-    orientations of Canny's edges, weighted by the gradient; a row sums to 1, or to 0 where there is no edge.
-    `angle`: 180, or 360 where dark-to-bright differs from bright-to-dark. `weighted`: the levels count 2^−L, 2^−L,
-    2^(1−L), …, ½ as in the spatial pyramid match, so that the intersection of two rows is that match; else all the
-    same.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Each cell has a histogram of the orientations of Canny's edges, weighted by the gradient. A row sums to 1, or to 0
+    where there is no edge.
 
+    Parameters
+    ----------
+    bins : int
+        Orientations of a histogram.
+    depth : int
+        Number of grids: level l has 2^l × 2^l cells, l from 0 to L = depth − 1.
+    angle : 180 or 360
+        Range of the orientations in degrees; with 360 dark-to-bright differs from bright-to-dark.
+    weighted : bool
+        True: the levels weigh 2^−L, 2^−L, 2^(1−L), …, ½ as in the spatial pyramid match, so that the intersection of
+        two rows is that match. False: all levels weigh alike.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
+
+    Examples
+    --------
     >>> picture = np.zeros((40, 40), np.uint8)
     >>> picture[:, 20:] = 255
     >>> row = PHOG(bins=4, depth=2, n_jobs=1).fit_transform([picture])
@@ -180,10 +239,10 @@ class PHOG(Gradients):
         return np.concatenate(shares) / max(float(finest.sum()), TINY)
 
     def check(self) -> None:
-        check_count("bins", self.bins, "20 is usual, 40 with angle=360.")
-        check_count("depth", self.depth, "4 is usual, 1 is one histogram of the whole picture.")
+        check_count("bins", self.bins, "Default: 20; take 40 with angle=360.")
+        check_count("depth", self.depth, "Default: 4; 1 is one histogram of the whole picture.")
         if self.depth > limits.GRADIENT_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {limits.GRADIENT_DEPTH}, got {self.depth}. 4 is usual.")
+            raise InvalidParameter(f"`depth` must be at most {limits.GRADIENT_DEPTH}, got {self.depth}. Default: 4.")
         check_choice("angle", self.angle, (180, 360))
 
     def _weights(self) -> list[float]:
@@ -203,7 +262,7 @@ def _histograms(
     angle: int,
     soft: bool,
 ) -> Array:  # (count, bins)
-    """The length of the gradients of each cell by orientation; the first bin starts at 0° and goes on to the y axis."""
+    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis."""
     at = np.degrees(np.arctan2(dy, dx, dtype=np.float64)) % angle * (bins / angle)
     length = np.hypot(dx, dy, dtype=np.float64)
     if not soft:

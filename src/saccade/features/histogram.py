@@ -16,5 +16,5 @@ def counted(
 
 
 def normed(columns: Array, counts: Array, norm: str | None) -> tuple[Array, Array]:
-    """With "l1", divided by the sum, which is what a vector's intersection with itself is."""
+    """With "l1", the counts divided by their sum, which is the vector's intersection with itself."""
     return columns, counts / counts.sum() if norm == "l1" and len(counts) else counts

@@ -48,7 +48,33 @@ class PictureArray:
 class Pictures(Items):
     """RGB pictures, (h, w, 3) uint8, decoded when they are asked for. Made by `read_pictures`.
 
-    A slice, a mask or an array of numbers gives `Pictures` again; `skipped` is about the whole reading and stays.
+    A number gives one picture. A slice, a mask or an array of numbers gives `Pictures` again.
+
+    Parameters
+    ----------
+    pictures : list of PictureFile or of PictureArray
+        Where the pixels come from.
+    skipped : list of (name, reason)
+        Files that gave no picture; a selection of pictures keeps the whole list.
+    max_pixels : int
+        Largest number of pixels of a file.
+    max_side : int or None
+        Largest longer side of what comes out; larger pictures shrink.
+
+    Attributes
+    ----------
+    names : list of str
+        Paths below the folder, with `/`; the paths as they were given; or the numbers of arrays.
+    paths : list of Path, or None
+        None for arrays.
+    labels : array of shape (n,), or None
+        The class folder of each picture; None where there are none.
+
+    Examples
+    --------
+    >>> pictures = read_pictures(np.zeros((3, 40, 60), np.uint8))
+    >>> pictures[0].shape, len(pictures[1:]), pictures.names, pictures.labels
+    ((40, 60, 3), 2, ['0', '1', '2'], None)
     """
 
     def __init__(
@@ -65,12 +91,12 @@ class Pictures(Items):
 
     @cached_property
     def names(self) -> list[str]:
-        """Below the folder, with `/`; the paths as they were given; or the numbers of arrays."""
+        """Paths below the folder, with `/`; the paths as they were given; or the numbers of arrays."""
         return [picture.found.name for picture in self._pictures]
 
     @cached_property
     def paths(self) -> list[Path] | None:
-        """None for arrays."""
+        """The files; None for arrays."""
         return None if self._held() else [Path(picture.found.path) for picture in self._pictures]
 
     @cached_property
@@ -92,7 +118,18 @@ class Pictures(Items):
         return digest_of("pixels", DECODER, str(self.max_side), self._pictures[i].digest)
 
     def limited_to(self, max_side: int) -> "Pictures":
-        """The same pictures with the longer side at most so many pixels."""
+        """These pictures, made smaller where a side is too long.
+
+        Parameters
+        ----------
+        max_side : int
+            Largest longer side in pixels.
+
+        Returns
+        -------
+        Pictures
+            A large JPEG is then decoded at a fraction of its size.
+        """
         side = max_side if self.max_side is None else min(max_side, self.max_side)
         return Pictures(self._pictures, skipped=self.skipped, max_pixels=self.max_pixels, max_side=side)
 
@@ -114,12 +151,42 @@ def read_pictures(
 ) -> Pictures:
     """The pictures of a folder (a folder per class, or all in one), of a list of paths, or of arrays.
 
-    With `by_class=False` a folder is taken as one set of pictures, however deep they lie, without labels.
-    Files that give no picture are in `.skipped` with the reason; a picture of more than `max_pixels` is one, told by
-    its header. `max_side` limits the longer side of what comes out. Arrays are (h, w), (h, w, 3) or (h, w, 4) each.
+    Every file is decoded once, so that a bad one is found now. Files that give no picture are in `.skipped` with the
+    reason.
+
+    Parameters
+    ----------
+    source : path, list of paths, list of arrays, or array of shape (n, h, w) or (n, h, w, colours)
+        A folder, files, or pictures in memory, each (h, w), (h, w, 3) or (h, w, 4).
+    by_class : bool
+        True: folders in the folder are the classes. False: the folder is one set of pictures, however deep they lie,
+        without labels.
+    max_pixels : int
+        Files with more pixels are skipped, by their header, before they are decoded. Default: 100,000,000.
+    max_side : int, optional
+        Largest longer side of what comes out; larger pictures shrink.
+    cache : path, optional
+        Folder in which to note the files that are good, by content, so that they are not decoded again.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
+
+    Returns
+    -------
+    Pictures
+        A lazy sequence.
+
+    Raises
+    ------
+    InvalidInput
+        If `source` is something else, or gives no picture at all.
+
+    Examples
+    --------
+    >>> read_pictures([np.zeros((40, 60), np.uint8)], max_side=30)[0].shape
+    (20, 30, 3)
     """
     pillow()
-    check_count("max_pixels", max_pixels, f"{limits.PICTURE_PIXELS:,} is usual.")
+    check_count("max_pixels", max_pixels, f"Default: {limits.PICTURE_PIXELS:,}.")
     if max_side is not None:
         check_count("max_side", max_side, "None keeps every size.")
     if isinstance(source, str | os.PathLike):
@@ -146,9 +213,19 @@ def read_pictures(
 
 
 class Resize(PerPicture):
-    """Every picture at one size, (width, height), whatever its proportions: 15-Scenes at 256 × 256, H §6.
+    """Every picture at one size, or with a limited longer side.
 
-    A single number instead limits the longer side and keeps the proportions; smaller pictures stay as they are.
+    Parameters
+    ----------
+    size : (width, height) or int
+        A pair gives every picture this size, whatever its proportions: H §6 has 15-Scenes at 256 × 256. An int limits
+        the longer side and keeps the proportions; smaller pictures stay as they are.
+
+    Examples
+    --------
+    >>> picture = np.zeros((100, 200, 3), np.uint8)
+    >>> Resize((64, 48)).fit_transform([picture])[0].shape, Resize(50).fit_transform([picture])[0].shape
+    ((48, 64, 3), (25, 50, 3))
     """
 
     PACKAGES = ("pillow",)
@@ -173,12 +250,12 @@ class Resize(PerPicture):
     def _target(self, picture: Array) -> tuple[int, int]:
         """The size of the result, (width, height)."""
         if not isinstance(self.size, tuple | list):
-            check_count("size", self.size, "(256, 256) is usual.")
+            check_count("size", self.size, "Default: (256, 256).")
             return limited((picture.shape[1], picture.shape[0]), self.size)
         if len(self.size) != 2:
             raise InvalidParameter(f"`size` must be (width, height) or a number, got {self.size!r}.")
         for side in self.size:
-            check_count("size", side, "(256, 256) is usual.")
+            check_count("size", side, "Default: (256, 256).")
         return check_pixels((self.size[0], self.size[1]))
 
 

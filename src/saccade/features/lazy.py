@@ -23,11 +23,27 @@ from saccade._core.threads import thread_count
 
 @dataclass(frozen=True, slots=True)
 class Descriptors:
-    """What was seen in one picture, and where."""
+    """The descriptors of one picture, and where they lie.
+
+    Parameters
+    ----------
+    values : array of shape (k, d)
+        One descriptor per row.
+    positions : array of shape (k, 2)
+        x and y of each, as shares from 0 to 1 of the picture's width and height.
+    sizes : array of shape (k, 2), optional
+        Width and height of the patch around each position, as shares of the picture's width and height.
+
+    Examples
+    --------
+    >>> found = Descriptors(np.ones((2, 8)), np.array([[0.25, 0.5], [0.75, 0.5]]))
+    >>> found.values.shape, found.sizes
+    ((2, 8), None)
+    """
 
     values: Array  # (k, d)
-    positions: Array  # (k, 2) x and y as shares of the picture's width and height
-    sizes: Array | None = None  # (k, 2) width and height of the patch around each position, in the same shares
+    positions: Array  # (k, 2)
+    sizes: Array | None = None  # (k, 2)
 
 
 class Items(Sequence[Any]):
@@ -35,11 +51,23 @@ class Items(Sequence[Any]):
 
     @property
     def shape(self) -> tuple[int]:
-        """(n,): scikit-learn splits what has a shape by `X[rows, ...]`, and a bare sequence by making every item."""
+        """(n,). With a shape, scikit-learn splits by `X[rows, ...]`; without one it would make every item."""
         return (len(self),)
 
     @abstractmethod
-    def digest(self, i: int) -> str: ...
+    def digest(self, i: int) -> str:
+        """Digest of an item: of its content and of what was done to it.
+
+        Parameters
+        ----------
+        i : int
+            Number of the item.
+
+        Returns
+        -------
+        str
+            Equal for equal items, in every process.
+        """
 
 
 class Given(Items):
@@ -60,7 +88,7 @@ class Given(Items):
 
 
 class Made(Items):
-    """`make` of every item of `source`; `recipe` says all that its result depends on besides the item."""
+    """`make` of every item of `source`; `recipe` is a text of all that the result depends on besides the item."""
 
     def __init__(self, source: Items, make: Callable[[Any], Any], recipe: str) -> None:
         self.source, self.make, self.recipe = source, make, recipe
@@ -76,7 +104,7 @@ class Made(Items):
 
 
 def as_items(X: Any) -> Items:
-    """`Items` as they are; a list or array of things as items; paths as the pictures there."""
+    """`Items` as they are; the things of a list or array as items; for paths, the pictures there."""
     if isinstance(X, str | bytes | os.PathLike):
         raise InvalidInput(f"Pictures are needed, got the path {X!r}. Use read_pictures({X!r}).")
     if isinstance(X, Items):
@@ -87,7 +115,7 @@ def as_items(X: Any) -> Items:
 
 
 def _pictures_at(paths: Sequence[Any]) -> Items:
-    """One picture per path: who gets an answer per item counts on it."""
+    """One picture per path, or an error, because callers need as many answers as paths."""
     from saccade.features.image import read_pictures
 
     pictures = read_pictures(list(paths))
@@ -101,7 +129,7 @@ def _pictures_at(paths: Sequence[Any]) -> Items:
 
 
 def digest_of(*parts: Any) -> str:
-    """A digest of texts and arrays, the same in every process."""
+    """A digest of texts and arrays, equal in every process."""
     digest = hashlib.blake2b(digest_size=16)
     for part in parts:
         if isinstance(part, str):
@@ -114,7 +142,7 @@ def digest_of(*parts: Any) -> str:
 
 
 def jobs(n_jobs: int | None) -> int:
-    """The number of threads: None and −1 for every core, as SACCADE_NUM_THREADS has it, −2 for all but one, …"""
+    """The number of threads: None and −1 for every core (SACCADE_NUM_THREADS limits them), −2 for all but one, …"""
     if n_jobs is None:
         return thread_count()
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
@@ -132,7 +160,7 @@ def stream(
 ) -> Generator[Any, None, None]:
     """work(thing) for each, in order, by `n_jobs` threads that run only a few things ahead of the reader.
 
-    The calling thread does what is `quick` itself: less than what handing it over costs, such as a row from the cache.
+    The calling thread itself does what is `quick`, such as a row from the cache: handing it over would take longer.
     """
     threads = jobs(n_jobs)
     with (

@@ -16,9 +16,9 @@ from saccade.features.state import State
 
 
 class Learner(PictureTransformer):
-    """Learns from the descriptors it is given to `fit`, and from nothing else.
+    """A transformer that learns from the descriptors given to `fit`, and from nothing else.
 
-    Subclasses say in `learn` what there is to learn, as the named arrays that `restore` takes.
+    `learn` of a subclass returns what was learned as the named arrays that `restore` takes.
     """
 
     random_state: Any
@@ -31,13 +31,47 @@ class Learner(PictureTransformer):
         items: Items,
         labels: Array | None,  # (n,) class numbers, when `supervised`
         seed: int,
-    ) -> State: ...
+    ) -> State:
+        """Learn from descriptors, without the cache; `fit` is the method for users.
+
+        Parameters
+        ----------
+        items : sequence of Descriptors or of arrays of shape (k, d)
+            The descriptors of each picture.
+        labels : array of shape (n,), optional
+            Class numbers from 0 on, if the transformer is supervised.
+        seed : int
+            Seed of the random choices.
+
+        Returns
+        -------
+        dict of arrays
+            What `restore` takes.
+        """
 
     def check(self) -> None:
-        """Complain of parameters out of range."""
+        """Raise InvalidParameter if a parameter is out of range."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from items of descriptors; a second fit on the same items is read from the cache."""
+        """Learn from the descriptors of pictures; a second fit on the same ones is read from the cache.
+
+        Parameters
+        ----------
+        X : sequence of Descriptors or of arrays of shape (k, d)
+            The descriptors of each picture.
+        y : array of shape (n,), optional
+            A class per picture; used only if `supervised`.
+
+        Returns
+        -------
+        Self
+            The fitted transformer.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no picture or no descriptor, or if `supervised` and `y` has less than two classes.
+        """
         self.check()
         items = as_items(X)
         if not len(items):
@@ -56,7 +90,7 @@ class Learner(PictureTransformer):
 def class_numbers(y: Any, n: int) -> Array:  # (n,)
     """The classes of the pictures as numbers from 0 on."""
     if y is None:
-        raise InvalidInput("supervised=True needs the classes: fit(X, y). supervised=False does without.")
+        raise InvalidInput("supervised=True needs the classes: fit(X, y). supervised=False needs none.")
     classes, numbers = np.unique(np.asarray(y), return_inverse=True)
     if numbers.shape != (n,):
         raise InvalidInput(f"`y` must have one class per picture, got shape {np.shape(y)} for {n} pictures.")

@@ -30,7 +30,7 @@ class OnnxNetwork:
         inputs = self._session.get_inputs()
         if len(inputs) != 1 or inputs[0].type not in DTYPES or len(inputs[0].shape) != 4:
             raise InvalidInput(
-                f"{name} must take one tensor of pictures, four-dimensional floats, and takes "
+                f"{name} must take one tensor of pictures, four-dimensional floats, but takes "
                 f"{[(i.name, i.type, i.shape) for i in inputs]}. Export the network without further inputs."
             )
         self._input = inputs[0]
@@ -77,7 +77,7 @@ class OnnxNetwork:
             if shape[axis] == channels:
                 return channels, axis == 3
         raise InvalidInput(
-            f"{self.name} must take pictures (n, 3, h, w) or (n, h, w, 3), or with 1 grey channel, and takes {shape}. "
+            f"{self.name} must take pictures (n, 3, h, w) or (n, h, w, 3), or with 1 grey channel, but takes {shape}. "
             "Export it with a fixed number of channels."
         )
 
@@ -97,7 +97,7 @@ class OnnxNetwork:
 
 
 def read_onnx(path: Path, layer: str | None = None) -> tuple[bytes, str]:
-    """The file with its data in it and with `layer` as its output, and a digest of all that was read."""
+    """The file with all data in it and with `layer` as its output, and a digest of all that was read."""
     onnx = onnx_module()
     try:
         content = path.read_bytes()
@@ -122,7 +122,7 @@ def averaged(name: str, output: Any, channels_last: bool) -> Array:
     """One output of a network as a vector: (1, d), (1, tokens, d), (1, c, h, w) or (1, h, w, c)."""
     output = np.asarray(output)
     if output.ndim not in (2, 3, 4) or output.shape[0] != 1 or output.size == 0:
-        raise InvalidInput(f"{name} must give (n, d) or (n, c, h, w) for n pictures, and gives {output.shape} for 1.")
+        raise InvalidInput(f"{name} must give (n, d) or (n, c, h, w) for n pictures, but gives {output.shape} for 1.")
     positions = {2: (), 3: (1,), 4: (1, 2) if channels_last else (2, 3)}[output.ndim]
     vector: Array = output.mean(axis=positions, dtype=np.float64).astype(np.float32)[0]
     if not np.isfinite(vector).all():
@@ -134,8 +134,8 @@ def as_map(name: str, output: Array, channels_last: bool) -> Array:  # (rows, co
     """The output for one picture as a map of positions."""
     if output.ndim != 4:
         raise InvalidInput(
-            f"{name} gives {output.shape} for 1 picture, which is no map of positions. Name the last feature map with "
-            "`layer`, and fit the model again."
+            f"{name} gives {output.shape} for 1 picture, which is not a map of positions. Name the last feature map "
+            "with `layer`, and fit the model again."
         )
     return np.asarray(output[0] if channels_last else output[0].transpose(1, 2, 0))
 
@@ -167,7 +167,7 @@ def _session(name: str, content: bytes) -> Any:
         import onnxruntime
     except ModuleNotFoundError as error:
         raise _missing(error) from None
-    onnxruntime.disable_telemetry_events()  # the same on Windows
+    onnxruntime.disable_telemetry_events()  # on Windows
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4  # errors are raised; the log would only say them twice

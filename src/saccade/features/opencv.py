@@ -1,4 +1,4 @@
-"""OpenCV where it is needed, in the thread that calls it and in no other.
+"""OpenCV, imported where it is needed; it works in the thread that calls it and in no other.
 
 Saccade shares pictures out over threads itself. OpenCV would start a thread per core inside each of ours, also for
 n_jobs=1, and its pool of threads does not survive a fork.
@@ -16,7 +16,10 @@ _usual = 1
 
 @contextmanager
 def opencv() -> Iterator[Any]:
-    """The module cv2; within the block it starts no threads. The setting is the whole process's: blocks are counted."""
+    """The module cv2, which starts no threads within the block.
+
+    The setting holds for the whole process, so blocks are counted, and the last one restores it.
+    """
     global _inside, _usual
     cv2 = _cv2()
     with _lock:

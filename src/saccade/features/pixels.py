@@ -1,4 +1,4 @@
-"""Arrays as pictures: RGB bytes whatever they came as, their luma, another size."""
+"""Arrays as pictures: as RGB bytes, as grey values, at another size."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def to_rgb(
 
 
 def check_picture(picture: Array) -> None:
-    """Raise InvalidInput where an array cannot be meant as a picture."""
+    """Raise InvalidInput if an array cannot be a picture."""
     if picture.ndim not in (2, 3) or (picture.ndim == 3 and picture.shape[2] not in (1, 3, 4)) or not picture.size:
         raise InvalidInput(
             f"A picture must have the shape (h, w), (h, w, 3) or (h, w, 4), got {picture.shape}. Move the colours last."
@@ -42,7 +42,8 @@ def check_picture(picture: Array) -> None:
         low, high = picture.min(), picture.max()
         if not (low >= -1e-6 and high <= 1.0 + 1e-6):  # NaN is neither
             raise InvalidInput(
-                f"A picture of floats must lie in [0, 1], got values from {low:g} to {high:g}. Divide by the largest."
+                f"A picture of floats must lie in [0, 1], got values from {low:g} to {high:g}. "
+                "Divide by the largest value."
             )
     elif picture.dtype.newbyteorder("=") not in (np.uint8, np.uint16, np.bool_):
         raise InvalidInput(
@@ -66,7 +67,7 @@ def resize(
     picture: Array,  # (h, w, 3) uint8
     size: tuple[int, int],  # (w, h)
 ) -> Array:
-    """Bicubic, over the whole footprint of a new pixel where it shrinks, so that nothing aliases."""
+    """The picture at another size, bicubic; a smaller one averages over each new pixel, against aliasing."""
     Image = pillow()
     height, width = picture.shape[:2]
     if size == (width, height):
@@ -75,7 +76,7 @@ def resize(
 
 
 def check_pixels(size: tuple[int, int]) -> tuple[int, int]:
-    """The size, or an error where a picture of it would have too many pixels: a forged model file may say any size."""
+    """The size, or an error if such a picture has too many pixels, because a forged model file may name any size."""
     if size[0] * size[1] > limits.PICTURE_PIXELS:
         raise InvalidParameter(f"`size` must have at most {limits.PICTURE_PIXELS:,} pixels, got {tuple(size)}.")
     return size

@@ -16,13 +16,32 @@ from saccade.features.state import State, part
 
 
 class DescriptorPCA(Learner):
-    """Descriptors on their `n_components` directions of largest variance, found on a random sample in training.
+    """Descriptors projected to their directions of largest variance, which are found on a random sample in training.
 
-    `positions`: x and y, from 0 to 1, follow as two more dimensions, as K §7 has them. `sample`: so many descriptors
-    are looked at, equally many per picture.
-    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    n_components : int
+        Number of directions; at most the dimensions of a descriptor and the number of those in the sample.
+    positions : bool
+        Add x and y, from 0 to 1, as two more dimensions, as K §7 does.
+    sample : int
+        Descriptors to look at, at most, equally many per picture.
+    random_state : int, RandomState or None
+        Seed of the random choices. None means the same random numbers at every fit.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Attributes
+    ----------
+    mean_ : array of shape (d,)
+        Mean of the sample.
+    components_ : array of shape (n_components, d)
+        The directions, of unit length.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> sets = [Descriptors(rng.random((20, 8)), rng.random((20, 2))) for _ in range(3)]
     >>> DescriptorPCA(3, positions=True).fit_transform(sets)[0].values.shape
@@ -50,16 +69,38 @@ class DescriptorPCA(Learner):
         self.n_jobs = n_jobs
 
     def check(self) -> None:
-        check_count("n_components", self.n_components, "K §7 has 10.")
-        check_count("sample", self.sample, "100,000 descriptors are plenty.", least=2)
+        check_count("n_components", self.n_components, "Default: 10.")
+        check_count("sample", self.sample, "Default: 100,000 descriptors.", least=2)
 
     def transform(self, X: Any) -> Items:
-        """Lazy items."""
+        """Lazy items: each is made when it is asked for.
+
+        Parameters
+        ----------
+        X : sequence of Descriptors or of arrays of shape (k, d)
+            The descriptors of each picture.
+
+        Returns
+        -------
+        sequence of n items
+            The result of `make` for each picture.
+        """
         check_is_fitted(self)
         return Made(as_items(X), self.make, self.recipe())
 
     def make(self, item: Any) -> Any:
-        """`Descriptors` of `Descriptors`, an array of an array."""
+        """The descriptors of one picture in fewer dimensions.
+
+        Parameters
+        ----------
+        item : Descriptors or array of shape (k, d)
+            The descriptors; `positions` needs `Descriptors`.
+
+        Returns
+        -------
+        Descriptors or array of shape (k, n_components)
+            `Descriptors` for `Descriptors`, an array for an array; two columns more with `positions`.
+        """
         low: Array = (values_of(item, len(self.mean_)) - self.mean_) @ self.components_.T
         if not self.positions and not isinstance(item, Descriptors):
             return low

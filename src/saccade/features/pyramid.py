@@ -25,12 +25,30 @@ WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 class SpatialPyramid(DescriptorEncoder):
     """Words and where they are: a histogram for each cell of several grids over the picture.
 
-    `codebook`: a `BagOfWords` or `ForestCodebook`, of which a clone is fitted; None for BagOfWords(200). `depth`: so
-    many grids of 1, 2×2, 4×4, … cells. `grids`: others instead, as (rows, columns): ((1, 1), (2, 2), (3, 1)).
-    `weights`: one per grid; None for Lazebnik's, by the place in the list. `norm`: "l1" divides by the number of
-    descriptors, so that with Lazebnik's weights k(x, x) = 1; None counts.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    codebook : BagOfWords, ForestCodebook or None
+        Makes the words; a clone of it is fitted. None is BagOfWords(200).
+    depth : int
+        Number of grids, of 1, 2 × 2, 4 × 4, … cells.
+    grids : sequence of (rows, columns), optional
+        Other grids in place of these, such as ((1, 1), (2, 2), (3, 1)).
+    weights : sequence of float, optional
+        A positive weight per grid. None: those of Lazebnik et al., by the place in the list.
+    norm : "l1" or None
+        "l1" divides by the total count, so that k(x, x) = 1 with the default weights. None counts.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Attributes
+    ----------
+    codebook_ : BagOfWords or ForestCodebook
+        The fitted codebook.
+
+    Examples
+    --------
     >>> from saccade.features.lazy import Descriptors
     >>> rng = np.random.default_rng(0)
     >>> pictures = [Descriptors(rng.random((30, 8)), rng.random((30, 2))) for _ in range(4)]
@@ -58,7 +76,25 @@ class SpatialPyramid(DescriptorEncoder):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the codebook."""
+        """Fit the codebook.
+
+        Parameters
+        ----------
+        X : sequence of Descriptors
+            The descriptors of each picture, with positions.
+        y : array of shape (n,), optional
+            A class per picture; used only by a supervised `ForestCodebook`.
+
+        Returns
+        -------
+        Self
+            The fitted pyramid.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is out of range, or words × cells are too many columns.
+        """
         self._layout()  # complains before the long work
         return self._with(self._fresh().fit(X, y))
 
@@ -88,7 +124,7 @@ class SpatialPyramid(DescriptorEncoder):
         width = codebook.n_words_ * sum(rows * across for rows, across in grids)
         if width > limits.VECTOR_COLUMNS:
             raise InvalidParameter(
-                f"{codebook.n_words_} words in every cell of these grids make {width:,} columns, and "
+                f"{codebook.n_words_} words in every cell of these grids make {width:,} columns; at most "
                 f"{limits.VECTOR_COLUMNS:,} are possible. Take fewer grids or words."
             )
         self.codebook_, self._grids, self._weights, self._width = codebook, grids, weights, width
@@ -112,9 +148,9 @@ class SpatialPyramid(DescriptorEncoder):
     def _layout(self) -> tuple[Grids, Array]:
         """The grids and the weight of each."""
         check_choice("norm", self.norm, ("l1", None))
-        depth = check_count("depth", self.depth, "3 is usual: grids of 1, 4 and 16 cells.")
+        depth = check_count("depth", self.depth, "Default: 3, grids of 1, 4 and 16 cells.")
         if depth > limits.PYRAMID_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {limits.PYRAMID_DEPTH}, got {depth}. 3 is usual.")
+            raise InvalidParameter(f"`depth` must be at most {limits.PYRAMID_DEPTH}, got {depth}. Default: 3.")
         grids = tuple((2**k, 2**k) for k in range(depth)) if self.grids is None else _checked_grids(self.grids)
         L = len(grids) - 1
         if self.weights is None:

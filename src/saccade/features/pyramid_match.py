@@ -28,18 +28,44 @@ DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
 class PyramidHistogram(DescriptorEncoder):
     """Vectors whose intersection, HIK(scale=1), is the pyramid match of the pictures' sets of descriptors.
 
-    `bins`: "uniform", cells of side 2^i over the descriptors, for few dimensions (K §7 has 10 of PCA and the position),
-    the mean of `shifts` pyramids; "vocabulary", the nodes of a tree of k-means with `branch` children each, for many;
-    "positions", for every word of `codebook` a pyramid over the places in the picture. `depth`: the number of levels,
-    None for 5, 5 and 3. A match at the finest level counts 1, and half as much at every next.
+    A match at the finest level counts 1, and half as much at each coarser level. Points in uniform cells that no
+    picture of `fit` fills are counted in one last column: they match no picture of `fit`, but those of two new
+    pictures match each other.
 
-    `norm`: None is the paper's sum, in which large sets win. Dividing a kernel by √(k(x,x) k(z,z)) would not leave an
-    intersection; "l1" divides each vector by its own self-match k(x, x) instead, so that a picture's descriptors
-    together weigh 1 and k(x, x) = 1. Points in uniform cells that no picture of `fit` fills are counted in one last
-    column: they match no picture of `fit`, but each other between two pictures that are both new.
-    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Parameters
+    ----------
+    bins : "uniform", "vocabulary" or "positions"
+        "uniform": cells of side 2^i over the descriptors, for few dimensions (K §7 uses 10 of PCA and the position).
+        "vocabulary": the nodes of a tree of k-means, for many dimensions. "positions": for every word of `codebook` a
+        pyramid over the places in the picture.
+    depth : int, optional
+        Number of levels. None: 5, and 3 for "positions".
+    branch : int
+        Children of a node, for "vocabulary"; at least 2.
+    shifts : int
+        Number of pyramids with shifted cells to average, for "uniform".
+    codebook : BagOfWords, ForestCodebook or None
+        Makes the words of "positions". None is BagOfWords(200).
+    norm : "l1" or None
+        None is the paper's sum, in which large sets win. "l1" divides each vector by its self-match k(x, x), so that
+        k(x, x) = 1. (Dividing the kernel by √(k(x,x) k(z,z)) would not leave an intersection.)
+    sample : int
+        Descriptors to learn the bins from, at most, equally many per picture. "positions" takes `sample` and
+        `random_state` of `codebook` in place of these.
+    random_state : int, RandomState or None
+        Seed of the random choices. None means the same random numbers at every fit.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
 
+    Attributes
+    ----------
+    bins_ : transformer
+        The fitted bins, a `SpatialPyramid` for "positions".
+
+    Examples
+    --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> sets = [rng.random((30, 8)) for _ in range(4)]
@@ -73,7 +99,20 @@ class PyramidHistogram(DescriptorEncoder):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the bins."""
+        """Learn the bins.
+
+        Parameters
+        ----------
+        X : sequence of Descriptors or of arrays of shape (k, d)
+            The descriptors of each picture; "positions" needs `Descriptors`.
+        y : array of shape (n,), optional
+            A class per picture; used only by a supervised `ForestCodebook`.
+
+        Returns
+        -------
+        Self
+            The fitted transformer.
+        """
         self.bins_ = self._fresh().fit(X, y)
         return self
 
@@ -101,7 +140,7 @@ class PyramidHistogram(DescriptorEncoder):
         self._check()
         depth = DEPTH[self.bins] if self.depth is None else self.depth
         ours: dict[str, Any] = {"cache": self.cache, "n_jobs": self.n_jobs}
-        if self.bins == "positions":  # the same sum, with the coarsest level first
+        if self.bins == "positions":  # this sum, with the coarsest level first
             return SpatialPyramid(self.codebook, depth, norm=None, **ours)
         ours |= {"sample": self.sample, "random_state": self.random_state}
         if self.bins == "uniform":
@@ -111,8 +150,8 @@ class PyramidHistogram(DescriptorEncoder):
     def _check(self) -> None:
         check_choice("bins", self.bins, tuple(DEPTH))
         check_choice("norm", self.norm, ("l1", None))
-        check_count("branch", self.branch, "10 is usual.", least=2)
-        check_count("shifts", self.shifts, "1 is usual; more average out where the cells happen to end.")
-        check_count("sample", self.sample, "200,000 descriptors are usual.")
-        if self.depth is not None and check_count("depth", self.depth, "None is usual.") > limits.MATCH_DEPTH:
-            raise InvalidParameter(f"`depth` must be at most {limits.MATCH_DEPTH}, got {self.depth}. None is usual.")
+        check_count("branch", self.branch, "Default: 10.", least=2)
+        check_count("shifts", self.shifts, "Default: 1. With more, chance decides less where the cells end.")
+        check_count("sample", self.sample, "Default: 200,000 descriptors.")
+        if self.depth is not None and check_count("depth", self.depth, "Default: None.") > limits.MATCH_DEPTH:
+            raise InvalidParameter(f"`depth` must be at most {limits.MATCH_DEPTH}, got {self.depth}. Default: None.")

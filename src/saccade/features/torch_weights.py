@@ -40,7 +40,7 @@ DAMAGE = (  # what a truncated or foreign file leads to while it is taken apart
 
 
 class Name(NamedTuple):
-    """A name that the pickle would import; here it stays a name."""
+    """A name that the pickle would import; here it is only kept."""
 
     text: str
 
@@ -106,7 +106,7 @@ def _from_zip(file: BytesIO) -> tuple[dict[str, Tensor], dict[str, bytes]]:
 def _from_pickles(file: BytesIO) -> tuple[dict[str, Tensor], dict[str, bytes]]:
     """The older layout: pickles of a magic number, a version, the machine, the tensors, the keys; then the numbers."""
     if _walk(file) != MAGIC:
-        raise _Foreign("it does not begin as one")
+        raise _Foreign("it does not begin with the number that marks one")
     version, machine = _walk(file), _walk(file)
     if version != 1001 or not machine["little_endian"]:
         raise _Foreign(f"version {version}, little-endian {machine['little_endian']}")
@@ -170,7 +170,7 @@ class _Walk:
     def pop(self, count: int) -> list[Any]:
         """The last `count` things, off the stack."""
         if count > len(self.stack):
-            raise _Foreign("it takes more than it has")
+            raise _Foreign("it takes more from its stack than lies there")
         things = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
         return things
@@ -233,7 +233,7 @@ def _storage(reference: Any) -> Storage:
     """("storage", type, key, device, length), with a sixth member None in the older layout."""
     kind, dtype, key, _device, length, *view = reference
     if kind != "storage" or not isinstance(dtype, Name) or dtype.text not in DTYPES or any(view):
-        raise _Foreign("it refers to something that is no storage")
+        raise _Foreign("it refers to something that is not a storage")
     if not isinstance(key, str) or type(length) is not int:
         raise _Foreign("a storage has no name or no length")
     return Storage(key, DTYPES[dtype.text], length)
@@ -250,4 +250,4 @@ def _made(maker: Any, arguments: Any) -> Any:
         storage, offset, shape, strides = arguments[:4]
         if all(type(number) is int for number in (offset, *shape, *strides)):
             return Tensor(storage, offset, tuple(shape), tuple(strides))
-    raise _Foreign("it makes something that is no tensor")
+    raise _Foreign("it makes something that is not a tensor")

@@ -20,7 +20,7 @@ from saccade.features.state import State, part
 class UniformBins(Learner, DescriptorEncoder):
     """The level-i histogram counts points in cells of side 2^i, over the cells that training pictures fill (K §5).
 
-    The number of cells grows as a power of the dimension, so they are known by a 64-bit mix of their coordinates
+    The number of cells grows exponentially with the dimensions, so a cell is named by a 64-bit mix of its coordinates
     (two of ten million cells coincide with a chance of about 10⁻⁵). Points in cells that no training picture fills go
     to one last column: they match no training picture, and k(x, x) stays right.
     """
@@ -99,7 +99,7 @@ class UniformBins(Learner, DescriptorEncoder):
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """Nested grids, several of them, each shifted by its own random way."""
+    """Several nested grids, each with its own random shift."""
 
     origin: Array  # (shifts, d)
     side: float  # of the finest cells

@@ -56,7 +56,7 @@ class VocabularyBins(Learner, DescriptorEncoder):
         self,
         values: Array,  # (k, d)
     ) -> Array:  # (k, deepest_ + 1)
-        """The way of each point from the root down; −1 below a leaf."""
+        """The nodes of each point from the root down; −1 below a leaf."""
         way = np.full((len(values), self.deepest_ + 1), -1, np.int64)
         way[:, 0] = 0
         for first in range(0, len(values), limits.DESCRIPTORS_AT_ONCE):

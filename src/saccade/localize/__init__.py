@@ -1,4 +1,8 @@
-"""Find: boxes, where the objects of a situation are likely to be, and all hits in the tiles of a huge picture."""
+"""Find objects in pictures.
+
+`Localizer` finds one object in few looks, `SituationSearch` several objects that say where the others are, and
+`TileSearch` all hits in the tiles of a huge picture. `best_window` finds the best window of a bag-of-words model.
+"""
 
 from typing import TYPE_CHECKING
 

@@ -59,9 +59,7 @@ def check_bounds(
     wrong = ~((sides > 0).all(axis=-1) & (np.abs(found) <= limits.BOX_COORDINATE).all(axis=-1))
     if wrong.any():
         first = found if found.ndim == 1 else found[np.flatnonzero(wrong)[0]]
-        raise InvalidInput(
-            f"A picture must have a positive width and height, and these are its bounds: {first.tolist()}."
-        )
+        raise InvalidInput(f"A picture must have a positive width and height, got the bounds {first.tolist()}.")
     return found
 
 
@@ -75,14 +73,20 @@ def iou(
 
     Parameters
     ----------
-    a, b : array (n, 4) and (m, 4)
+    a, b : array of shape (n, 4) and (m, 4)
         Boxes as x0, y0, x1, y1. One box may be passed as four numbers.
     pairwise : bool
-        Whether every box of `a` is compared with every one of `b`. False compares row by row.
+        True compares every box of `a` with every box of `b`. False compares row by row.
 
     Returns
     -------
-    array (n, m), or (n,) row by row; the axis of a box passed as four numbers is left out, and two give a float.
+    array of shape (n, m), or (n,) row by row
+        From 0 to 1. The axis of a box passed as four numbers is left out, and two such boxes give a float.
+
+    Raises
+    ------
+    InvalidInput
+        If a box is inverted, empty or not finite, or row by row the numbers of boxes differ.
 
     Examples
     --------
@@ -111,7 +115,7 @@ def iou(
 
 
 def _iou(a: Array, b: Array) -> Array:
-    """Of boxes that were checked, element by element over all axes but the last."""
+    """Intersection over union, element by element over all axes but the last; boxes are not checked."""
     width, height = (np.minimum(a[..., i + 2], b[..., i + 2]) - np.maximum(a[..., i], b[..., i]) for i in (0, 1))
     shared = np.maximum(width, 0.0) * np.maximum(height, 0.0)
     return np.asarray(shared / (areas(a) + areas(b) - shared))
@@ -121,7 +125,7 @@ def pairs_iou(
     a: Array,  # (n, 4)
     b: Array,  # (m, 4)
 ) -> Array:  # (n, m)
-    """Of every pair of boxes that were checked."""
+    """Intersection over union of every pair; boxes are not checked."""
     return _iou(a[:, None], b[None])
 
 
@@ -135,7 +139,7 @@ def boxes_within(
     boxes: Array,  # (n, 4)
     bounds: Array,  # (4,) or (n, 4): x0, y0, x1, y1
 ) -> Array:  # (n,) of bool
-    """Which boxes lie wholly within the bounds; rounding, 1e-9 of the picture, is no crossing."""
+    """Which boxes lie wholly within the bounds; to cross them by 1e-9 of the picture is rounding and allowed."""
     slack = 1e-9 * (bounds[..., 2:] - bounds[..., :2])
     return np.asarray(
         (boxes[..., :2] >= bounds[..., :2] - slack).all(axis=-1)
@@ -147,7 +151,7 @@ def clip(
     boxes: Array,  # (n, 4)
     bounds: Array,  # (4,): x0, y0, x1, y1
 ) -> tuple[Array, Array]:  # (k, 4), (k,)
-    """What is inside the bounds of each box, and the places of those boxes of which something is."""
+    """Boxes cut to the bounds, and the rows of those of which something is left."""
     low, high = np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)
     cut = np.clip(boxes, low, high)
     kept = np.flatnonzero((cut[:, 2:] > cut[:, :2]).all(axis=1))
@@ -189,15 +193,26 @@ def non_maximum_suppression(
     scores: Any,  # (n,)
     overlap: float = 0.5,
 ) -> Array:  # (k,)
-    """Places of the boxes to keep, highest score first: each removes all lower ones that overlap it by more.
+    """The boxes to keep, highest score first: each removes those with lower scores that overlap it too much.
 
     Parameters
     ----------
-    boxes : array (n, 4)
-    scores : array (n,)
+    boxes : array of shape (n, 4)
+        x0, y0, x1, y1 of each box.
+    scores : array of shape (n,)
         Of boxes with equal scores the first is kept.
     overlap : float from 0 to 1
-        A box is removed if its IOU with a kept one is larger.
+        A box is removed if its intersection over union with a kept one is larger.
+
+    Returns
+    -------
+    array of shape (k,)
+        Rows of the kept boxes.
+
+    Raises
+    ------
+    InvalidInput
+        If a box is inverted, empty or not finite, or a score is missing or NaN.
 
     Examples
     --------

@@ -4,9 +4,10 @@ A search needs a score that rises with the share of the object that a box shows.
 
 - `GPRegressor` trained on windows around objects with the overlap as target (`windows` makes them): its prediction is
   the score, about 0 for background and 1 for the object's own box. Best where boxes to learn from are known.
-- `GPClassifier`: the latent mean of the class, which training pulls towards −1 for other classes and 1 for this one.
-  Its calibrated probability is worse to search with: it is 0 or 1 nearly everywhere, so that looks beside the object
-  do not tell where it is. With inference="laplace" or "ep" the latent mean has no such scale, and 2p − 1 is taken.
+- `GPClassifier`: the score is the latent mean of the class, which training pulls towards −1 for other classes and 1 for
+  this one. Its calibrated probability is worse to search with: it is 0 or 1 nearly everywhere, so that looks beside
+  the object do not tell where it is. With inference="laplace" or "ep" the latent mean has no such scale, and the score
+  is 2p − 1.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.boxes import check_boxes, iou
 from saccade.scores.probability import class_means
 
+__all__ = ["ModelJudge", "model_judge", "windows"]
+
 BACKGROUND = ("background", "negative", "none", "nothing", "other", "rest", "no", "false", "0", "-1")
 NAMED = 12  # classes in a message
 # How far windows to learn overlap from differ from the object's box: log of size, log of shape, and place.
@@ -31,12 +34,34 @@ WINDOW_SIZE, WINDOW_SHAPE, WINDOW_AWAY = float(np.log(2.5)), 0.6, 1.2
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """A fitted model that scores crops. Call it with a list of them."""
+    """A fitted model that scores crops: call it with a list of them. `model_judge` makes one.
 
-    model: Any  # a fitted GPClassifier or GPRegressor
-    features: Any  # the transformers that made its vectors
-    label: Any  # the class looked for; None with a GPRegressor
-    scores: tuple[float, float]  # about what it says of background, and of the object: `scores` of a Localizer
+    Parameters
+    ----------
+    model : GPClassifier or GPRegressor
+        Fitted.
+    features : transformer
+        What makes vectors of pictures for the model.
+    label : str or number
+        The class to look for; None with a GPRegressor.
+    scores : (float, float)
+        About what the model says of background and of the object: `scores` of a `Localizer`.
+
+    Examples
+    --------
+    >>> from saccade import GPRegressor
+    >>> from saccade.features import HOG
+    >>> pictures = [np.full((32, 32, 3), 10 * k, np.uint8) for k in range(6)]
+    >>> hog = HOG((32, 32), cell=8, n_jobs=1)
+    >>> model = GPRegressor().fit(hog.fit_transform(pictures), np.linspace(0, 1, 6))
+    >>> ModelJudge(model, hog, None, (0.0, 1.0))(pictures[:2]).shape
+    (2,)
+    """
+
+    model: Any
+    features: Any
+    label: Any
+    scores: tuple[float, float]
 
     def __call__(
         self,
@@ -61,19 +86,32 @@ class ModelJudge:
 def model_judge(
     model: Any, features: Any = None, label: Any = None, scores: tuple[float, float] | None = None
 ) -> ModelJudge:
-    """The judge that a model of pictures is.
+    """A model of pictures as a judge of crops.
 
     Parameters
     ----------
     model : GPClassifier, GPRegressor, or a Pipeline that ends in one
         Fitted, or what `saccade.load` gives.
     features : transformer, optional
-        What made vectors of pictures for it, of `saccade.features`. Not with a Pipeline, which has them.
+        The transformer of `saccade.features` that made vectors of pictures for it. A Pipeline has its own.
     label : str or number, optional
         The class to look for. None: of two classes the one that is not called background or the like, or else the
-        second. Not with a GPRegressor.
+        second. Must be None with a GPRegressor.
     scores : (float, float), optional
-        About what the model says of background and of the object. None: (0, 1) for a GPRegressor, (−1, 1) else.
+        About what the model says of background and of the object. None: (0, 1) for a GPRegressor, (−1, 1) for a
+        GPClassifier.
+
+    Returns
+    -------
+    ModelJudge
+        Call it with a list of crops.
+
+    Raises
+    ------
+    InvalidInput
+        If there are no features, the model is of another kind, or it does not know the class.
+    InvalidParameter
+        If `label` is given with a GPRegressor.
 
     Examples
     --------
@@ -91,7 +129,7 @@ def model_judge(
     if steps is not None and features is None:
         model, features = steps[-1][1], model[:-1]
     if features is None:
-        raise InvalidInput("A judge of crops needs what makes vectors of pictures. Pass `features`, a HOG() or so.")
+        raise InvalidInput("A judge of crops needs what makes vectors of pictures. Pass `features`, such as HOG().")
     if hasattr(model, "classes_"):
         return ModelJudge(model, features, _label(model.classes_, label), scores or (-1.0, 1.0))
     if not hasattr(model, "predict") or hasattr(model, "offset_"):
@@ -132,9 +170,33 @@ def windows(
 ) -> tuple[Array, Array]:  # (count, 4), (count,)
     """Windows around an object and their overlap with it: what a GPRegressor learns a judge from.
 
-    Each differs from the object's box by a share t of the most, t even from 0 to 1, so that all overlaps occur: size
-    by up to a factor of 2.5, shape by up to 1.8, place by up to 1.2 of the object's size. What leaves the picture is
-    cut off, and sides are whole pixels.
+    Each window differs from the object's box in size by up to a factor of 2.5, in shape by up to 1.8, and in place by
+    up to 1.2 of the object's size, all times a random share from 0 to 1, so that all overlaps occur. What lies outside
+    the picture is cut off, and sides are whole pixels.
+
+    Parameters
+    ----------
+    bounds : (width, height)
+        The picture.
+    box : array of shape (4,)
+        x0, y0, x1, y1 of the object.
+    count : int
+        Number of windows.
+    rng : numpy.random.Generator
+        Source of all random numbers.
+
+    Returns
+    -------
+    boxes : array of shape (count, 4)
+        The windows.
+    overlaps : array of shape (count,)
+        Intersection over union of each with the object.
+
+    Examples
+    --------
+    >>> boxes, overlaps = windows((640, 480), [300, 200, 400, 300], 50, np.random.default_rng(0))
+    >>> boxes.shape, bool(overlaps.max() > 0.9)
+    ((50, 4), True)
     """
     width, height = (float(side) for side in bounds)
     x0, y0, x1, y1 = check_boxes(np.asarray(box)[None], "box", (width, height))[0]

@@ -27,7 +27,7 @@ def heat_map(
     label: Any = None,
     against: Any = None,
 ) -> Array:  # (h, w)
-    """What each pixel adds to a decision about the picture: it sums to the decision less the offset.
+    """What each pixel adds to a decision about the picture; the sum over all pixels is the decision less the offset.
 
     Parameters
     ----------
@@ -35,15 +35,23 @@ def heat_map(
         From pictures to answers, as `saccade.load` gives it: transformers of saccade.features, then an HIK model with
         `explain`. The transformers may be SIFT with any codebook or pyramid, or `DeepFeatures`; HOG and PHOG mix
         places and cannot be painted.
-    picture : array (h, w) or (h, w, 3)
-    label : a class, or the number of a target
-        Whose decision. None where the model has one; of two classes it is the second then.
-    against : the same, optional
-        A second one, whose decision is taken off.
+    picture : array of shape (h, w) or (h, w, 3)
+        The picture.
+    label : class or int, optional
+        The class, or the number of the target, whose decision is explained. None: the only one; of two classes the
+        second.
+    against : class or int, optional
+        A second class or target, whose decision is subtracted.
 
     Returns
     -------
-    array (h, w), float64
+    array of shape (h, w)
+        float64; positive where a pixel speaks for the decision.
+
+    Raises
+    ------
+    InvalidInput
+        If the places behind the features are not known, or the model does not know the class.
 
     Examples
     --------
@@ -72,7 +80,7 @@ def paint(
     picture: Array,  # (h, w) or (h, w, 3)
     shares: sp.csr_matrix,  # (1, d), of this picture
 ) -> Array:  # (h, w)
-    """The shares of the features of a picture at the places where these come from; the sum stays the same."""
+    """The shares of a picture's features, painted at the places that the features come from; the sum stays."""
     before, encoder = check_places(features)
     share: Array = np.asarray(shares.todense(), np.float64).ravel()
     item: Any = picture
@@ -86,7 +94,7 @@ def paint(
 
 
 def check_places(features: Any) -> tuple[list[Any], DescriptorEncoder | DeepFeatures]:
-    """The steps before the vectors and the one that makes them, or an error where it cannot tell places."""
+    """The steps before the vectors and the step that makes them, or an error if that step does not know places."""
     *before, encoder = [step for _, step in features.steps] if hasattr(features, "steps") else [features]
     sees = isinstance(encoder, DeepFeatures) or (isinstance(encoder, DescriptorEncoder) and before)
     if not sees or not all(hasattr(step, "make") for step in before):
@@ -124,7 +132,9 @@ def _of_map(activations: Array, share: Array) -> tuple[Array, Array]:
 def _per_unit(share: Array, totals: Array) -> Array:
     """What a unit of each column gets of its share."""
     if ((share != 0.0) & (totals <= 0.0)).any():
-        raise InvalidInput("`shares` has features that the picture has not. They must be those of this very picture.")
+        raise InvalidInput(
+            "`shares` has features that this picture does not have. They must be those of this very picture."
+        )
     return np.divide(share, totals, out=np.zeros_like(share), where=totals > 0.0)
 
 

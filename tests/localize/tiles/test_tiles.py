@@ -36,7 +36,7 @@ def test_bad_tiles_are_refused() -> None:
         Tiles.of((100, 100), 10, 1.0)
     with pytest.raises(InvalidParameter, match="larger tiles"):
         Tiles.of((1e6, 1e6), 10)
-    with pytest.raises(InvalidInput, match="no tile of this search"):
+    with pytest.raises(InvalidInput, match="not a tile of this search"):
         Tiles.of((100, 100), 10).numbers([[0, 0, 10, 11]])
 
 

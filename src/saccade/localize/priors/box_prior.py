@@ -22,20 +22,30 @@ UNKNOWN = ((0.0, 0.0, float(np.log(1e-3)), -float(np.log(5.0))), (1.0, 1.0, 0.0,
 
 @dataclass(frozen=True)
 class BoxPrior:
-    """The density of an object's box in one picture, in coordinates (see `to_coordinates`).
+    """The density of an object's box in one picture, over centre, log size and log shape.
 
-    Attributes
+    `unknown`, `of_map` and `SituationModel.prior` make one. The centre is in shares of the picture, the size is a share
+    of its area, and the shape is width over height.
+
+    Parameters
     ----------
-    bounds : array (4,)
-        The picture.
-    density : Normals or Block
-        Over centre, log size and log shape.
+    bounds : array of shape (4,)
+        x0, y0, x1, y1 of the picture.
+    density : Density
+        Over these four coordinates.
     used : tuple of str
         The found objects that it is conditioned on.
     fell_back : bool
-        Whether there were found objects that it is not conditioned on, because they are unlikely to belong together.
+        True if there were found objects that it is not conditioned on, because the model finds them unlikely.
     tail : float
-        How often objects are farther from what is usual than the found ones; 1 where nothing was found.
+        Tail probability of the found objects: how often such objects are less typical. 1 where nothing was found.
+
+    Examples
+    --------
+    >>> prior = BoxPrior.unknown((640, 480))
+    >>> boxes = prior.sample(3, np.random.default_rng(0))
+    >>> boxes.shape, prior.log_density(boxes).round(2)
+    ((3, 4), array([-3.1, -3.1, -3.1]))
     """
 
     bounds: Array  # (4,)
@@ -46,7 +56,20 @@ class BoxPrior:
 
     @classmethod
     def unknown(cls, bounds: Any) -> BoxPrior:
-        """Every place, and sizes and shapes from small to large alike: for a search without a situation model."""
+        """Every place, size and shape alike: for a search without a situation model.
+
+        Sizes go from a thousandth of the picture to all of it, shapes from five times as wide as high to the reverse.
+
+        Parameters
+        ----------
+        bounds : (width, height) or (x0, y0, x1, y1)
+            The picture.
+
+        Returns
+        -------
+        BoxPrior
+            The uniform density.
+        """
         low, high = np.array(UNKNOWN)
         return cls(check_bounds(bounds), Block(low, high))
 
@@ -60,14 +83,32 @@ class BoxPrior:
     ) -> BoxPrior:
         """The centre by a map, such as where a model sees its class; sizes and shapes as in another prior.
 
-        A share `floor` of the density is the same everywhere: an object where the map shows nothing is found too.
-        Without `like`, sizes and shapes are unknown.
+        Parameters
+        ----------
+        bounds : (width, height) or (x0, y0, x1, y1)
+            The picture.
+        salience : array of shape (rows, columns)
+            Numbers from 0 on, in proportion to the probability; the picture from its top left to its bottom right.
+        like : BoxPrior, optional
+            Where sizes and shapes come from, such as `SituationModel.prior`. None: they are unknown.
+        floor : float from 0 to 1
+            Share of the density that is equal everywhere, so that an object is found also where the map shows nothing.
+
+        Returns
+        -------
+        BoxPrior
+            The density; place and size are independent in it.
+
+        Raises
+        ------
+        InvalidInput
+            If `salience` is no such table, or `like` has a density that cannot be split.
         """
         table = as_numbers(salience, "salience")
         if table.ndim != 2 or not table.size or not np.isfinite(table).all() or (table < 0).any():
             raise InvalidInput(
-                f"`salience` must be a table of finite numbers from 0 on, got an array of shape {table.shape}. Cut off "
-                "what is negative, or add to it."
+                f"`salience` must be a table of finite numbers from 0 on, got an array of shape {table.shape}. Set "
+                "negative numbers to 0, or add a constant."
             )
         floor = check_share("floor", floor, 1.0, "The default is 0.1.")
         even = np.full(table.shape, 1.0 / table.size)
@@ -76,24 +117,67 @@ class BoxPrior:
         return cls(check_bounds(bounds), PlaceAndRest(Cells(chances), sizes))
 
     def part(self, places: Array) -> Density:
-        """The density of some coordinates alone."""
+        """The density of some coordinates alone.
+
+        Parameters
+        ----------
+        places : array of int
+            Which of the four coordinates: 0 and 1 for the centre, 2 for log size, 3 for log shape.
+
+        Returns
+        -------
+        Density
+            Over these coordinates.
+
+        Raises
+        ------
+        InvalidInput
+            If the density is neither uniform nor made of normals.
+        """
         if isinstance(self.density, Block):
             return Block(self.density.low[places], self.density.high[places])
         if isinstance(self.density, Normals):
             return self.density.part(places)
-        raise InvalidInput(f"A {type(self.density).__name__} cannot be split. Pass a prior of a SituationModel.")
+        raise InvalidInput(
+            f"A density {type(self.density).__name__} cannot be split. Pass a prior of a SituationModel."
+        )
 
     def sample(self, n: int, rng: np.random.Generator) -> Array:  # (n, 4)
         """Boxes drawn at random, inside the picture.
 
         A draw whose centre is outside is drawn again. What extends beyond the picture is cut off, as in the boxes that
         people draw around objects at its edge.
+
+        Parameters
+        ----------
+        n : int
+            Number of boxes.
+        rng : numpy.random.Generator
+            Source of all random numbers.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            x0, y0, x1, y1.
         """
         n = check_count("n", n, "Pass the number of boxes.", least=0)
         return self.boxes(self.draw(n, rng))
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, 4)
-        """Coordinates drawn at random, with the centre inside the picture."""
+        """Coordinates drawn at random, with the centre inside the picture.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Source of all random numbers.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            Centre, log size and log shape.
+        """
         u = self.density.draw(n, rng)
         for _ in range(REDRAWS):
             outside = np.flatnonzero(((u[:, :2] < 0.0) | (u[:, :2] > 1.0)).any(axis=1))
@@ -107,12 +191,34 @@ class BoxPrior:
         self,
         u: Array,  # (n, 4), with the centre inside the picture
     ) -> Array:  # (n, 4)
-        """The boxes that have these coordinates, cut at the picture's edge."""
+        """The boxes that have these coordinates, cut at the picture's edge.
+
+        Parameters
+        ----------
+        u : array of shape (n, 4)
+            Centre (inside the picture), log size and log shape.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            x0, y0, x1, y1.
+        """
         size, shape = np.clip(u[:, 2], *LOG_SIZE), np.clip(u[:, 3], *LOG_SHAPE)
         return clip(from_coordinates(np.column_stack([u[:, :2], size, shape]), self.bounds), self.bounds)[0]
 
     def hedged(self, share: float) -> BoxPrior:
-        """The same with a share of nothing known: for objects that lie where none of those learned from did."""
+        """This prior mixed with that of nothing known, for objects that lie where none did in training.
+
+        Parameters
+        ----------
+        share : float
+            Share of the density where nothing is known, from 0 to 1.
+
+        Returns
+        -------
+        BoxPrior
+            The mixture.
+        """
         low, high = np.array(UNKNOWN)
         shares = np.array([1.0 - share, share])
         if isinstance(self.density, Held):
@@ -124,7 +230,18 @@ class BoxPrior:
         self,
         size: Any,  # (width, height)
     ) -> BoxPrior:
-        """The density of the place of a box whose width and height are known."""
+        """The density of the place of a box whose width and height are known.
+
+        Parameters
+        ----------
+        size : (width, height)
+            In the units of the picture.
+
+        Returns
+        -------
+        BoxPrior
+            All draws have this size.
+        """
         width, height = check_bounds(size)[2:] - check_bounds(size)[:2]
         x, y = self.bounds[:2]
         known = to_coordinates(np.array([[x, y, x + width, y + height]]), self.bounds)[0, 2:]
@@ -139,5 +256,18 @@ class BoxPrior:
         self,
         boxes: Any,  # (n, 4)
     ) -> Array:  # (n,)
-        """The log density of each box, per unit of u. Draws are cut at the picture's edge; the density is not."""
+        """The log density of each box, per unit of centre, log size and log shape.
+
+        Draws are cut at the picture's edge; the density is not.
+
+        Parameters
+        ----------
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1.
+
+        Returns
+        -------
+        array of shape (n,)
+            −inf where the density is 0.
+        """
         return self.density.log_density(to_coordinates(check_boxes(boxes), self.bounds))

@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 
 
 def log_sum(logs: Array, axis: int = 0) -> Any:
-    """log Σ exp; −inf where all are. SciPy's logsumexp does the same in two to five times the time."""
+    """log Σ exp; −inf where all are −inf. SciPy's logsumexp takes two to five times as long."""
     top = np.max(logs, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
@@ -19,7 +19,7 @@ def log_sum(logs: Array, axis: int = 0) -> Any:
 
 
 class Density(Protocol):
-    """What can be drawn from, and says how likely a place is."""
+    """A probability density: its logarithm at any place, and random draws."""
 
     def log_density(self, u: Array) -> Array: ...
 
@@ -116,7 +116,7 @@ class Normals:
 
 @dataclass(frozen=True)
 class Block:
-    """The same density everywhere from `low` to `high`, and none outside."""
+    """Uniform density from `low` to `high`; 0 outside."""
 
     low: Array  # (d,)
     high: Array  # (d,)
@@ -154,7 +154,7 @@ class Blend:
 
 @dataclass(frozen=True)
 class Cells:
-    """A place in the unit square by a table of probabilities: the same density everywhere within a cell."""
+    """Density of a place in the unit square by a table of probabilities: constant within each cell."""
 
     chances: Array  # (rows, columns), positive, which sum to 1
 
@@ -176,7 +176,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class PlaceAndRest:
-    """Two densities that know nothing of each other: of the first two coordinates, and of the others."""
+    """Two independent densities: of the first two coordinates, and of the others."""
 
     place: Density
     rest: Density

@@ -1,9 +1,9 @@
 """A mixture of normals from few rows, some of them with gaps: shrinkage chosen by left-out rows, then EM.
 
-Few situations tell a covariance of twelve coordinates badly, and fewer than thirteen leave it singular. Two remedies,
-both of which fade as situations come in:
+Few situations determine a covariance of twelve coordinates badly, and fewer than thirteen leave it singular. There are
+two remedies, and both matter less as situations come in:
 
-- Variances are averaged with a broad one (`matmul_rows`) that counts as one further situation.
+- Variances are averaged with a broad one (`spread`) that counts as one further situation.
 - Correlations are multiplied by 1 − λ. λ makes the left-out rows likeliest.
 
 experiments/situations.py compares held-out log densities on the Portland boxes: against the λ of Schäfer and Strimmer
@@ -54,7 +54,7 @@ def choose_shrinkage(
     rows: Array,  # (n, d)
     spread: Array,  # (d,)
 ) -> float:
-    """λ for which the left-out rows are likeliest. Two rows or one tell nothing about correlations, and λ is 1."""
+    """λ for which the left-out rows are likeliest; 1 for one or two rows, which tell nothing about correlations."""
     if len(rows) < 3:
         return 1.0
     scores = left_out_log_densities(rows, spread)

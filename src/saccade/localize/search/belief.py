@@ -147,7 +147,7 @@ class GivenObjects:
         return mean, variance
 
     def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
-        """The same with the smooth parts of these boxes."""
+        """Mean and variance of the score of boxes over all objects, as `mixed` with the smooth parts of the boxes."""
         return self.mixed(boxes, objects, weights, self.smooth(boxes))
 
     def smooth(

@@ -1,4 +1,4 @@
-"""What a search is made with, checked."""
+"""Checks of the arguments of a search."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def check_prior(prior: Any, bounds: Array) -> BoxPrior | None:
     if prior is not None and not isinstance(prior, BoxPrior):
         raise InvalidParameter(f"`prior` must be a BoxPrior, as SituationModel.prior gives one, got {prior!r:.100}.")
     if prior is not None and not np.allclose(prior.bounds, bounds):
-        raise InvalidInput(f"The prior is of a picture {prior.bounds.tolist()}, and this one is {bounds.tolist()}.")
+        raise InvalidInput(f"The prior is of a picture {prior.bounds.tolist()}, but this one is {bounds.tolist()}.")
     return prior
 
 
 def _check_repeated(boxes: Array, scores: Array, unit: float) -> None:
-    """Without noise one box cannot have two scores; what differs by a billionth of the unit is the same."""
+    """Without noise one box cannot have two scores; a difference of a billionth of the unit is allowed."""
     known: dict[tuple[float, ...], float] = {}
     for box, score in zip(map(tuple, boxes), scores, strict=True):
         if abs(known.setdefault(box, score) - score) > 1e-9 * unit:

@@ -23,7 +23,7 @@ def choose_boxes(
     noise: float,  # variance
     rng: np.random.Generator,
 ) -> Array:  # (count,) or fewer
-    """Places of candidates."""
+    """Rows of the candidates to look at, best first."""
     count = min(count, len(mean))
     if policy == "thompson":
         draws = rng.choice(mean.shape[1], count)
@@ -38,7 +38,7 @@ def most_overlapping(
     objects: Array,  # (h, 4)
     count: int,
 ) -> Array:  # (at most count, 4)
-    """The boxes that overlap the objects most on average, in their order: so that huge pools stay quick."""
+    """The boxes that overlap the objects most on average, in their order; it keeps huge pools quick."""
     if len(boxes) <= count:
         return boxes
     parts = np.array_split(boxes, -(-len(boxes) // count))

@@ -1,4 +1,4 @@
-"""The posterior of a search at every place of a grid, for boxes of one size: what a person wants to see.
+"""The posterior of a search at every place of a grid, for boxes of one size: a map for people.
 
 Overlap and nearness have edges and are found at every place. All that comes from clutter and offset is smooth: it is
 found on a coarse grid and a cubic spline carries it over.

@@ -37,7 +37,7 @@ class Hypotheses:
     log_evidence: float  # log of the mean likelihood under the prior
 
     def resampled(self, count: int, rng: np.random.Generator) -> Array:  # (count,)
-        """Places of hypotheses, each drawn as often as it is believed; equal steps make the draws even."""
+        """Rows of hypotheses, drawn in proportion to their weights; equal steps make the draws even."""
         ends = np.cumsum(self.weights)
         steps = (np.arange(count) + rng.random()) / count * ends[-1]
         return np.asarray(np.minimum(np.searchsorted(ends, steps), ends.size - 1))
@@ -65,19 +65,19 @@ class Normal:
 
 @dataclass(frozen=True)
 class Sources:
-    """What all draws so far came from."""
+    """The densities that all draws so far came from."""
 
     counts: list[int]
     densities: list[Density]
     logs: Array  # (sources, n): log density of every draw under every source
 
     def log_density(self) -> Array:  # (n,)
-        """That of all draws together."""
+        """Log density of every draw under the mixture of all sources."""
         counts = np.array(self.counts, np.float64)
         return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
 
     def and_from(self, density: Density, old: Array, new: Array) -> Sources:
-        """With new draws from one more density. Old draws are not judged again by old densities."""
+        """With new draws from one more density; old densities of old draws are kept, not computed again."""
         of_new = np.array([source.log_density(new) for source in self.densities])
         logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
         return Sources([*self.counts, len(new)], [*self.densities, density], logs)
@@ -142,7 +142,7 @@ def hypotheses_of_pool(
 
 
 def _free(prior: BoxPrior) -> tuple[Density, Array]:
-    """The density of what is not known of the coordinates, and what is."""
+    """The density of the coordinates that are not known, and the values of those that are."""
     density = prior.density
     return (density.free, density.known) if isinstance(density, Held) else (density, np.zeros(0))
 

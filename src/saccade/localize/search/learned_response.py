@@ -30,16 +30,29 @@ from saccade.solvers.cholesky import factorise
 BINS = 8  # of scores
 GRID = np.linspace(0.0, 1.0, 21)  # overlaps at which the table has a row
 WIDTH = 0.05  # standard deviation, in overlap, of the windows that a row is learned from
-WIDE = 0.2  # the same, of those that stand in for it where a row has few windows of its own
+WIDE = 0.2  # standard deviation of those that replace them where a row has few windows of its own
 DOUBT = 5.0  # windows' worth of these that are added to each row
-LEAST = 0.01  # share of a row that is the same for all bins: no single look rules a place out
+LEAST = 0.01  # share of a row that is equal for all bins: no single look rules a place out
 LEAST_VARIANCE = 1e-6  # of a predicted score, in squared ranges of scores: at 0, expected improvement is 0
 LEAST_TAIL = 1e-3  # of the probabilities that become r: 3 standard deviations at most
 
 
 @dataclass(frozen=True)
 class Response:
-    """What a judge says of boxes by their overlap with the object: learned from windows of training pictures.
+    """How a judge scores boxes by their overlap with the object, learned from windows of training pictures.
+
+    `learn` makes one.
+
+    Parameters
+    ----------
+    edges : array of shape (b − 1,)
+        Scores that part the bins, ascending.
+    table : array of shape (21, b)
+        P(bin | overlap), a row for each of the overlaps 0, 0.05, …, 1.
+    means : array of shape (21,)
+        Expected score at each of these overlaps.
+    together : float
+        ρ: the share of errors that nearly equal boxes have in common.
 
     Examples
     --------
@@ -50,22 +63,32 @@ class Response:
     array([0., 1.])
     """
 
-    edges: Array  # (b − 1,): scores that part the bins
-    table: Array  # (21, b): P(bin | overlap), a row for each overlap of GRID
-    means: Array  # (21,): expected score
-    together: float  # ρ: the share of errors that boxes which are nearly the same have in common
+    edges: Array  # (b − 1,)
+    table: Array  # (21, b)
+    means: Array  # (21,)
+    together: float
 
     @classmethod
     def learn(cls, overlaps: Any, scores: Any, *, together: float = 0.5) -> Response:
-        """From windows with known overlap.
+        """Learn from windows with known overlap.
 
         Parameters
         ----------
-        overlaps, scores : array (n,)
-            Of each window its intersection over union with the object's box, and what the judge said. Windows that
-            show none of the object are as necessary as those that show it well.
-        together : float from 0 to 1
-            Correlation of the errors at boxes that are nearly the same.
+        overlaps, scores : array of shape (n,)
+            For each window its intersection over union with the object's box, and the judge's score. Windows that show
+            none of the object are as necessary as those that show it well.
+        together : float from 0 to 0.99
+            Correlation of the errors at nearly equal boxes.
+
+        Returns
+        -------
+        Response
+            For the `response` of a `Localizer`.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no window, an overlap is not from 0 to 1, or all scores are equal.
         """
         o, y = _check(overlaps, scores)
         near, around = (np.exp(-0.5 * np.square((GRID[:, None] - o) / width)) + 1e-12 for width in (WIDTH, WIDE))
@@ -80,19 +103,65 @@ class Response:
         return cls(edges, table + LEAST / table.shape[1], weights @ y, share)
 
     def bins(self, scores: Array) -> Array:  # (n,)
+        """The bins of scores.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            The judge's scores.
+
+        Returns
+        -------
+        array of shape (n,)
+            Numbers from 0 to b − 1.
+        """
         return np.searchsorted(self.edges, scores, side="right")
 
     def expected(self, overlaps: Array) -> Array:
-        """The mean score at any overlaps."""
+        """The mean score at any overlaps, interpolated.
+
+        Parameters
+        ----------
+        overlaps : array
+            From 0 to 1, of any shape.
+
+        Returns
+        -------
+        array
+            One score per overlap.
+        """
         return np.asarray(np.interp(overlaps, GRID, self.means))
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists: JSON takes them as they are."""
+        """The response as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_dict` takes.
+        """
         arrays = {"edges": self.edges, "table": self.table, "means": self.means}
         return {name: array.tolist() for name, array in arrays.items()} | {"together": self.together}
 
     @classmethod
     def from_dict(cls, state: Any) -> Response:
+        """The response that `to_dict` was called on.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        Response
+            The response.
+
+        Raises
+        ------
+        ValueError
+            If the table does not fit its bins.
+        """
         edges, table, means = (np.array(state[name], np.float64) for name in ("edges", "table", "means"))
         rows = table.shape == (len(GRID), len(edges) + 1) and means.shape == GRID.shape
         if not rows or not (table > 0).all() or not np.isfinite(means).all() or not (np.diff(edges) > 0).all():
@@ -126,7 +195,7 @@ class Judgement:
         return self._of(pairs_iou(self.looks.boxes, objects))
 
     def log_likelihood_of_none(self) -> float:
-        """If there is no object."""
+        """The log likelihood of the looks if there is no object."""
         return float(self._of(np.zeros((len(self.bins), 1)))[0])
 
     def of_object(
@@ -134,7 +203,7 @@ class Judgement:
         boxes: Array,  # (c, 4)
         objects: Array,  # (h, 4)
     ) -> tuple[Array, Array]:  # (c, h) each
-        """The score that the overlap of each box deserves, if each object is the one. The judge's errors are no aim."""
+        """The score that the overlap of each box deserves, for each object; errors of the judge are left out."""
         mean = self.response.expected(pairs_iou(boxes, objects))
         return mean, np.full_like(mean, LEAST_VARIANCE * np.ptp(self.response.means) ** 2)
 

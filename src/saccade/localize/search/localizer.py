@@ -32,8 +32,9 @@ HALF_LIFE = 20.0  # looks after which ξ is half as large
 class Localizer:
     """Finds one object in a picture by looking at few boxes: `ask` for boxes, `tell` their scores, and so on.
 
-    Scores come from any judge of boxes, the higher the more of the object a box shows. After every `tell` each box of
-    a large sample is believed as far as prior and scores say (`belief`). Place, size and shape are found together.
+    Scores come from any judge of boxes: the more of the object a box shows, the higher its score should be. After every
+    `tell` each box of a large sample has a probability, from the prior and the scores (`belief`). Place, size and shape
+    are found together.
 
     Parameters
     ----------
@@ -42,11 +43,12 @@ class Localizer:
     prior : BoxPrior, optional
         Where the object may be: `SituationModel.prior`, or `BoxPrior.of_map`. None: anywhere, of any size.
     size : (width, height), optional
-        Of the object, if it is known.
-    proposals : array (n, 4), optional
+        Size of the object, if it is known.
+    proposals : array of shape (n, 4), optional
         The only boxes that may be looked at. The object is near one of them.
     crowd : bool
-        Whether an object is likelier where there are many proposals.
+        With proposals: an object is likelier where there are many of them. False: proposals that overlap each other
+        count as one.
     scores : (float, float)
         About what the judge says of a box far from the object, and of the object's own box.
     noise : float, optional
@@ -58,12 +60,25 @@ class Localizer:
     xi : float
         ξ of the first two, as a share of the range of scores; halved every 20 looks.
     from_prior, at_random : float
-        Shares of each batch that are drawn from the prior, and from all boxes alike (S §12: 3 and 2 of 10).
+        Shares of each batch, after the first, that are drawn from the prior, and from all boxes alike (S §12: 3 and 2
+        of 10). Not with proposals.
     absent : float
-        Probability beforehand that there is no object.
+        Probability beforehand that there is no object, at most 0.999.
     step : float, optional
         Boxes begin and end at multiples of this, as in a picture that is searched on a grid.
-    random_state : int or None
+    random_state : int, RandomState, Generator or None
+        Seed of the random choices. None draws one.
+
+    Attributes
+    ----------
+    boxes : array of shape (looks, 4)
+        The boxes looked at, without failures.
+    told : array of shape (looks,)
+        Their scores.
+    failures : list of (box, why)
+        Looks for which the judge gave no score.
+    looks : int
+        Number of scores told.
 
     Examples
     --------
@@ -124,6 +139,7 @@ class Localizer:
 
     @property
     def looks(self) -> int:
+        """Number of scores told."""
         return len(self.boxes)
 
     def __repr__(self) -> str:
@@ -132,7 +148,18 @@ class Localizer:
     # ---- the search
 
     def ask(self, n: int = 10) -> Array:  # (n, 4), or fewer where proposals run out
-        """Boxes to look at next, best first. Asked again before `tell`, it gives the same boxes."""
+        """Boxes to look at next, best first. A second call before `tell` gives the same boxes.
+
+        Parameters
+        ----------
+        n : int
+            Number of boxes.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            x0, y0, x1, y1; fewer rows where proposals run out.
+        """
         n = check_count("n", n, "Pass the number of boxes.")
         rng = self._rng(1)
         anywhere = BoxPrior.unknown(self.bounds)
@@ -144,10 +171,25 @@ class Localizer:
         return np.concatenate(found)
 
     def tell(self, boxes: Any, scores: Any, why: str = "no finite score") -> None:
-        """The scores of boxes, whether they were asked for or not.
+        """Tell the scores of boxes, whether they were asked for or not.
 
         A score that is NaN or infinite says that the judge failed: the box is recorded in `failures` with `why`, left
         out, and not asked for again. A box told twice has the mean of its scores.
+
+        Parameters
+        ----------
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1 inside the picture.
+        scores : array of shape (n,)
+            The judge's score of each box.
+        why : str
+            Reason to record for scores that are not finite.
+
+        Raises
+        ------
+        InvalidInput
+            If a box is not inside the picture, a score is missing or beyond ±1e100, or with noise=0 one box has two
+            different scores. The search is then as before.
         """
         boxes = check_boxes(boxes, bounds=self.bounds)
         values = as_numbers(scores, "scores")
@@ -185,15 +227,30 @@ class Localizer:
         crop : (width, height), optional
             Size of all crops; a large box is read from a coarser copy. None: as in the picture, up to a million pixels.
         looks : int
-            The search ends after so many.
+            The search ends after this number of looks, failures included.
         batch : int
             Boxes that are judged at a time.
         sure : float
-            The search ends when `best().probability` is so large. 1: it uses all its looks.
+            The search ends when `best().probability` is at least this. 1: it uses all its looks.
         state : path, optional
-            Written after every batch. If the file exists, the search goes on from it.
+            File that is written after every batch. If it exists, the search goes on from it.
         watch : callable, optional
-            Called after every batch.
+            Called after every batch, without arguments.
+
+        Returns
+        -------
+        Location
+            What `best` gives after the last look.
+
+        Raises
+        ------
+        InvalidInput
+            If the search goes beyond the picture, or the file is of a search with other options.
+
+        Warns
+        -----
+        UserWarning
+            If the judge failed at some looks.
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
         sure = check_share("sure", sure, 1.0, "The default is 0.95.")
@@ -202,7 +259,13 @@ class Localizer:
         return self.best()
 
     def best(self) -> Location:
-        """The box that is expected to overlap the object most."""
+        """The box that is expected to overlap the object most.
+
+        Returns
+        -------
+        Location
+            The box, its expected score, and how probable it is.
+        """
         belief = self._belief()
         box, overlaps = belief.best()
         mean, _ = belief.moments(box[None])
@@ -210,14 +273,41 @@ class Localizer:
         return Location(box, score, overlaps * belief.present, belief.present, self.looks)
 
     def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
-        """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far."""
+        """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far.
+
+        Parameters
+        ----------
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1; they may extend beyond the picture.
+
+        Returns
+        -------
+        mean : array of shape (n,)
+            In the judge's units.
+        variance : array of shape (n,)
+            In the judge's units, squared.
+        """
         mean, variance = self._belief().moments(check_boxes(boxes))
         return self.scores[0] + self._range * mean, self._range**2 * variance
 
     def map(self, rows: int = 200, columns: int = 200, size: Any = None) -> tuple[Array, Array]:  # (rows, columns)
-        """The same for boxes of one size, by default that of the best, around places all over the picture.
+        """Mean and variance of the judge's score of boxes of one size, around places all over the picture.
 
-        By 64 of the hypotheses. Boxes at the edge extend beyond the picture.
+        Without a `response` it averages over 64 of the hypotheses. Boxes at the edge extend beyond the picture.
+
+        Parameters
+        ----------
+        rows, columns : int
+            Places down and across; at most 4,194,304 in all.
+        size : (width, height), optional
+            Size of the boxes. None: that of the best box.
+
+        Returns
+        -------
+        mean : array of shape (rows, columns)
+            In the judge's units.
+        variance : array of shape (rows, columns)
+            In the judge's units, squared.
         """
         rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
         best = self._belief().best()[0]
@@ -228,27 +318,67 @@ class Localizer:
     # ---- kept
 
     def to_state(self) -> dict[str, Any]:
-        """All of the search as plain values: JSON takes it as it is."""
+        """The whole search as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_state` takes.
+        """
         return search_file.as_dict(self)
 
     @classmethod
     def from_state(cls, state: Any) -> Localizer:
-        """The search of `to_state`, which asks the same next question."""
+        """The search that `to_state` was called on; it asks for the same boxes next.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` returned.
+
+        Returns
+        -------
+        Localizer
+            The search.
+
+        Raises
+        ------
+        ModelFileError
+            If the state is of another version or damaged.
+        """
         return search_file.from_dict(cls, state)
 
     def learn_prior(self, prior: BoxPrior | None) -> None:
-        """From now on the object is expected elsewhere, as when another one was found. The looks stay."""
+        """Expect the object elsewhere from now on, as when another one was found. The looks stay.
+
+        Parameters
+        ----------
+        prior : BoxPrior or None
+            In place of the prior so far. None: anywhere, of any size.
+        """
         self.prior, self._believed = check_prior(prior, self.bounds), None
 
     def resume(self, boxes: Array, told: Array, failures: list[tuple[Array, str]], misfit: Misfit) -> None:
-        """Take over looks that were checked before."""
+        """Take over the looks of another search; they are not checked again.
+
+        Parameters
+        ----------
+        boxes : array of shape (looks, 4)
+            The boxes looked at.
+        told : array of shape (looks,)
+            Their scores.
+        failures : list of (box, why)
+            Looks without a score.
+        misfit : Misfit
+            Standard deviations of noise and clutter that were learned.
+        """
         self.boxes, self.told, self.misfit = boxes, told, misfit
         self.failures, self._believed = [Failure(*failure) for failure in failures], None
 
     # ---- parts
 
     def _rng(self, stream: int) -> np.random.Generator:
-        """Random numbers that depend on nothing but the seed and the number of looks."""
+        """Random numbers that depend only on the seed and on the number of looks."""
         return np.random.default_rng([self.random_state, self.looks, len(self.failures), stream])
 
     def _sized(self, prior: BoxPrior) -> BoxPrior:

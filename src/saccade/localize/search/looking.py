@@ -1,4 +1,4 @@
-"""A search from start to end with a judge, who may fail: failed looks are recorded and the search goes on."""
+"""A search from start to end with a judge that may fail: failed looks are recorded and the search goes on."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def look(
     if search.failures:
         last = search.failures[-1]
         warnings.warn(
-            f"The judge failed at {len(search.failures)} of {search.looks + len(search.failures)} looks and these are "
-            f"left out; the last was {last.box.round(1).tolist()}: {last.why}",
+            f"The judge failed at {len(search.failures)} of {search.looks + len(search.failures)} looks, which are "
+            f"left out; the last one was {last.box.round(1).tolist()}: {last.why}",
             stacklevel=3,
         )
 
 
 def cut(source: Source, boxes: Array, size: Any) -> list[Array]:
-    """What is in each box, of one size if it is given; else whole, and less finely where it has too many pixels."""
+    """The crop of each box: of one size if it is given; else at full resolution, or coarser where it is too large."""
     if size is not None:
         return crops(source, boxes, size)
     scales = np.minimum(np.sqrt(limits.CROP_PIXELS / areas(boxes)), 1.0)
@@ -74,7 +74,7 @@ def judged(
     judge: Judge,
     what: Any,  # n boxes or crops
 ) -> tuple[Array, str]:
-    """The scores (n,), NaN where there is none, and why."""
+    """The scores (n,), NaN where there is none, and the reason."""
     n = len(what)
     try:
         scores = as_numbers(judge(what), "scores").ravel()
@@ -90,14 +90,14 @@ def _source(search: Localizer, picture: Any) -> Source:
     height, width = source.shape[:2]
     if (search.bounds[:2] < 0).any() or search.bounds[2] > width or search.bounds[3] > height:
         raise InvalidInput(
-            f"The picture is {width} × {height}, and the search goes from {search.bounds[:2].tolist()} to "
+            f"The picture is {width} × {height}, but the search goes from {search.bounds[:2].tolist()} to "
             f"{search.bounds[2:].tolist()}. Make the Localizer with ({width}, {height})."
         )
     return source
 
 
 def _go_on(search: Localizer, state: Any) -> None:
-    """Take over the looks of a file that was written by the same search."""
+    """Take over the looks of a file that was written by a search with these options."""
     before = search_file.read(type(search), state)
     mine, other = search_file.options_of(search), search_file.options_of(before)
     changed = [name for name in mine if mine[name] != other[name]]

@@ -1,6 +1,6 @@
 """The compiled loops of a search: plain arrays in and out, no checks.
 
-`tests/localize/look_reference.py` has the slow twin of each.
+`tests/localize/search/look_reference.py` has the slow twin of each.
 """
 
 import math

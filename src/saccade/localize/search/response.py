@@ -1,13 +1,13 @@
-"""How the score of a look depends on where the object is: what a judge of boxes is assumed to do.
+"""How the score of a look depends on where the object is: the model of a judge of boxes.
 
 Scores are in units in which a box far from any object has about 0 and the object's own box about 1:
 
     score of box b, if the object is t  =  offset + β₁ overlap(b, t) + β₂ nearness(b, t) + clutter(b) + noise
 
 overlap is the intersection over union; nearness = exp(−3 ‖difference of the centres‖), in shares of the picture, is
-how S §12 lets a judge feel an object from afar. β₁, β₂ and the offset are normal with broad priors and never set to a
-value. Clutter is a smooth function, a Gaussian process over place, size and shape: what the judge takes for an object,
-or misses. So is what this form gets wrong.
+how S §12 lets a judge sense an object from a distance. β₁, β₂ and the offset are normal with broad priors and never
+set to a value. Clutter is a smooth function, a Gaussian process over place, size and shape: what the judge takes for an
+object, what it misses, and what this form gets wrong.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CLUTTER_SCALES = np.array([0.1, 0.1, 0.5, 0.5])
 class Misfit:
     """Standard deviations of what overlap and nearness do not explain of a score."""
 
-    noise: float = 0.1  # differs at every look, even of the same box
-    clutter: float = 0.05  # the same for boxes that are nearly the same
+    noise: float = 0.1  # differs at every look, even of one box
+    clutter: float = 0.05  # nearly equal for nearly equal boxes
 
 
 def shares(

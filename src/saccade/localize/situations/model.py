@@ -33,20 +33,22 @@ class SituationModel:
     Parameters
     ----------
     kind : {"normal", "mixture", "uniform"}
-        A joint normal; a mixture of normals for situations of several sorts; or no more than the range of sizes and
-        shapes, each object by itself.
+        A joint normal; a mixture of normals for situations of several sorts; or only the range of sizes and shapes,
+        each object by itself.
     components : int
         Normals in the mixture, at most; fewer where there are fewer different situations.
     doubt : float
-        What was found is not used where its tail probability is lower: then it is probably wrong, or this is another
-        situation.
+        Found objects are not used if their tail probability is lower: then they are probably wrong, or this is another
+        situation. 0 uses them always.
 
     Attributes
     ----------
     objects_ : list of str
+        Names of the objects.
     density_ : Normals or Block
         Over the coordinates of all objects, four each.
     n_situations_ : int
+        Pictures with at least one object.
     shrinkage_ : float or None
         The share by which correlations were reduced, for few situations; None for "uniform".
 
@@ -89,10 +91,20 @@ class SituationModel:
 
         Parameters
         ----------
-        boxes : dict of arrays (n, 4)
+        boxes : dict of arrays of shape (n, 4)
             For each object its box in every picture, x0, y0, x1, y1; a row of NaN where the picture has none.
-        sizes : array (n, 2) or (2,)
+        sizes : array of shape (n, 2) or (2,)
             Width and height of the pictures; or (n, 4) with their bounds.
+
+        Returns
+        -------
+        SituationModel
+            The fitted model.
+
+        Raises
+        ------
+        InvalidInput
+            If a box is inverted, empty or has its centre outside its picture, or an object has no box at all.
         """
         self.objects_, U = coordinates_of(boxes, sizes)
         self.n_situations_ = len(U)
@@ -110,10 +122,29 @@ class SituationModel:
         found: Mapping[str, Any] | None,  # object -> (4,)
         size: Any,  # (width, height) or (x0, y0, x1, y1) of the picture
     ) -> BoxPrior:
-        """The density of an object's box, given the boxes of those that were found, in any order.
+        """The density of an object's box, given the boxes of other objects that were found.
 
-        A box of the object itself is left out of what was found. If what was found is unlikely under the model (tail
-        probability below `doubt`), the density is the one of the object alone, and `fell_back` says so.
+        If the found objects are unlikely under the model (tail probability below `doubt`), the density is that of the
+        object alone, and `fell_back` is True. "uniform" never uses found objects.
+
+        Parameters
+        ----------
+        object : str
+            The object to look for.
+        found : dict of arrays of shape (4,), or None
+            Boxes of objects that were found; one of the object itself is left out.
+        size : (width, height) or (x0, y0, x1, y1)
+            The picture.
+
+        Returns
+        -------
+        BoxPrior
+            For the `prior` of a `Localizer`.
+
+        Raises
+        ------
+        InvalidInput
+            If the model does not know an object.
         """
         bounds, density = check_bounds(size), self._fitted()
         if bounds.ndim != 1:
@@ -135,31 +166,105 @@ class SituationModel:
     def sample(
         self, n: int, object: str, found: Mapping[str, Any] | None, size: Any, rng: np.random.Generator
     ) -> Array:  # (n, 4)
-        """Boxes of an object drawn at random, inside the picture. See `prior`."""
+        """Boxes of an object drawn at random, inside the picture.
+
+        Parameters
+        ----------
+        n : int
+            Number of boxes.
+        object, found, size : str, dict or None, tuple
+            As for `prior`.
+        rng : numpy.random.Generator
+            Source of all random numbers.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            x0, y0, x1, y1.
+        """
         return self.prior(object, found, size).sample(n, rng)
 
     def log_density(self, boxes: Any, object: str, found: Mapping[str, Any] | None, size: Any) -> Array:  # (n,)
-        """The log density of boxes (n, 4) of an object, per unit of centre, log size and log shape. See `prior`."""
+        """The log density of boxes of an object, per unit of centre, log size and log shape.
+
+        Parameters
+        ----------
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1.
+        object, found, size : str, dict or None, tuple
+            As for `prior`.
+
+        Returns
+        -------
+        array of shape (n,)
+            −inf where the density is 0.
+        """
         return self.prior(object, found, size).log_density(boxes)
 
     # ---- kept
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted model as plain numbers, text and lists: JSON takes it as it is."""
+        """The fitted model as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_dict` takes.
+        """
         self._fitted()
         return situation_file.as_dict(self)
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SituationModel:
+        """The model that `to_dict` was called on.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        SituationModel
+            The fitted model.
+
+        Raises
+        ------
+        ModelFileError
+            If the state is of another version or damaged.
+        """
         return situation_file.from_dict(cls, state)
 
     def save(self, path: Any) -> None:
-        """Write the fitted model as tensors with a JSON header; no code in it."""
+        """Write the fitted model to a file: tensors with a JSON header, no code.
+
+        Parameters
+        ----------
+        path : path
+            The file; one that exists is replaced.
+        """
         self._fitted()
         model_file.write(path, *situation_file.parts(self))
 
     @classmethod
     def load(cls, path: Any) -> SituationModel:
+        """The model that `save` wrote; reading runs no code.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        SituationModel
+            The fitted model.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is none of `save`, of another version, or damaged.
+        """
         return situation_file.load(cls, path)
 
     def _fitted(self) -> Density:
@@ -171,7 +276,7 @@ class SituationModel:
         """Where the coordinates of these objects are, in their order."""
         unknown = [name for name in objects if name not in self.objects_]
         if unknown:
-            raise InvalidInput(f"The model knows {', '.join(self.objects_)}, and no {unknown[0]!r}. Check the name.")
+            raise InvalidInput(f"The model does not know {unknown[0]!r}. It knows {', '.join(self.objects_)}.")
         first = 4 * np.array([self.objects_.index(name) for name in objects], np.int64)
         return np.asarray((first[:, None] + np.arange(4)).ravel())
 
@@ -184,7 +289,7 @@ def _one_box(name: str, box: Any) -> Array:
 
 
 def coordinates_of(boxes: Mapping[str, Any], sizes: Any) -> tuple[list[str], Array]:
-    """Names, and the coordinates (n, 4 · objects) of every situation that has an object."""
+    """Names, and the coordinates (n, 4 · objects) of every picture that has an object."""
     if not isinstance(boxes, Mapping) or not boxes or not all(isinstance(name, str) and name for name in boxes):
         raise InvalidInput(
             f"`boxes` must be a dict: the name of each object, and its boxes (n, 4). Got {boxes!r:.100}."

@@ -1,4 +1,4 @@
-"""Several objects of a situation in turn: each one that is found says where the others may be."""
+"""Search for several objects of a situation in turn: each one that is found says where the others may be."""
 
 from __future__ import annotations
 
@@ -14,20 +14,36 @@ from saccade.localize.situations.model import SituationModel
 
 
 class SituationSearch:
-    """Looks for the objects of a situation by turns. S §12 (2) and (4): provisional finds condition the other priors.
+    """Looks for the objects of a situation in turn: found objects change the priors of the others (S §12 (2), (4)).
 
     An object counts as found while its `best().probability` is at least `sure`; the others then have the prior of the
-    situation model given what is found. A find that later looks contradict is given up again.
+    situation model given what is found. If later looks contradict a find, it is given up again.
 
     Parameters
     ----------
     situation : SituationModel
+        Fitted.
     bounds : (x0, y0, x1, y1) or (width, height)
+        The picture.
     objects : sequence of str, optional
-        Those to look for; None: all that the model knows.
-    sure : float
+        Names of the objects to look for. None: all that the model knows.
+    sure : float from 0 to 1
+        Probability from which on an object counts as found.
     **options
-        Of every `Localizer`; a value may be a dict with one for each object (as `proposals` has to be).
+        Arguments of every `Localizer`; a value may be a dict with one for each object (as `proposals` has to be).
+
+    Attributes
+    ----------
+    objects : list of str
+        The objects that are looked for.
+    searches : dict of Localizer
+        The search for each object.
+    found : dict of arrays of shape (4,)
+        The box of each object that is found.
+    looks : int
+        Looks at all objects together, failures included.
+    open : list of str
+        Objects that are not found, those with the fewest looks first.
 
     Examples
     --------
@@ -67,6 +83,7 @@ class SituationSearch:
 
     @property
     def looks(self) -> int:
+        """Looks at all objects together, failures included."""
         return sum(search.looks + len(search.failures) for search in self.searches.values())
 
     @property
@@ -76,12 +93,42 @@ class SituationSearch:
         return sorted(left, key=lambda name: self.searches[name].looks + len(self.searches[name].failures))
 
     def ask(self, n: int = 10) -> tuple[str, Array]:
-        """The object to look for next, and boxes (n, 4). Once all are found, it is the one that is least sure."""
+        """The object to look for next, and the boxes to look at.
+
+        It is the object not found with the fewest looks; once all are found, the one with the lowest probability.
+
+        Parameters
+        ----------
+        n : int
+            Number of boxes.
+
+        Returns
+        -------
+        name : str
+            The object.
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1; fewer rows where proposals run out.
+        """
         name = (self.open or sorted(self.objects, key=lambda name: self.searches[name].best().probability))[0]
         return name, self.searches[name].ask(n)
 
     def tell(self, name: str, boxes: Any, scores: Any) -> None:
-        """Scores of boxes of one object."""
+        """Tell the scores of boxes for one object.
+
+        Parameters
+        ----------
+        name : str
+            The object.
+        boxes : array of shape (n, 4)
+            x0, y0, x1, y1 inside the picture.
+        scores : array of shape (n,)
+            The judge's scores; NaN where it failed.
+
+        Raises
+        ------
+        InvalidInput
+            If the search is not for this object, or as for `Localizer.tell`.
+        """
         if name not in self.searches:
             raise InvalidInput(f"The search is for {', '.join(self.objects)}, and not for {name!r}.")
         search = self.searches[name]
@@ -94,6 +141,13 @@ class SituationSearch:
             self._share_news(name)
 
     def best(self) -> dict[str, Location]:
+        """The best box of each object by the looks so far.
+
+        Returns
+        -------
+        dict of Location
+            For each object what `Localizer.best` gives.
+        """
         return {name: search.best() for name, search in self.searches.items()}
 
     def _share_news(self, name: str) -> None:

@@ -43,7 +43,7 @@ class ArraySource(Pyramid):
 
 
 class Plane:
-    """Height, width and colours of a larger array: the first of every other axis."""
+    """Height, width and colours of an array with more axes, of which the first entry is taken."""
 
     def __init__(self, array: Any, axes: str) -> None:
         self.array, self.axes = array, axes
@@ -69,7 +69,7 @@ def open_zarr(path: Path) -> ArraySource:
     try:
         found = zarr.open(str(path), mode="r")
     except Exception as error:  # whatever zarr raises for a folder that is none of its own, by version
-        raise InvalidInput(f"The folder {str(path)!r} is no zarr picture ({error}).") from error
+        raise InvalidInput(f"The folder {str(path)!r} is not a zarr picture ({error}).") from error
     if isinstance(found, zarr.Array):
         return ArraySource(Plane(found, _plain_axes(found.shape)))
     notes = dict(found.attrs)

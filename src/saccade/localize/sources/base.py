@@ -26,7 +26,7 @@ SLIDES = (".svs", ".ndpi", ".mrxs", ".scn", ".vms", ".vmu", ".bif", ".svslide", 
 
 @runtime_checkable
 class Source(Protocol):
-    """Anything with these two is a source: also one of your own, for pictures made on the fly or on a server."""
+    """Any object with `shape` and `read` is a source: also your own, for pictures on a server or made on demand."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -107,7 +107,7 @@ def _parts(length: int, step: int) -> Iterator[tuple[int, int]]:
 def _average(
     region: Callable[..., Array], part: tuple[float, ...], inside: Level, size: tuple[int, int]
 ) -> Array:  # (h, w, 3)
-    """Each pixel is the mean of those whose centre it covers, so that parts fit together, but for ties in rounding."""
+    """Each pixel is the mean of those whose centre it covers: parts then fit together, except for ties in rounding."""
     left, top = int(np.floor(part[0] + SLACK)), int(np.floor(part[1] + SLACK))
     right = min(max(int(np.ceil(part[2] - SLACK)), left + 1), inside.width)
     bottom = min(max(int(np.ceil(part[3] - SLACK)), top + 1), inside.height)
@@ -119,7 +119,7 @@ def _average(
 
 
 def whole_box(box: Any, shape: tuple[int, ...]) -> tuple[int, int, int, int]:
-    """The box in whole pixels, every touched pixel included; an error where it leaves the picture."""
+    """The box in whole pixels, with every pixel that it touches; an error if it is not inside the picture."""
     checked = check_boxes(np.asarray(box), "box", bounds=(shape[1], shape[0]))
     if len(checked) != 1:
         raise InvalidInput(f"`read` takes one box x0, y0, x1, y1, got {len(checked)}. Use `crops` for several.")
@@ -140,13 +140,21 @@ def open_picture(picture: Any) -> Source:
     Parameters
     ----------
     picture : source, array, list of arrays, or path
-        Arrays are anything with a shape that can be sliced: NumPy, a memory map, h5py, zarr, dask. A list is the same
+        An array is anything with a shape that can be sliced: NumPy, a memory map, h5py, zarr, dask. A list is one
         picture at several scales, the full one first. Paths: a .zarr folder (needs zarr), TIFF (tifffile; Pillow where
         it is missing), a slide (OpenSlide; tifffile where it is missing), or any other picture (Pillow).
 
     Returns
     -------
     Source
+        An object with `shape` and `read(box, scale=1.0)`, which gives the pixels of a box.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no file, or it is no picture.
+    ModuleNotFoundError
+        If the package for this format is missing.
 
     Examples
     --------
@@ -185,17 +193,28 @@ def crops(
     size: tuple[int, int] | None = None,  # (w, h) of every crop
     scale: float = 1.0,
 ) -> list[Array]:  # (h, w, 3) each
-    """What is in each box, for a judge that takes a list of crops.
+    """The pixels in each box, for a judge that takes a list of crops.
 
     Parameters
     ----------
     source : Source
-    boxes : array (n, 4)
+        The picture, as `open_picture` gives it.
+    boxes : array of shape (n, 4)
         x0, y0, x1, y1 inside the picture.
     size : (width, height), optional
-        All crops are made this large. Where the box is larger, it is read from a coarser copy, which is quicker.
+        Size of all crops. A larger box is read from a coarser copy, which is quicker.
     scale : float
-        Resolution where `size` is not given.
+        Above 0 and at most 1: resolution where `size` is not given.
+
+    Returns
+    -------
+    list of n arrays of shape (h, w, 3)
+        The crops, uint8 RGB.
+
+    Raises
+    ------
+    InvalidInput
+        If a box is inverted, empty or not inside the picture.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class TiffSource(Pyramid):
             weakref.finalize(self, self._file.close)
             self._pages = _copies(self._file.series[0])
         except (tifffile.TiffFileError, OSError, IndexError, ValueError) as error:
-            raise InvalidInput(f"{str(path)!r} is no readable TIFF file: {error}.") from None
+            raise InvalidInput(f"{str(path)!r} is not a readable TIFF file: {error}.") from None
         for page in self._pages:
             _check_page(page, self.path)
         self.levels = [Level(int(page.imagewidth), int(page.imagelength)) for page in self._pages]

@@ -1,4 +1,4 @@
-"""Checks of what a search over tiles is given."""
+"""Checks of the arguments of a search over tiles."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_inside(inside: Sequence[Any] | None, numbers: Array) -> list[list[list
 
 
 def scored(boxes: Any) -> Array:  # (k, 5)
-    """Boxes with scores, which are 1 where there are none."""
+    """Boxes with scores; boxes without scores get 1."""
     found = as_numbers(boxes, "inside")
     found = found.reshape(-1, 5) if found.size == 0 else np.atleast_2d(found)
     if found.ndim != 2 or found.shape[1] not in (4, 5) or not np.isfinite(found).all():

@@ -34,13 +34,21 @@ class Tiles:
 
     @classmethod
     def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Tiles:
-        """The grid for bounds (width, height) or (x0, y0, x1, y1).
+        """The grid over a picture.
 
         Parameters
         ----------
-        bounds : picture
-        tile : side of a tile in pixels; a smaller picture is one tile
-        overlap : share of a tile that its neighbour covers too, below 0.9
+        bounds : (width, height) or (x0, y0, x1, y1)
+            The picture.
+        tile : int
+            Side of a tile in pixels; a smaller picture is one tile.
+        overlap : float
+            Share of a tile that its neighbour covers too, at most 0.9.
+
+        Returns
+        -------
+        Tiles
+            The grid.
         """
         edges = check_bounds(bounds)
         tile = check_count("tile", tile, "Pass the side of a tile in pixels, such as 1024.")
@@ -48,12 +56,12 @@ class Tiles:
             raise InvalidParameter(f"`tile` must be at most {limits.BOX_COORDINATE:g} pixels, got {tile}.")
         share = check_share("overlap", overlap, 0.9, "0.1 finds objects that the border of two tiles would cut.")
         if edges.ndim != 1:
-            raise InvalidInput("A search has one picture; pass the bounds of one.")
+            raise InvalidInput("A search is over one picture; pass the bounds of one.")
         step = max(1.0, round(tile * (1.0 - share)))
         columns, rows = (_count(edges[k + 2] - edges[k], tile, step) for k in (0, 1))
         if rows * columns > limits.TILES:
             raise InvalidParameter(
-                f"`tile` of {tile} makes {rows * columns} tiles, and a search takes {limits.TILES}. Take larger tiles."
+                f"`tile` of {tile} makes {rows * columns} tiles; at most {limits.TILES} are taken. Take larger tiles."
             )
         starts = [_starts(edges[k], edges[k + 2], tile, step, n) for k, n in ((0, columns), (1, rows))]
         x, y = (part.ravel() for part in np.meshgrid(*starts))
@@ -69,15 +77,15 @@ class Tiles:
         self,
         boxes: Any,  # (m, 4)
     ) -> Array:  # (m,)
-        """Which tiles these boxes are, or an error that names one that is none."""
+        """Numbers of the tiles that these boxes are, or an error that names one that is not a tile."""
         found = check_boxes(boxes)
         nearest = [np.abs(self.boxes[None, :, k] - found[:, None, k]).argmin(axis=1) for k in (0, 1)]
         numbers = nearest[1] // self.shape[1] * self.shape[1] + nearest[0] % self.shape[1]
         wrong = np.flatnonzero(np.abs(self.boxes[numbers] - found).max(axis=1, initial=0.0) > 1e-6 * self.tile)
         if wrong.size:
             raise InvalidInput(
-                f"Box {int(wrong[0])} of `boxes`, {found[wrong[0]].tolist()}, is no tile of this search. Pass boxes as "
-                "`ask` gave them; what is found inside a tile goes to `inside`."
+                f"Box {int(wrong[0])} of `boxes`, {found[wrong[0]].tolist()}, is not a tile of this search. Pass boxes "
+                "as `ask` gave them; what is found inside a tile goes to `inside`."
             )
         return np.asarray(numbers)
 

@@ -1,4 +1,4 @@
-"""A judge's answers for tiles, whatever goes wrong: one bad tile must not end a search of hours."""
+"""A judge's answers for tiles; failures are recorded, so that one bad tile does not end a search of hours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING = np.zeros((0, 5))
 
 
 class Answer(NamedTuple):
-    """For one tile."""
+    """The judge's answer for one tile."""
 
     value: float  # NaN where there is none
     inside: Array  # (k, 5): boxes in pixels of the picture, and scores

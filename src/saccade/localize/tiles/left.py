@@ -8,8 +8,8 @@ not found yet is.
 
 Without a model. The first looks are one random tile from each cell of a coarse grid. The number of hits among them is a
 sum of independent draws whose mean is at least (tiles with hits) / (tiles in the largest cell), and below its mean such
-a sum is no wilder than a binomial (Hoeffding 1956). So the upper limit of Clopper and Pearson bounds all tiles with
-hits, whatever the picture is.
+a sum is more concentrated than a binomial (Hoeffding 1956). So the upper limit of Clopper and Pearson bounds all tiles
+with hits, whatever the picture is.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ WIDER = 1.25  # factor of the deviation: 1 missed the truth in places on picture
 
 
 class Left(NamedTuple):
-    """Hits that were not looked at.
+    """Hits in tiles without an answer.
 
     Attributes
     ----------
     expected : float
-        By the model.
+        Expected number by the model.
     low, high : int
         Interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028).
     at_most_tiles : int
-        Tiles with hits that are left, at most, with 95 % confidence for any picture. It needs the looks of the start.
+        Upper limit for the tiles with hits, with 95 % confidence for any picture. It needs the looks of the start.
     """
 
     expected: float
@@ -94,7 +94,7 @@ def interval(mean: float, variance: float, most: int, confidence: float = CONFID
 
 
 def all_tiles_at_most(hits: int, looks: int, cell: int, tiles: int, confidence: float = CONFIDENCE) -> int:
-    """Upper limit for tiles with hits, from looks at one random tile from each cell of at most so many tiles."""
+    """Upper limit for tiles with hits, from looks at one random tile per cell; a cell has at most `cell` tiles."""
     if looks == 0 or hits >= looks:
         return tiles
     share = float(beta.ppf(confidence, hits + 1, looks - hits))

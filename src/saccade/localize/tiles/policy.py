@@ -28,7 +28,10 @@ def choose_tiles(
     n: int,
     budget: int,  # looks left, these included
 ) -> Array:  # (n,)
-    """The next n tiles, one after the other. Answers to the chosen ones are not known yet; only variances fall."""
+    """The next n tiles, chosen one after the other.
+
+    The answers for chosen tiles are not known yet, so a choice lowers variances and leaves means.
+    """
     n = min(n, free.size)
     candidates = _candidates(belief, free, n)
     plans = [_Plan(pool, candidates, free) for pool in belief.pools]
@@ -44,7 +47,7 @@ def choose_tiles(
 
 
 def _candidates(belief: TileBelief, free: Array, n: int) -> Array:
-    """Those worth a closer look; in order of tile number, so that ties fall the same way everywhere."""
+    """Tiles worth a closer look, in order of tile number, so that ties are resolved alike on every machine."""
     p = belief.probability[free]
     high = belief.weights @ np.array([ndtr((pool.mean + np.sqrt(pool.variance))[free]) for pool in belief.pools])
     likely, maybe = np.argsort(-p, kind="stable"), np.argsort(-high, kind="stable")

@@ -1,4 +1,4 @@
-"""All of them: active search over the tiles of a huge picture under a budget."""
+"""Find all hits: active search over the tiles of a huge picture under a budget."""
 
 from __future__ import annotations
 
@@ -28,39 +28,42 @@ HORIZON = 0.1  # share of the tiles that a search without a budget plans for
 
 
 class TileSearch:
-    """Which tiles to look at so that as many hits as possible are found, and how many are left.
+    """Chooses the tiles to look at so that as many hits as possible are found, and says how many are left.
 
     Parameters
     ----------
-    picture : (width, height), (x0, y0, x1, y1), or anything that `open_picture` takes
+    picture : (width, height), (x0, y0, x1, y1), or what `open_picture` takes
+        The picture, or only its size.
     tile : int
         Side of a tile in pixels.
     overlap : float
-        Share of a tile that its neighbour covers too.
-    features : array (tiles, d), "overview" or None
+        Share of a tile that its neighbour covers too, at most 0.9.
+    features : array of shape (tiles, d), "overview" or None
         What is known about each tile beforehand, row by row. "overview" takes colours and texture from one coarse look
         at the picture, so that `picture` must be one and not only its size.
-    prior : float or array (rows, columns)
+    prior : float or array of shape (rows, columns)
         Probability that a tile has a hit, before any look. Looks correct the overall rate, not the map.
     budget : int or None
-        Looks in all. None: no limit; plans are then made for a tenth of the tiles.
+        Number of looks in all. None: no limit; plans are then made for a tenth of the tiles.
     start : float
         Share of the budget that is spread over the picture before the model chooses.
     policy : "auto", "likeliest" or "nonmyopic"
-        The likeliest tiles next; or hits now and later under the budget. "auto" is the first with features that differ
-        between tiles, and the second where only places count (docs/decisions/028).
+        "likeliest": the tiles with the highest probabilities. "nonmyopic": hits now and later under the budget. "auto"
+        is the first with features that differ between tiles, and the second where only places count
+        (docs/decisions/028).
     threshold : float or None
-        None: answers are numbers of hits. Else they are scores, and a tile has a hit from this score on.
-    random_state : None, int or RandomState
+        None: answers are numbers of hits. A number: answers are scores, and a tile with at least this score has a hit.
+    random_state : int, RandomState, Generator or None
+        Seed of the first looks. None means the same random numbers every time.
 
     Attributes
     ----------
     tiles : Tiles
         `tiles.boxes` (n, 4) row by row, `tiles.shape`.
-    hits : array (n,)
+    hits : array of shape (n,)
         The answer for each tile; NaN where there is none.
     problems : list of dict
-        Answers that were no numbers, judges that failed, answers that were changed: "tile", "box", "what".
+        Answers that are not numbers, failures of the judge and changed answers: "tile", "box", "what".
 
     Examples
     --------
@@ -134,7 +137,18 @@ class TileSearch:
         return len(self._order) + len(self._failed) + len(self._asked)
 
     def ask(self, n: int = 10) -> Array:  # (n, 4)
-        """The next tiles to look at; fewer where the budget or the picture ends, and then none."""
+        """The next tiles to look at. A tile is asked for once, also if it gets no answer.
+
+        Parameters
+        ----------
+        n : int
+            Number of tiles.
+
+        Returns
+        -------
+        array of shape (n, 4)
+            x0, y0, x1, y1; fewer rows, and then none, where the budget or the picture ends.
+        """
         n = check_count("n", n, "Pass how many tiles you look at at a time.")
         free = self._free(self._asked)
         n = min(n, free.size, n if self.budget is None else max(0, self.budget - self._spent))
@@ -152,17 +166,24 @@ class TileSearch:
         hits: Any,  # (n,)
         inside: Sequence[Any] | None = None,
     ) -> None:
-        """What was seen in these tiles.
+        """Tell what was seen in these tiles.
 
         Parameters
         ----------
-        boxes : array (n, 4)
+        boxes : array of shape (n, 4)
             Tiles, as `ask` gave them or any others of the grid.
-        hits : array (n,)
-            Numbers of hits, 0 or 1, or scores where there is a threshold. NaN: no answer; the tile is left out and
-            listed in `problems`. A second answer for a tile replaces the first; if it is another, it is listed too.
-        inside : list of n arrays (k, 4) or (k, 5), optional
-            Boxes of the objects in each tile, in pixels of the whole picture, and their scores (else 1).
+        hits : array of shape (n,)
+            Numbers of hits, such as 0 or 1, or scores where there is a threshold. NaN: no answer; the tile is left out
+            and listed in `problems`. A second answer for a tile replaces the first; if it differs, it is listed too.
+        inside : list of n arrays of shape (k, 4) or (k, 5), optional
+            Boxes of the objects in each tile, in pixels of the whole picture, and their scores (1 where there are
+            none).
+
+        Raises
+        ------
+        InvalidInput
+            If a box is not a tile, an answer is missing or out of range, or `inside` does not fit. The search is then
+            as before.
         """
         numbers, values = self.tiles.numbers(boxes), as_numbers(hits, "hits")
         if values.shape != (numbers.size,):
@@ -181,7 +202,7 @@ class TileSearch:
             self._take(number, value, own, "no number")
 
     def _take(self, number: int, value: float, own: list[list[float]], problem: str) -> None:
-        """One answer; `problem` says why it is NaN, if it is."""
+        """Take one answer; `problem` is the reason if it is NaN."""
         self._asked = [each for each in self._asked if each != number]
         if np.isnan(value):
             self._note(number, problem)
@@ -209,12 +230,29 @@ class TileSearch:
         size: tuple[int, int] | None = None,
         scale: float = 1.0,
     ) -> int:
-        """Ask, show the tiles to a judge, and tell; the number of tiles looked at.
+        """Ask, show the tiles to a judge, and tell its answers.
 
-        `judge` takes a list of crops, `size` (width, height) large or at `scale`, and returns for each a number or the
-        boxes (k, 4) or (k, 5) with scores in pixels of the crop. A batch at which it raises, or for which it returns
-        too few answers, is shown again tile by tile; tiles at which it fails again are listed in `problems`, and the
-        search goes on.
+        A batch at which the judge raises, or for which it returns too few answers, is shown again tile by tile; tiles
+        at which it fails again are listed in `problems`, and the search goes on.
+
+        Parameters
+        ----------
+        judge : callable
+            Takes a list of crops (h, w, 3). Returns for each a number, or boxes (k, 4), or (k, 5) with scores, in
+            pixels of the crop.
+        source : array, path or source
+            The picture: what `open_picture` takes.
+        n : int
+            Number of tiles.
+        size : (width, height), optional
+            Size of all crops.
+        scale : float
+            Above 0 and at most 1: resolution where `size` is not given.
+
+        Returns
+        -------
+        int
+            Tiles looked at; 0 at the end of the budget or of the picture.
         """
         check_shown(size, scale)
         boxes = self.ask(n)
@@ -237,14 +275,26 @@ class TileSearch:
     # ---- what is known
 
     def probability_map(self) -> Array:  # (rows, columns)
-        """Probability of a hit in each tile; 0 or 1 where it was looked at."""
+        """Probability of a hit in each tile.
+
+        Returns
+        -------
+        array of shape (rows, columns)
+            0 or 1 for tiles with an answer.
+        """
         p = self._believe().probability
         known = np.array(self._order, np.int64)
         p[known] = self._positive(known)
         return np.asarray(p.reshape(self.tiles.shape))
 
     def left(self) -> Left:
-        """Expected hits in tiles without an answer, with an interval of 95 %."""
+        """How many hits are left in tiles without an answer.
+
+        Returns
+        -------
+        Left
+            `expected`, `low` and `high` (an interval of 95 %) by the model, and `at_most_tiles`, which needs no model.
+        """
         free = self._free(())
         rng = np.random.default_rng(self._seed)
         mean, variance = moments(self._believe(), free, rng)
@@ -270,7 +320,18 @@ class TileSearch:
         return max(0, min(free, every - known))
 
     def found(self, overlap: float = 0.5) -> FoundBoxes:
-        """Boxes that were told inside tiles, of two that overlap more than this only the better one."""
+        """Boxes that were told inside tiles; of two that overlap too much only the one with the higher score.
+
+        Parameters
+        ----------
+        overlap : float from 0 to 1
+            Two boxes with a larger intersection over union count as one object.
+
+        Returns
+        -------
+        FoundBoxes
+            `boxes` of shape (k, 4) and `scores` of shape (k,), highest score first.
+        """
         every = np.array(self._inside, np.float64).reshape(-1, 6)
         kept = non_maximum_suppression(every[:, 1:5], every[:, 5], overlap)
         return FoundBoxes(every[kept, 1:5], every[kept, 5])
@@ -287,7 +348,10 @@ class TileSearch:
             )
 
     def _believe(self) -> TileBelief:
-        """The posterior from all answers. Settings come from the first looks of a schedule: the same after a reload."""
+        """The posterior from all answers.
+
+        Settings are compared on the first looks by a schedule, so that they are equal after a reload.
+        """
         if self._belief is None:
             rows = np.array(self._order, np.int64)
             hits, compared = self._positive(rows), comparison(rows.size)
@@ -300,10 +364,32 @@ class TileSearch:
     # ---- state
 
     def to_state(self) -> dict[str, Any]:
-        """Everything, for JSON: a search made from it puts the same next question."""
+        """The whole search as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_state` takes.
+        """
         return tile_state.to_state(self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> TileSearch:
-        """The search that `to_state` was called on."""
+        """The search that `to_state` was called on; it asks for the same tiles next.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` returned.
+
+        Returns
+        -------
+        TileSearch
+            The search.
+
+        Raises
+        ------
+        InvalidInput
+            If the state is of another version or damaged.
+        """
         return tile_state.from_state(cls, state)

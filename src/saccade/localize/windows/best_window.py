@@ -1,8 +1,8 @@
-"""The window of a picture that a model of words likes best, found for sure: branch and bound over sets of windows.
+"""The window of a picture with the largest decision of a model of words: branch and bound over sets of windows.
 
 Lampert, Blaschko and Hofmann, "Beyond sliding windows: object localization by efficient subwindow search", CVPR 2008.
 They bound a sum of weights; here the sum is one of piecewise linear functions, one per word (H (6)), and lines above
-these bring the weights back, so that points of good and bad words in one column cancel (window_loops.py).
+these bring the weights back, so that points of good and bad words in one column cancel (loops.py).
 """
 
 from __future__ import annotations
@@ -32,17 +32,35 @@ Waiting = tuple[float, int, int, Windows]  # negative bound, turn, side, set
 
 @dataclass(frozen=True, eq=False)
 class BestWindow:
-    """What `best_window` found."""
+    """What `best_window` found.
 
-    box: Array  # (4,) x0, y0, x1, y1
+    Parameters
+    ----------
+    box : array of shape (4,)
+        x0, y0, x1, y1.
+    score : float
+        The decision about the histogram of the words in the box.
+    gap : float
+        No window scores more than `score + gap`; 0 unless the budget ended the search.
+    bounds : int
+        Bounds that were computed.
+    windows : int
+        Windows that a scan of this grid and these sizes would look at.
+
+    Examples
+    --------
+    >>> from saccade import GPRegressor
+    >>> model = GPRegressor(normalize_y=False, noise=1e-6).fit([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0])
+    >>> found = best_window(model, [[5, 5], [15, 5]], [0, 1], (20, 10), step=10)
+    >>> found.box.tolist(), found.gap, found.windows
+    ([0.0, 0.0, 10.0, 10.0], 0.0, 3)
+    """
+
+    box: Array  # (4,)
     score: float
-    """The decision about the histogram of the words in the box."""
     gap: float
-    """No window scores more than `score + gap`; 0 unless the budget ended the search."""
     bounds: int
-    """Bounds that were computed."""
     windows: int
-    """Windows that a scan of the same grid and sizes would look at."""
 
 
 def best_window(
@@ -58,21 +76,21 @@ def best_window(
     max_size: Any = None,
     budget: int | None = None,
 ) -> BestWindow:
-    """The window whose histogram of words has the largest decision, for sure.
+    """The window, of all windows on a grid, whose histogram of words has the largest decision.
 
     Parameters
     ----------
     model : GPClassifier, GPRegressor or OneClassGP(measure="mean")
         Fitted, with HIK; a loaded one too. Its features are words, counted and normalised as `norm` says.
-    points : array (k, 2)
+    points : array of shape (k, 2)
         x and y of each word, inside the picture. A window has those with x0 ≤ x < x1 and y0 ≤ y < y1; the right and the
         lower edge of the picture belong to it.
-    words : array (k,) of whole numbers
-        The column of X that each point counts in.
+    words : array of shape (k,)
+        Whole numbers: the column of X that each point counts in.
     bounds : (width, height) or (x0, y0, x1, y1)
         The picture.
-    label : a class, or the number of a target
-        What to look for. None where the model has one decision; of two classes it is the second then.
+    label : class or int, optional
+        The class, or the number of the target, to look for. None: the only one; of two classes the second.
     norm : None, a positive number or "l1"
         None counts points, a number divides all counts by it, "l1" divides by the number of points in the window. "l1"
         takes a kernel without transforms, and more bounds, because the number of points is uncertain too. An empty
@@ -82,12 +100,18 @@ def best_window(
     min_size, max_size : float or (width, height), optional
         Limits of the window's sides.
     budget : int, optional
-        So many bounds at most, but for some to reach a single window. The answer then says how far it may be off.
+        Largest number of bounds, except for a few more to reach a single window. `gap` of the answer then says how far
+        it may be off.
 
     Returns
     -------
     BestWindow
         Of windows with equal scores, any one.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no point, a point is not inside the picture, a word is no column, or no window has such a size.
 
     Examples
     --------
@@ -100,10 +124,10 @@ def best_window(
     """
     check_is_fitted(model)
     if getattr(model, "columns_", None) is not None:
-        raise InvalidInput("This OneClassGP scales its columns, so they are no words. Fit it with scale=None.")
+        raise InvalidInput("This OneClassGP scales its columns, so they do not count words. Fit it with scale=None.")
     limit = check_bounds(bounds)
     at, numbers = _checked_points(points, words, limit, model.n_features_in_)
-    grid = WindowGrid.of(limit, check_positive("step", step, "8 px is usual."), min_size, max_size)
+    grid = WindowGrid.of(limit, check_positive("step", step, "The default is 8."), min_size, max_size)
     if budget is not None:
         check_count("budget", budget, "None searches to the end.")
     tables, offset = _word_tables(model, numbers, label, norm)

@@ -1,7 +1,7 @@
 """The compiled bound of `best_window`: plain arrays in and out, no checks.
 
-`tests/localize/window_reference.py` has the slow twin. A set of windows is eight numbers of grid lines: the first and
-the last that left, then top, right and bottom may be. Columns and rows are the cells between the lines.
+`tests/localize/windows/window_reference.py` has the slow twin. A set of windows is eight numbers of grid lines: the
+first and the last that left, then top, right and bottom may be. Columns and rows are the cells between the lines.
 """
 
 from saccade._core.compiled import compiled
