@@ -26,7 +26,7 @@ from saccade.localize.windows.grid import WindowGrid, Windows
 from saccade.operators.tables import PiecewiseTables
 
 Bound = Callable[[list[Windows]], tuple[list[float], list[int]]]
-SubsetOperator = tuple[float, int, Windows]  # bound, side to divide at or −1, set
+BoundedSet = tuple[float, int, Windows]  # bound, side to divide at or −1, set
 Waiting = tuple[float, int, int, Windows]  # negative bound, turn, side, set
 
 
@@ -276,7 +276,7 @@ def _search(grid: WindowGrid, bound: Bound, budget: int | None) -> tuple[Windows
     return best, top, highest - top, made
 
 
-def _divided(grid: WindowGrid, bound: Bound, windows: Windows, side: int, top: float) -> list[SubsetOperator]:
+def _divided(grid: WindowGrid, bound: Bound, windows: Windows, side: int, top: float) -> list[BoundedSet]:
     """Both halves of a set, with their bounds, and the sides to divide them at next."""
     first, second = list(windows), list(windows)
     middle = (windows[2 * side] + windows[2 * side + 1]) // 2
