@@ -266,6 +266,8 @@ FILE_BYTES = 1 << 34
 FILE_BYTES_AT_ONCE = 1 << 20
 # Bytes of all labels of a model file together.
 LABEL_BYTES = 1 << 26
+# Bytes of the JSON file of a search: a million looks or features of tiles take some 20 MB.
+STATE_BYTES = 1 << 28
 # Known examples that a model file may say it has seen: float64 counts no further.
 KNOWN_EXAMPLES = 1 << 53
 # Rows or features of a sparse matrix in a file, however short; beyond, each needs a byte of the file. Training on so

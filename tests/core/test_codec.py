@@ -1,0 +1,214 @@
+"""States and models as fields: what was written comes back, and whatever is wrong is one clear error."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade._core import codec, limits
+from saccade._core.arrays import Array
+from saccade._core.codec import OneOf, Record
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.fields import Field, Many, Maybe, Named, Numbers, Reading, flag, number, plain, text, whole
+from tests.memory import at_most
+
+
+@dataclass(frozen=True)
+class Ball:
+    radius: float
+
+    def __post_init__(self) -> None:
+        if self.radius == 13.0:
+            raise InvalidInput("`radius` brings bad luck. Pass another.")
+
+
+@dataclass(frozen=True)
+class Pair:
+    parts: list[Any]
+
+
+@dataclass(frozen=True)
+class Whole:
+    rows: int
+    noise: float
+    on: bool
+    kind: str
+    centre: Array | None
+    order: Array
+    shape: Any
+    options: dict[str, Any]
+    weight: float
+
+
+SHAPES: dict[str, Record] = {"Ball": Record(Ball, {"radius": number(above=0.0)})}
+SHAPES["Pair"] = Record(Pair, {"parts": Many(OneOf(SHAPES), 3)})
+FIELDS: dict[str, Field] = {
+    "rows": whole(1, 100),
+    "noise": number(0.0, 10.0),
+    "on": flag(),
+    "kind": text("round", "flat"),
+    "centre": Maybe(Numbers("d")),
+    "order": Numbers("n", 2, dtype=np.int64, below="rows"),
+    "shape": OneOf(SHAPES),
+    "options": Named(plain()),
+    "weight": Maybe(number(), default=0.5),
+}
+
+
+def renamed(state: dict[str, Any]) -> dict[str, Any]:
+    return {"on" if key == "lit" else key: value for key, value in state.items()}
+
+
+RECORD = Record(Whole, FIELDS, version=2, upgrade=renamed)
+VALUE = Whole(
+    5,
+    0.5,
+    True,
+    "flat",
+    np.array([1.0, 2.0]),
+    np.array([[0, 4], [2, 3]]),
+    Pair([Ball(1.0), Pair([])]),
+    {"a": None},
+    2.0,
+)
+
+
+def assert_same(found: Whole) -> None:
+    np.testing.assert_array_equal(found.centre, VALUE.centre)
+    np.testing.assert_array_equal(found.order, VALUE.order)
+    assert found.order.dtype == np.int64
+    assert (found.rows, found.noise, found.on, found.kind) == (5, 0.5, True, "flat")
+    assert (found.shape, found.options, found.weight) == (VALUE.shape, {"a": None}, 2.0)
+
+
+def test_comes_back_from_json_and_from_tensors() -> None:
+    state = json.loads(json.dumps(codec.to_json(RECORD, VALUE)))
+    assert_same(codec.from_json(RECORD, state))
+    header, tensors = codec.to_file(RECORD, VALUE)
+    assert set(tensors) == {"centre", "order"}
+    assert not {"centre", "order"} & set(header)
+    codec.check_layout(RECORD, header, tensors)
+    assert_same(codec.from_file(RECORD, json.loads(json.dumps(header)), tensors))
+
+
+def test_older_spellings_and_fields_that_older_states_lack() -> None:
+    state = codec.to_json(RECORD, VALUE)
+    state["lit"] = state.pop("on")
+    del state["weight"]
+    found = codec.from_json(RECORD, state)
+    assert found.on is True
+    assert found.weight == 0.5
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("estimator", "Localizer", "a 'Localizer' of version 2, and a Whole of version 2 is needed"),
+    ("version", 3, "a 'Whole' of version 3"),
+    ("rows", 10**12, "`rows` must be a whole number from 1 to 100, got 1000000000000"),
+    ("rows", True, "`rows` must be a whole number"),
+    ("rows", 10**400, "`rows` must be a whole number from 1 to 100, got a number too large"),
+    ("noise", float("nan"), "`noise` must be a number from 0 to 10"),
+    ("noise", -1.0, "`noise` must be a number from 0 to 10, got -1.0"),
+    ("noise", "much", "`noise` must be a number"),
+    ("on", 1, "`on` must be true or false"),
+    ("kind", "square", "`kind` must be one of round, flat, got 'square'"),
+    ("kind", ["flat"], "`kind` must be one of"),
+    ("centre", [1.0, float("inf")], "`centre` must be finite numbers"),
+    ("centre", [[1.0]], "`centre` must be an array of 1 dimensions, got 2"),
+    ("centre", "here", "`centre` must be a list of numbers"),
+    ("order", [[0, 5]], "`order` must be from 0 to 4"),
+    ("order", [[0, -1]], "`order` must be from 0 to 4"),
+    ("order", [[0.5, 1]], "`order` must be whole numbers"),
+    ("order", [[0, 1, 2]], "`order` must be of size 2, got 3"),
+    ("order", [[0, 1], [2]], "ValueError"),
+    ("order", [[0, 10**400]], "OverflowError"),
+    ("shape", {"kind": "os.system"}, "`shape` must be one of Ball, Pair, got 'os.system'"),
+    ("shape", {"kind": ["Ball"]}, "`shape` must be one of Ball, Pair"),
+    ("shape", {"kind": "Ball", "radius": 0}, "`shape.radius` must be a number above 0"),
+    ("shape", {"kind": "Ball"}, "`shape.radius` is missing"),
+    ("shape", {"kind": "Ball", "radius": 13}, "brings bad luck. Pass another. Save it again"),
+    (
+        "shape",
+        {"kind": "Pair", "parts": [{"kind": "Pair", "parts": []}] * 4},
+        "`shape.parts` must be a list of at most 3",
+    ),
+    ("options", ["a"], "`options` must be named values"),
+    ("options", {"a": [1]}, "`options.a` must be a number, a text"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), WRONG)
+def test_whatever_is_wrong_is_one_error(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ModelFileError) as error:
+        codec.from_json(RECORD, codec.to_json(RECORD, VALUE) | {name: value})
+    assert message in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("name", sorted(set(FIELDS) - {"weight"}))
+def test_a_missing_field(name: str) -> None:
+    state = codec.to_json(RECORD, VALUE)
+    del state[name]
+    with pytest.raises(ModelFileError, match=f"`{name}` is missing"):
+        codec.from_json(RECORD, state)
+    header, tensors = codec.to_file(RECORD, VALUE)
+    header.pop(name, None), tensors.pop(name, None)
+    with pytest.raises(ModelFileError, match=name):
+        codec.from_file(RECORD, header, tensors)
+
+
+@pytest.mark.parametrize("state", [None, [], "Whole", 3, {}])
+def test_what_is_no_state_at_all(state: Any) -> None:
+    with pytest.raises(ModelFileError, match=r"Save it again|of version 2 is needed"):
+        codec.from_json(RECORD, state)
+
+
+def test_parts_within_parts_without_end() -> None:
+    nested: Any = {"kind": "Ball", "radius": 1.0}
+    for _ in range(5000):
+        nested = {"kind": "Pair", "parts": [nested]}
+    with pytest.raises(ModelFileError, match="RecursionError"):
+        codec.from_json(RECORD, codec.to_json(RECORD, VALUE) | {"shape": nested})
+
+
+def test_a_tensor_is_refused_by_its_shape_before_it_is_read() -> None:
+    @dataclass
+    class Place:
+        dtype: Any
+        shape: tuple[int, ...]
+
+    few = Record(Whole, {"order": Numbers("n", 2, dtype=np.int64, count=1000)}, version=1)
+    header = {"estimator": "Whole", "version": 1}
+    for dtype, shape, message in (
+        (np.int64, (2**40, 2), "at most 1,000 numbers"),
+        (np.int64, (3,), "2 dimensions"),
+        (np.float32, (3, 2), "numbers of type int64, got 'float32'"),
+    ):
+        with at_most(1 << 30), pytest.raises(ModelFileError, match=message):
+            codec.check_layout(few, header, {"order": Place(np.dtype(dtype), shape)})
+    codec.check_layout(few, header, {"order": Place(np.dtype(np.int64), (3, 2))})
+
+
+def test_a_class_that_a_file_does_not_know_is_not_written() -> None:
+    with pytest.raises(ModelFileError, match=r"cannot be saved\. A file knows Ball, Pair"):
+        OneOf(SHAPES).write(VALUE, None, "")
+
+
+def test_json_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec.write_json(tmp_path / "s.json", {"a": 1})
+    assert codec.read_json(tmp_path / "s.json") == {"a": 1}
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    for name, content in (("deep", "[" * 100_000), ("cut", '{"a"'), ("bytes", "\x00")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ModelFileError, match="is no JSON"):
+            codec.read_json(tmp_path / name)
+    monkeypatch.setattr(limits, "STATE_BYTES", 5)
+    with pytest.raises(ModelFileError, match="has 8 bytes, and a state has at most 5"):
+        codec.read_json(tmp_path / "s.json")
+
+
+def test_an_empty_list_is_an_array_without_rows() -> None:
+    found = Numbers("n", 4).read([], Reading(None, {}))
+    assert found.shape == (0, 4)
