@@ -31,7 +31,7 @@ def started(X: Any, y: Array, known: int, **options: Any) -> tuple[ActiveLearner
     """A campaign with some labels, drawn at random, and the seconds that took."""
     begin = time.perf_counter()
     learner = ActiveLearner(X, GPClassifier(levels=255), random_state=0, **options)
-    rows = np.random.default_rng(2).choice(learner._pool, known, replace=False)
+    rows = np.random.default_rng(2).choice(learner.pool_model.rows, known, replace=False)
     rows = np.append(rows, learner.audit.rows[: known // 9])
     learner.tell(rows, y[rows])
     return learner, time.perf_counter() - begin

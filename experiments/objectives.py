@@ -82,7 +82,7 @@ def measure(name: str, objective: str, data: tuple[Any, Array, Any, Array]) -> d
         "rate": class_rate(truth, model.classes_[p.argmax(axis=1)]),
         "calibration error": expected_calibration_error(p, label),
         "test loss": float(-np.log(np.maximum(p[np.arange(label.size), label], 1e-300)).mean()),
-        "leave-one-out loss": cross_entropy(model.leave_one_out_decision_, model._label)[0],
+        "leave-one-out loss": cross_entropy(model.leave_one_out_decision_, model.targets_.label)[0],
         "log evidence an example": model.log_marginal_likelihood().value / len(y),
         "seconds": seconds,
         "noise": model.noise_,

@@ -74,13 +74,12 @@ def measure(X: Array, y: Array, size: int, seed: int) -> dict[str, float]:
     share = unexplained(model.latent_mean_and_variance(test)[1], model.kernel_.diag(test))
     confidence = model.predict_proba(test).max(axis=1)
     scores = {"novelty": model.novelty(test), "share": share, "confidence": -confidence}
-    signs, n = model._known(), model._n_known
-    scores["even"] = -fisher_product(
-        p_values(-share, signs["explained"], n), p_values(confidence, signs["confidence"], n)
-    )
+    known = model.novelty_reference_
+    signs = p_values(-share, known.explained, known.known), p_values(confidence, known.confidence, known.known)
+    scores["even"] = -fisher_product(*signs)
     found = {name: float(roc_auc_score(truth, score)) for name, score in scores.items()}
     alarms = float((scores["novelty"][truth == 0] > 0.95).mean())
-    return found | {"weight of the confidence": model._confidence_weight, "false alarms at 0.95": alarms}
+    return found | {"weight of the confidence": known.confidence_weight, "false alarms at 0.95": alarms}
 
 
 def draw(auc: dict[str, Any], splits: int, out: Path) -> None:

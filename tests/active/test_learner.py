@@ -41,7 +41,7 @@ def test_the_posterior_is_that_of_the_model() -> None:
     mean, variance = model.latent_mean_and_variance(X)
     assert_close(learner.field.mean, mean)
     assert_close(learner.field.variance, variance)
-    found = learner._beliefs().probability(np.arange(300))
+    found = learner.pool_model.beliefs(learner.labels, learner.strategy).probability(np.arange(300))
     assert_close(found, model.predict_proba(X), np.float32)  # the sharpness is searched for to 1e-8
 
 
@@ -168,7 +168,7 @@ def test_audits_are_a_tenth_and_never_teach() -> None:
     learner = campaign(rounds=12, k=10)
     audits = [row for row in learner.labels if learner.is_audit(row)]
     assert len(audits) == 12
-    assert not np.isin(learner._pool[learner.field.rows], audits).any()
+    assert not np.isin(learner.pool_model.rows[learner.field.rows], audits).any()
     accuracy = learner.accuracy()
     assert np.isnan(accuracy.estimate)  # the first look comes with 16
     for _ in range(8):
@@ -187,7 +187,7 @@ def test_audits_are_a_tenth_and_never_teach() -> None:
 
 def test_labels_told_unasked_do_not_fill_a_batch_with_audits() -> None:
     learner = ActiveLearner(X, random_state=0)
-    rows = learner._pool[:100]
+    rows = learner.pool_model.rows[:100]
     learner.tell(rows, y[rows])
     assert learner.is_audit(learner.ask(10)).sum() == 2
     assert learner.is_audit(learner.ask(40)).sum() == 8
@@ -217,7 +217,7 @@ def test_a_look_before_there_are_two_classes(known: int) -> None:
     """Without a label every guess is wrong; with one class it is the guess everywhere."""
     learner = ActiveLearner(X, random_state=0, audit=0.3)
     if known:
-        rows = learner._pool[y[learner._pool] == 3][:5]
+        rows = learner.pool_model.rows[y[learner.pool_model.rows] == 3][:5]
         learner.tell(rows, y[rows])
     audited = learner.audit.rows[:20]
     learner.tell(audited, y[audited])

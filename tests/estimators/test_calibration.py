@@ -85,10 +85,10 @@ def test_up_to_2048_examples_are_exact_with_many_balanced_classes() -> None:
     for i in (0, 300, 699):
         rest = np.arange(700) != i
         column = label[i]
-        noise = model._noise_diagonal(model._targets(), None)[:, column]
+        noise = model.targets_.noise_diagonal(model.noise_)[:, column]
         K = model.kernel_(Z)
         A = K[np.ix_(rest, rest)] + np.diag(noise[rest])
-        mean = K[i, rest] @ np.linalg.solve(A, model._targets()[rest, column])
+        mean = K[i, rest] @ np.linalg.solve(A, model.targets_.columns()[rest, column])
         assert model.leave_one_out_decision_[i, column] == pytest.approx(mean, abs=1e-9)
 
 
@@ -110,11 +110,11 @@ def test_left_out_probabilities_are_those_of_a_model_without_the_example(classes
     A, b = X[some], y[some]
     model = GPClassifier(balanced=balanced).fit(A, b)
     assert model.leave_one_out_proba_.shape == (60, classes)
-    noise = model._noise_diagonal(model._targets(), None)
+    noise = model.targets_.noise_diagonal(model.noise_)
     for i in range(0, 60, 7):
         rest = np.arange(60) != i
         gram = model.kernel_.gram(A[rest])
-        mean = GP.fit(gram, model._targets()[rest], noise[rest]).mean(A[[i]])
+        mean = GP.fit(gram, model.targets_.columns()[rest], noise[rest]).mean(A[[i]])
         expected = probabilities(mean, model.sharpness_)
         np.testing.assert_allclose(model.leave_one_out_proba_[[i]], expected, rtol=0, atol=1e-8)
 

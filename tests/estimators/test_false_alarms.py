@@ -74,7 +74,7 @@ def test_novelty_of_classifiers(d: int, n: int, tmp_path: Path) -> None:
     model.save(tmp_path / "m")
     for one in (model, load(tmp_path / "m")):
         for promised in (0.05, 0.2, 0.5):
-            assert_honest(one.novelty(rows[n:]) > 1 - promised, promised, one._n_known)
+            assert_honest(one.novelty(rows[n:]) > 1 - promised, promised, one.novelty_reference_.known)
 
 
 @pytest.mark.parametrize("n", [500, 2100])
@@ -89,7 +89,7 @@ def test_few_levels(n: int, binning: str, tmp_path: Path) -> None:
     label = (rows[:, 0] > 0.5).astype(int)
     classes = GPClassifier(levels=16, binning=binning).fit(rows[: n // 2], label[: n // 2])
     classes.partial_fit(rows[n // 2 : n], label[n // 2 : n])
-    assert_honest(classes.novelty(rows[n:]) > 0.8, 0.2, classes._n_known)
+    assert_honest(classes.novelty(rows[n:]) > 0.8, 0.2, classes.novelty_reference_.known)
 
 
 def test_coarse_steps_of_the_mean() -> None:

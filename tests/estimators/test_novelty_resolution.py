@@ -31,7 +31,7 @@ def test_a_file_of_few_examples_says_more_than_095(tmp_path: Path) -> None:
     model = GPClassifier(**recommended_settings(1280)).fit(X, y)
     model.save(tmp_path / "m", compact=True)
     back, new = load(tmp_path / "m"), np.abs(rng.normal(size=(20, 160))) * 5.0
-    assert back._n_known == n
+    assert back.novelty_reference_.known == n
     for one in (model, back):
         found = one.novelty(new)
         assert found.min() > 0.95
@@ -54,7 +54,9 @@ def test_about_a_twentieth_of_the_known_passes_095(n: int, inference: str, tmp_p
         both = model, load(tmp_path / "m")
         alarms[:, seed] = [(one.novelty(X[n:]) > 0.95).mean() for one in both]
     spread = 3.0 * alarms.std(axis=1) / np.sqrt(models)
-    steps = [int(0.05 * (one._n_known + 1) - 1e-9) / (one._n_known + 1) for one in both]  # p-values have n + 1 steps
+    steps = [
+        int(0.05 * (one.novelty_reference_.known + 1) - 1e-9) / (one.novelty_reference_.known + 1) for one in both
+    ]  # p-values have n + 1 steps
     assert (alarms.mean(axis=1) < 0.05 + spread).all()
     assert (alarms.mean(axis=1) > 0.8 * np.array(steps) - spread).all()
 
@@ -78,7 +80,7 @@ def test_weights_of_less_than_one_example() -> None:
     X, y = kinds(20, 8, np.random.default_rng(0))
     model = GPClassifier(HIK(), noise=0.1).fit(X, y, sample_weight=np.full(20, 1e-3))
     found = model.novelty(X)
-    assert model._n_known == 1
+    assert model.novelty_reference_.known == 1
     assert found.min() >= 0.0
     assert found.max() < 1.0
 
@@ -96,7 +98,7 @@ def test_known_examples_are_compared_with_the_others() -> None:
     """Their p-values are k/n: with themselves among the others they were (k + 1)/(n + 1), and new ones too novel."""
     n = 23
     X, y = kinds(n, 24, np.random.default_rng(0))
-    joined = GPClassifier(noise=0.1).fit(X, y)._known()["both"] * n**2
+    joined = GPClassifier(noise=0.1).fit(X, y)._known().both * n**2
     np.testing.assert_allclose(joined, joined.round(), atol=1e-6)
 
 

@@ -23,7 +23,7 @@ def novelty(model: Any, known: int) -> Any:
 def classifier(model: Any) -> dict[str, Any]:
     return {
         "proba": model.predict_proba(NEW),
-        "novelty": novelty(model, model._n_known),
+        "novelty": novelty(model, model.novelty_reference_.known),
         "variance": model.latent_mean_and_variance(NEW)[1],
     }
 

@@ -18,10 +18,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from saccade import load
 from saccade._core import limits, model_file
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.datasets.embedded import digits
 from saccade.estimators import svdd
-from saccade.estimators.svdd import SVDD
+from saccade.estimators.svdd import SVDD, Ball
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Laplacian, Linear, Power
 from tests.operators.histograms import histograms
 from tests.solvers.test_smo import distances, generic
@@ -225,8 +225,8 @@ def test_a_file_has_all_the_ball_needs_and_no_example(zeros: Array, tmp_path: An
     assert (again.radius_, again.nu) == (model.radius_, 0.2)
     np.testing.assert_array_equal(again.decision_function(zeros), model.decision_function(zeros))
     for name, bad in (("radius", -1.0), ("offset", "x"), ("centre_norm2", np.inf), ("offset", 1.0)):
-        with pytest.raises(ValueError, match="centre, radius and offset"):
-            SVDD()._restore(header["extra"] | {name: bad})
+        with pytest.raises(ModelFileError, match=f"`{name}` must be a number"):
+            Ball.from_state(header["extra"] | {name: bad})
     without_tables = SVDD(RBF()).fit(zeros)
     with pytest.warns(UserWarning, match=f"keeps {len(without_tables.support_)} training rows"):
         without_tables.save(tmp_path / "n.saccade")

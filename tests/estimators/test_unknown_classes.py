@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -85,8 +86,9 @@ def test_a_gain_within_a_standard_error_changes_nothing(seed: int, weight: float
 def test_a_file_keeps_the_weight(tmp_path: Path) -> None:
     model = GPClassifier(variance="lowrank", random_state=0).fit(X, y)
     model.novelty(X[:1])
-    model._confidence_weight = 0.75
+    assert model.novelty_reference_ is not None
+    model.novelty_reference_ = replace(model.novelty_reference_, confidence_weight=0.75)
     model.save(tmp_path / "model")
     back = load(tmp_path / "model")
-    assert back._confidence_weight == pytest.approx(0.75)
+    assert back.novelty_reference_.confidence_weight == pytest.approx(0.75)
     np.testing.assert_allclose(back.novelty(X), model.novelty(X), atol=0.01)

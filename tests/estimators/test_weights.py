@@ -88,9 +88,10 @@ def test_novelty_with_whole_weights_is_that_of_copies(
     once, copied = both(GPClassifier(kernel, levels=levels, balanced=balanced), X, y, weight)
     one, other = once.novelty(new), copied.novelty(new)
     np.testing.assert_allclose(one, other, rtol=0.0, atol=1e-9)
-    assert once._n_known == copied._n_known == weight.sum()
-    for name, scores in once._known_scores.items():
-        np.testing.assert_allclose(scores, copied._known_scores[name], rtol=1e-6, atol=1e-7)
+    assert once.novelty_reference_.known == copied.novelty_reference_.known == weight.sum()
+    for name in ("explained", "confidence", "both"):
+        scores, others = (getattr(model.novelty_reference_, name) for model in (once, copied))
+        np.testing.assert_allclose(scores, others, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("levels", [None, 3])

@@ -93,12 +93,7 @@ def label_array(
 ) -> Array:  # (l,)
     """Labels as one array; an error if some are text and others numbers, or a number cannot name a class."""
     every = plain(labels)
-    kinds = set(map(type, every))
-    text = [kind for kind in kinds if issubclass(kind, str)]
-    odd = [kind for kind in kinds if not issubclass(kind, str | int | float)]
-    if odd or (text and len(text) < len(kinds)):
-        shown = [next(value for value in every if type(value) is kind) for kind in (odd or kinds)]
-        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")
+    _check_kinds(every)
     found = np.asarray(every) if every else np.zeros(0)
     if found.dtype.kind == "O":  # a Python integer of any size
         large = next(value for value in every if abs(value) >= 2**63)
@@ -107,3 +102,13 @@ def label_array(
     if broken.size:
         raise InvalidInput(f"Labels must be text or whole numbers, the names of classes, got {broken[0].item()!r}.")
     return found
+
+
+def _check_kinds(labels: list[Any]) -> None:
+    """An error if some are text and others numbers, or one is neither."""
+    kinds = set(map(type, labels))
+    text = [kind for kind in kinds if issubclass(kind, str)]
+    odd = [kind for kind in kinds if not issubclass(kind, str | int | float)]
+    if odd or (text and len(text) < len(kinds)):
+        shown = [next(value for value in labels if type(value) is kind) for kind in (odd or kinds)]
+        raise InvalidInput(f"Labels must be all text or all numbers, got {shown!r}.")

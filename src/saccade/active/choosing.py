@@ -42,6 +42,14 @@ class QueryRequest:
     seed: int = 0
     keep: bool = False  # whether the scores are wanted too: as many as candidates for each question
 
+    def cost_of(self, rows: Array) -> Array | None:
+        """The costs of some rows of the pool, where there are costs."""
+        return None if self.cost is None else self.cost[rows]
+
+    def per_cost(self, scores: Array, rows: Array) -> Array:
+        """The scores of these rows, over their costs where there are costs."""
+        return scores if self.cost is None else scores / self.cost[rows]
+
 
 def beliefs_of_field(
     field: PoolPosterior,
@@ -72,7 +80,8 @@ def choose_rows(
     times the batch, because a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the
     rest of the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
     """
-    if wanted.joint and min(wanted.size, candidates.size) > limits.BATCH_JOINT and strategy != "random":
+    size = min(wanted.size, candidates.size)
+    if wanted.joint and size > limits.BATCH_JOINT and strategy != "random":
         return _in_two(field, beliefs, candidates, strategy, wanted)
     way = WAYS[strategy]
     if way.needs_classes and beliefs.classes < 2:
@@ -80,20 +89,16 @@ def choose_rows(
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance and candidates.size > limits.COVARIANCE_CANDIDATES:
         candidates = np.sort(rng.choice(candidates, limits.COVARIANCE_CANDIDATES, replace=False))
+        size = min(size, candidates.size)
     totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
     outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
-    cost = None if wanted.cost is None else wanted.cost[candidates]
-    size = min(wanted.size, candidates.size)
     if not wanted.joint or size == 1 or strategy == "random":
-        return _first(outlook, way, size, cost, wanted)
-    alone = way.score(outlook) if cost is None else way.score(outlook) / cost
-    most = max(limits.BATCH_CANDIDATES, 4 * size)
-    if candidates.size > most:
-        kept = best_places(alone, most, outlook.tie)
+        return _first(outlook, way, size, wanted)
+    if candidates.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
+        kept = best_places(wanted.per_cost(way.score(outlook), candidates), most, outlook.tie)
         outlook = _outlook(field, beliefs, candidates[kept], way, wanted, totals, rng)
-        cost = None if cost is None else cost[kept]
     outlook.among = CandidateCovariance(field, outlook.rows, totals.rows(outlook.rows))
-    places, used = greedy(outlook, way.score, size, cost, wanted.budget, wanted.keep)
+    places, used = greedy(outlook, way.score, size, wanted.cost_of(outlook.rows), wanted.budget, wanted.keep)
     return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
@@ -112,14 +117,12 @@ def _in_two(
     return np.append(first, more), [*lines, *further]
 
 
-def _first(
-    outlook: CandidateState, way: StrategySpec, size: int, cost: Array | None, wanted: QueryRequest
-) -> tuple[Array, Lines]:
+def _first(outlook: CandidateState, way: StrategySpec, size: int, wanted: QueryRequest) -> tuple[Array, Lines]:
     """The best candidates one by one, each scored as if it were asked alone."""
     alone = way.score(outlook)
     turns = way is WAYS["one-a-class"]  # every class has scores of its own
     score = way.score if turns else lambda _: alone
-    places, used = greedy(replace(outlook), score, size, cost, wanted.budget, wanted.keep)
+    places, used = greedy(replace(outlook), score, size, wanted.cost_of(outlook.rows), wanted.budget, wanted.keep)
     return outlook.rows[places], [(outlook.rows, scores) for scores in used]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from saccade._core.checks import check_choice, check_costs, check_count, check_f
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import Label, Told, label_array
-from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
-from saccade.active.models import beliefs_of, is_plain, kernel_and_noise
+from saccade.active.choosing import QueryRequest
 from saccade.active.one_at_a_time import OneAtATime, alone
-from saccade.active.pool import check_pool, one_against_rest, pool_gram
+from saccade.active.pool import check_pool
+from saccade.active.pool_model import PoolModel
 from saccade.active.state_file import load, read_label, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import WAYS, Strategy
@@ -101,21 +101,16 @@ class ActiveLearner(OneAtATime):
     def _begin(self, audit: Audit) -> None:
         """Start without labels; questions come from the rows that are not in the audit."""
         self.audit, self._labels, self._told = audit, dict[int, Label](), tuple[Told, ...]()
-        self._pool = np.setdiff1d(np.arange(self.X.shape[0]), audit.rows)  # what the model may ask about and learn from
-        if not self._pool.size:
-            raise InvalidInput("No row of the pool is left besides the audit. Pass a smaller `audit`, or more rows.")
-        nothing = np.zeros(0, np.int64)
-        prior = kernel_and_noise(self.given, self.X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
-        gram = pool_gram(prior.kernel, self._rows(), prior.levels, prior.binning)  # the copy of the rows is gone after
-        self._prior, self.field = prior, PoolPosterior.unobserved(gram, prior.noise)
+        self.pool_model = PoolModel.unlabelled(self.X, audit.rows, self.given)
 
-    def _rows(self, rows: Array | None = None) -> Any:
-        """Rows of X by their places in the part of the pool that the model sees; None for all of it."""
-        return self.X[self._pool if rows is None else self._pool[rows]]
+    @property
+    def field(self) -> PoolPosterior:
+        """The posterior of the rows that are not in the audit."""
+        return self.pool_model.field
 
     @alone
     def __repr__(self) -> str:
-        known, n = self._known(), self.X.shape[0]
+        known, n = self.pool_model.known(self._labels), self.X.shape[0]
         audits = int(self.is_audit(list(self._labels)).sum())
         return f"ActiveLearner({n} rows, {len(known)} labels of {self.classes.size} classes, {audits} audits)"
 
@@ -140,19 +135,14 @@ class ActiveLearner(OneAtATime):
     @alone
     def classes(self) -> Array:
         """The labels known to the model, ascending."""
-        return np.unique(np.asarray(list(self._known().values()))) if self._known() else np.zeros(0)
-
-    def _known(self, labels: Mapping[int, Label] | None = None) -> dict[int, Label]:
-        """The labels that the model learns from."""
-        audited = set(self.audit.rows.tolist())
-        every = self._labels if labels is None else labels
-        return {row: label for row, label in every.items() if label is not None and row not in audited}
+        known = self.pool_model.known(self._labels)
+        return np.unique(np.asarray(list(known.values()))) if known else np.zeros(0)
 
     @property
     @alone
     def model(self) -> GPClassifier:
         """The classifier of the labels so far, without those of the audit: the one that `accuracy` is about."""
-        return self._fitted(self._known())
+        return self.pool_model.fitted(self.pool_model.known(self._labels))
 
     @alone
     def fit(self) -> GPClassifier:
@@ -168,17 +158,7 @@ class ActiveLearner(OneAtATime):
         InvalidInput
             If there are labels of fewer than two classes.
         """
-        return self._fitted({row: label for row, label in self._labels.items() if label is not None})
-
-    def _fitted(self, labels: Mapping[int, Label]) -> GPClassifier:
-        found = len(set(labels.values()))
-        if found < 2:
-            raise InvalidInput(
-                f"A model needs labels of two classes; so far there are labels of {found}. Tell more labels."
-            )
-        rows = np.fromiter(labels, np.int64)
-        model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self._prior.noise)
-        return model.fit(self.X[rows], label_array(labels.values()))
+        return self.pool_model.fitted({row: label for row, label in self._labels.items() if label is not None})
 
     # ---- asking
 
@@ -212,16 +192,13 @@ class ActiveLearner(OneAtATime):
         due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
         catch_up = int(np.ceil(2.0 * self.audit.share * k))  # many labels told unasked: not all audits at once
         audits = self.audit.next_rows(min(due, catch_up), known)
-        open_ = np.flatnonzero(~np.isin(self._pool, known))
-        if not open_.size and not audits.size:
+        cost = None if self.costs is None else self.costs[self.pool_model.rows]
+        wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
+        found = self.pool_model.choose(self._labels, self.strategy, wanted)
+        if not found.size and not audits.size:
             audits = self.audit.next_rows(k, known)
             if not audits.size:
                 raise InvalidInput(f"All {self.X.shape[0]} rows of the pool were asked: there is nothing left to ask.")
-        found = audits[:0]
-        if open_.size and k > audits.size:
-            cost = None if self.costs is None else self.costs[self._pool]
-            wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
-            found = self._pool[choose_rows(self.field, self._beliefs(), open_, self.strategy, wanted)[0]]
         places = np.random.default_rng([self.seed, asked]).permutation(found.size + audits.size)[: audits.size]
         return np.asarray(np.insert(found, np.sort(places) - np.arange(audits.size), audits))
 
@@ -239,14 +216,6 @@ class ActiveLearner(OneAtATime):
             As many as rows.
         """
         return np.isin(np.asarray(rows), self.audit.rows)
-
-    def _beliefs(self) -> Beliefs:
-        rows = self.field.rows
-        labels = label_array(self._labels[row] for row in self._pool[rows].tolist())
-        if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
-            return beliefs_of_field(self.field, np.unique(labels, return_inverse=True)[1])
-        clf = clone(self.given)
-        return beliefs_of(clf, self._prior, self.field, self._rows(), rows, labels, self.strategy, True)
 
     # ---- telling
 
@@ -294,36 +263,20 @@ class ActiveLearner(OneAtATime):
 
     def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
         """Replace the labels: the posterior follows in closed form, and then all changes in one step."""
-        known, field = self._known(labels), self.field
-        gone = np.flatnonzero([int(row) not in known for row in self._pool[field.rows]])
-        if gone.size:
-            field = field.forgetting(gone)
-        kept = self._pool[field.rows].tolist()
-        seen = set(kept)
-        new = np.array([row for row in known if row not in seen], np.int64)
-        targets = label_array(known[int(row)] for row in [*kept, *new])
-        field = field.observing(np.searchsorted(self._pool, new), one_against_rest(targets, np.unique(targets)))
-        audit = self._looked(labels, field, np.unique(targets))
-        vars(self).update(field=field, _labels=labels, audit=audit, _told=told)
+        model = self.pool_model.moved(labels)
+        vars(self).update(pool_model=model, audit=self._looked(labels, model), _labels=labels, _told=told)
 
     # ---- stopping
 
-    def _looked(self, labels: Mapping[int, Label], field: PoolPosterior, classes: Array) -> Audit:
+    def _looked(self, labels: dict[int, Label], model: PoolModel) -> Audit:
         """The audit after the model's guesses at all audited rows were compared with the answers."""
         in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
         audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
         if not self.audit.looks_at(audited.size):
             return self.audit
-        answers = label_array(labels[int(row)] for row in audited)
-        if classes.size < 2:
-            guesses = np.resize(classes, audited.size) if classes.size else answers[:0]
-        elif is_plain(self.given) and self.given.tune is None:
-            mean = field.gram.kernel(self.X[audited], self._rows(field.rows)) @ field.alpha
-            guesses = classes[mean.argmax(axis=1)]
-        else:
-            guesses = self._fitted(self._known(labels)).predict(self.X[audited])
+        guesses, answers = model.guesses(labels, audited), label_array(labels[int(row)] for row in audited)
         right = guesses == answers if guesses.size else np.zeros(audited.size, bool)
-        return self.audit.looked(np.asarray(right), field.rows.size)
+        return self.audit.looked(np.asarray(right), model.field.rows.size)
 
     def accuracy(self) -> Accuracy:
         """The accuracy of `model` on new rows: an estimate from the audit, with an interval.
@@ -427,5 +380,6 @@ class ActiveLearner(OneAtATime):
             labels = every[-1].added_to(labels)
         self._move(labels, tuple(every))
         if tensors is not None:
-            self.audit, self.field = audit, restored(self.field, tensors)
+            self.audit, field = audit, restored(self.field, tensors)
+            self.pool_model = replace(self.pool_model, field=field)
         self._files = frozenset({file})

@@ -51,12 +51,12 @@ def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) ->
     if not fit:
         check_is_fitted(clf)
         return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning)
-    kernel = clf._check_parameters()
+    settings = clf.settings()
     learns = clf.tune is not None or clf.kernel == "auto"
     if learns and np.unique(labels).size >= 2:
         tuned = clone(clf).fit(X[rows], labels)
         return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning)
-    return Prior(kernel, clf._given_noise(), clf.levels, clf.binning)
+    return Prior(settings.kernel, settings.noise, clf.levels, clf.binning)
 
 
 def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> PoolPosterior:

@@ -132,11 +132,11 @@ def _judged(model: GPClassifier) -> tuple[Array, Array]:  # (n,) class numbers, 
     check_is_fitted(model)
     if not isinstance(model.gp_, GP):
         model.gp_.needs_examples()
-    decision = class_means(model.leave_one_out_decision_.reshape(model._label.size, -1))
+    decision = class_means(model.leave_one_out_decision_.reshape(model.targets_.label.size, -1))
     unknown = int(np.isnan(decision).any(axis=1).sum())
     if unknown:
         raise InvalidInput(
             f"{unknown} of {len(decision)} examples have no leave-one-out decision, because the mean is approximate "
             f'(approximation="{model.approximation}"). Fit with approximation="auto", whose mean is exact.'
         )
-    return model._label, decision
+    return model.targets_.label, decision

@@ -2,52 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import blas_threads_for
-from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
-from saccade.estimators.class_answers import ClassAnswers
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.tuning.choice import NOISE, NOISES, Candidate, JudgedOn, best_candidate
-from saccade.inference.tuning.options import check_tune
-from saccade.kernels import HIK, Kernel
+from saccade.inference.tuning.choice import NOISES, Candidate, JudgedOn, best_candidate
+from saccade.inference.tuning.objective import Losses
+from saccade.kernels import Kernel
 from saccade.kernels.candidates import candidates
 from saccade.kernels.gram import Gram
 
 
-class Automatic(ClassAnswers):
-    """The part of `GPClassifier` that settles noise="auto" and kernel="auto"."""
+class Choice(NamedTuple):
+    """What "auto" became: another kernel or None, and the noise."""
 
-    def _check_parameters(self) -> Kernel:
-        if self.kernel == "auto" and check_tune(self.tune) is not None:
-            raise InvalidParameter(
-                '`kernel` is "auto", which chooses among kernels of its own, and `tune` is given too. Leave `tune` '
-                "out, or pass the kernel to tune, such as HIK(Power(1.0))."
-            )
-        return super()._check_parameters()
+    kernel: Kernel | None
+    noise: float
 
-    def _given_noise(self) -> float:
-        return NOISE if self.noise == "auto" else super()._given_noise()
 
-    def _given_kernel(self) -> Kernel:
-        return HIK() if self.kernel == "auto" else super()._given_kernel()
+class Automatic(NamedTuple):
+    """Which of kernel and noise are "auto".
 
-    def _chosen(self, X: Any, gram: Gram, Y: Array, seed: int) -> Gram:
-        plain = self.inference == "regression" and not self.balanced and self.approximation in ("auto", "exact")
-        learns = self.noise == "auto" and plain and self.tuning_ is None
-        losses = ClassLosses(self._label, self._weight)
-        if self.kernel == "auto" and len(Y) <= limits.AUTO_KERNEL_UP_TO:
-            kernel, self.noise_ = chosen_kernel(X, Y, losses, self.noise_, learns, seed)
-            options: dict[str, Any] = {"levels": self.levels, "binning": self.binning, "seed": seed}
-            return kernel.gram(X, weight=self._weight, **options)
-        if learns:
-            self.noise_ = learned_noise(gram, Y, losses, self.noise_, seed)
-        return gram
+    Parameters
+    ----------
+    kernel : bool
+        Whether the kernel is chosen.
+    noise : bool
+        Whether the noise is "auto": a model that goes on learning keeps it.
+    learns_noise : bool
+        Whether leave-one-out predictions choose the noise: for label regression with an exact mean.
+
+    Examples
+    --------
+    >>> Automatic().kernel
+    False
+    """
+
+    kernel: bool = False
+    noise: bool = False
+    learns_noise: bool = False
+
+    def choose(self, X: Any, gram: Gram, Y: Array, losses: Losses, noise: float, seed: int) -> Choice:
+        """Kernel and noise for the rows X (n, d) with targets Y (n, m); numbers and members of a class choose none."""
+        if not isinstance(losses, ClassLosses):
+            return Choice(None, noise)
+        if self.kernel and len(Y) <= limits.AUTO_KERNEL_UP_TO:
+            return Choice(*chosen_kernel(X, Y, losses, noise, self.learns_noise, seed))
+        return Choice(None, learned_noise(gram, Y, losses, noise, seed) if self.learns_noise else noise)
 
 
 def learned_noise(

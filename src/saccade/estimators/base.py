@@ -1,15 +1,16 @@
-"""What the estimators share: check → targets → GP → calibrate. All that was learned is one object, `gp_`."""
+"""What the estimators share: parameters that are checked, a posterior that is held, and questions to it.
+
+A fit reads: check → targets → `Settings.learn` → calibrate. All that was learned is `gp_` and a few parts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,34 +23,28 @@ from saccade._core.checks import (
     check_noise,
     check_positive,
     check_rows,
-    check_weight,
 )
 from saccade._core.errors import InvalidParameter
-from saccade._core.progress import report
-from saccade._core.random_state import draw
-from saccade.estimators.explanation import Explanation
-from saccade.estimators.losses import DensityLosses
-from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, Approximating, Method
-from saccade.inference.likelihoods.infer import Inference, Solving
+from saccade.estimators.automatic import Automatic
+from saccade.estimators.part import Part
+from saccade.estimators.settings import Binning, Learned, Settings
+from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, Method
+from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
-from saccade.inference.tuning.objective import Losses, Task
 from saccade.inference.tuning.options import Tuning, check_tune
-from saccade.inference.tuning.search import tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.kernels.gram import Gram, check_kind
 from saccade.operators.tables import GridTables, PiecewiseTables
 
-Binning = Literal["quantile", "width"]
-DEFAULT_SEED = 0  # of the random numbers inside when `random_state` is None
+NOTHING_CHOSEN = Automatic()
 
 
 class GaussianProcess(BaseEstimator):
-    """Fitting and predicting for any number of outputs; subclasses say what the outputs mean."""
+    """The base of all estimators with a posterior; what the outputs mean is theirs to say."""
 
     kernel: Kernel | Literal["auto"] | None
     noise: float | Literal["auto"]
@@ -66,22 +61,33 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
-    noise_free: bool = False  # whether `noise` may be 0
-    compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
     gp_: GP | Compressed
     kernel_: Kernel
     noise_: float
     tuning_: Tuning | None = None
+    coding_: tuple[int | None, Binning]
     n_features_in_: int
     feature_names_in_: Array
-    _weight: Array | None
-    _coding: tuple[int | None, Binning]
-    _calibrated = False  # whether a fit needs leave-one-out predictions of its examples
+    file_parts: ClassVar[dict[str, type[Part]]] = {}  # what a model file keeps beside the tables, by attribute
+    file_tables: ClassVar[str] = "gp_"  # the attribute that has the tables
 
-    # ---- check
+    def settings(self) -> Settings:
+        """The parameters, checked: what `fit` learns with.
 
-    def _check_parameters(self) -> Kernel:
-        self._given_noise()
+        Returns
+        -------
+        Settings
+            With a fresh copy of the kernel, and numbers for "auto" where nothing is learned.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is out of range, or two do not go together.
+        """
+        noise = check_noise(self.noise)
+        return self._settings(noise, HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
+
+    def _settings(self, noise: float, kernel: Kernel, automatic: Automatic = NOTHING_CHOSEN, **more: bool) -> Settings:
         check_positive("tol", self.tol, "The default is 1e-3.")
         check_positive("max_iter", self.max_iter, "The default is 1000.")
         check_levels(self.levels)
@@ -92,21 +98,30 @@ class GaussianProcess(BaseEstimator):
         check_choice("variance", self.variance, (None, "auto", *VARIANCES))
         check_count("variance_rank", self.variance_rank, "The default is 128.")
         check_choice("inference", self.inference, INFERENCES)
-        if check_tune(self.tune) is not None and self.inference != "regression":
+        search = check_tune(self.tune)
+        if search is not None and self.inference != "regression":
             raise InvalidParameter(
                 f'`tune` learns from label regression, and `inference` is "{self.inference}". Tune a model with '
                 'inference="regression" first, and pass its `kernel_` here.'
             )
-        fresh: Kernel = clone(self._given_kernel())
-        return fresh
-
-    def _given_noise(self) -> float:
-        """`noise`, or its default where it is to be learned."""
-        return check_noise(self.noise, zero=self.noise_free)
-
-    def _given_kernel(self) -> Kernel:
-        """`kernel`, or its default where none is given or it is to be chosen."""
-        return HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
+        return Settings(
+            kernel=clone(kernel),
+            noise=noise,
+            automatic=automatic,
+            tune=search,
+            inference=self.inference,
+            levels=self.levels,
+            binning=self.binning,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            approximation=self.approximation,
+            variance=self.variance,
+            inducing=self.inducing,
+            variance_rank=self.variance_rank,
+            random_state=self.random_state,
+            **more,
+        )
 
     @contextmanager
     def _replacing(self) -> Iterator[Self]:
@@ -118,117 +133,19 @@ class GaussianProcess(BaseEstimator):
         yield new
         self.__dict__ = new.__dict__
 
-    def _seed(self) -> int:
-        """The seed of every random number inside. None means `DEFAULT_SEED`, so that equal fits give equal answers."""
-        return DEFAULT_SEED if self.random_state is None else draw(self.random_state, 2**31)
-
-    def _rows(self, X: Any) -> Any:
-        """New examples, checked, as the kernel takes them."""
-        return check_rows(self, X, reset=False)
-
-    # ---- targets
-
-    def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:  # (n, 1) or (n, m)
-        noise = np.full((len(Y), 1), self.noise_)
-        return noise if weight is None else noise / weight[:, None]
-
-    def _scatter(self) -> Array | None:  # (n, m)
-        """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
-        return None
-
-    def _losses(self, Y: Array) -> Losses:
-        """How leave-one-out and held-out predictions are judged: by the density of the targets."""
-        return DensityLosses.of(Y, self._weight)
-
-    def _join_weight(self, old: int, weight: Array | None, new: int) -> None:
-        """Append the weights of `new` examples to those of `old` ones; None stands for ones."""
-        if weight is not None or self._weight is not None:
-            before = np.ones(old) if self._weight is None else self._weight
-            self._weight = np.append(before, np.ones(new) if weight is None else weight)
-
-    # ---- GP
-
-    def _approximating(self, kernel: Kernel, n: int) -> Approximating:
-        """Which approximations mean and variance use: by default the mean is exact."""
-        mean: Method = "exact" if self.approximation == "auto" else self.approximation
-        return Approximating(mean, self.variance, self.variance_rank, self.inducing, self.compares_novelty)
-
-    def _learn(self, X: Any, Y: Array) -> GP:
-        """Kernel, kernel matrix and posterior of checked data."""
-        kernel, seed = self._check_parameters(), self._seed()
-        by = self._approximating(kernel, len(Y))
-        report("encoding", 0.0)
-        held = not by.streams or self.inference != "regression" or check_tune(self.tune) is not None
-        gram = kernel.gram(X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed)
-        self.noise_, self.tuning_, self._coding = self._given_noise(), None, (self.levels, self.binning)
-        gram = self._chosen(X, self._tuned(kernel, gram, Y, seed), Y, seed)
-        return self._keep(
-            GP.fit(
-                gram,
-                Y,
-                self._noise_diagonal(Y, self._weight),
-                weight=self._weight,
-                inference=self.inference,
-                solving=self._solving(seed),
-                by=by,
-                leave_one_out=self._calibrated,
-            )
-        )
-
-    def _tuned(self, kernel: Kernel, gram: Gram, Y: Array, seed: int) -> Gram:
-        """The kernel matrix with what tuning makes of kernel and noise, if it is wanted."""
-        options = check_tune(self.tune)
-        if options is None:
-            return gram
-        self.noise_ = 1.0
-        shape, losses = self._noise_diagonal(Y, self._weight), self._losses(Y)
-        more = (self._weight, self.max_iter, seed, self._scatter())
-        task = Task(kernel, gram, Y, shape, self._given_noise(), losses, *more)
-        gram, self.noise_, self.tuning_ = tune(task, options)
-        return gram
-
-    def _chosen(self, X: Any, gram: Gram, Y: Array, seed: int) -> Gram:
-        """The kernel matrix with what "auto" makes of kernel and noise, where an estimator has it."""
-        return gram
-
-    def _learn_more(self, X: Any, Y: Array, start: Array) -> GP:
-        """The posterior with the rows of X appended; Y is that of all rows."""
-        kernel, gp, seed = self._check_parameters(), self._examples(), self._seed()
-        keeps = self.tuning_ is not None or self.kernel == "auto"  # what was learned stays
-        kernel = gp.kernel if self.kernel == "auto" else kernel
-        check_kind(gp.gram, kernel)
-        if kernel.has_tables and self._coding != (self.levels, self.binning):
-            raise InvalidParameter(
-                f"`levels` and `binning` must stay as in the first call, {self._coding}, got "
-                f"{(self.levels, self.binning)}. Call fit instead."
-            )
-        if self.tuning_ is None and self.noise != "auto":
-            self.noise_ = self._given_noise()
-        by = self._approximating(kernel, len(Y))
-        gp = replace(gp, inference=self.inference, solving=self._solving(seed), by=by)
-        return self._keep(
-            gp.extended(
-                X,
-                Y,
-                self._noise_diagonal(Y, self._weight),
-                self._weight,
-                kernel=None if keeps else kernel,
-                start=start,
-                leave_one_out=self._calibrated,
-            )
-        )
-
-    def _solving(self, seed: int) -> Solving:
-        return Solving(self.solver, self.tol, self.max_iter, seed)
-
-    def _keep(self, gp: GP) -> GP:
+    def _keep(self, learned: Learned) -> GP:
         """The posterior, and how it was found."""
+        gp, self.noise_, self.tuning_, self.coding_ = learned
         self.gp_, self.kernel_, found = gp, gp.kernel, gp.solution
         self.n_iter_ = max(found.iterations, 1)
         self.residual_ = float(found.residual.max(initial=0.0))
         self.converged_ = found.converged and gp.sites.converged
         self.rank_, self.changes_ = found.rank, gp.sites.changes
         return gp
+
+    def _learned(self) -> Learned:
+        """What `partial_fit` goes on from."""
+        return Learned(self._examples(), self.noise_, self.tuning_, self.coding_)
 
     def _examples(self) -> GP:
         """The posterior with its training examples."""
@@ -237,17 +154,10 @@ class GaussianProcess(BaseEstimator):
             self.gp_.needs_examples()
         return self.gp_
 
-    def _why_examples(self, examples: bool | None) -> str | None:
-        """Why a file must keep training rows though nobody asked for it; None where it need not or must not."""
-        if examples is not None:
-            check_flag("examples", examples)
-            return None
-        has_tables = not isinstance(self.gp_, GP) or self.gp_.gram.has_tables
-        return None if has_tables else f"{type(self.kernel_).__name__} has no tables"
-
-    def _restore_tables(self, tables: Compressed) -> None:
-        """What a model file has."""
-        self.gp_ = tables
+    def _rows(self, X: Any) -> Any:
+        """New examples for a fitted model, checked, as its kernel takes them."""
+        check_is_fitted(self)
+        return check_rows(self, X, reset=False)
 
     # ---- what every estimator answers
 
@@ -260,6 +170,21 @@ class GaussianProcess(BaseEstimator):
     def variance_method_(self) -> Method | None:
         """The approximation behind the variance."""
         return self.gp_.variance_method
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of columns of the latent mean: one per class, or one for two classes, or one per target."""
+        return 1
+
+    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """Mean and variance of the latent f (no noise added); the variance is (n,) when the outputs share it.
+
+        With `balanced`, "laplace" and "ep" each class has its own noise, and a variance of its own. "fine" gives one
+        that bounds them all, and so does "lowrank" with `balanced`.
+        """
+        X = self._rows(X)
+        mean, variance = self.gp_.mean_and_variance(X)
+        return squeezed(mean), squeezed(variance)
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
@@ -289,35 +214,6 @@ class GaussianProcess(BaseEstimator):
         found = self.gp_.relevance
         return np.asarray(found / (found.sum() or 1.0))
 
-    def explain(self, X: Any) -> Explanation:
-        """The exact share of each feature of the decision about every row of X (n, d); for HIK models, loaded ones too.
-
-        The decision (of `GPRegressor` the prediction) of an HIK model is a sum of one function per feature. Shares and
-        offset sum to it, but for rounding: 1e-10, or 1e-5 for quantised tables, which are float32.
-
-        A share tells what the value adds in comparison with a value of 0, and nothing about why. With "laplace" and
-        "ep", shares of the mean are divided by √(v + σ²), as the decision is.
-        """
-        check_is_fitted(self)
-        X = self._rows(X)
-        values, columns, pointers = self.gp_.shares(X)
-        scale, offset = self._additive(X)
-        for part, factor in zip(values, scale.T, strict=True):
-            part *= factor if len(factor) == 1 else np.repeat(factor, np.diff(pointers))
-        # Arrays of their own: SciPy changes a matrix in place, and X must not change with it.
-        parts = tuple(sp.csr_matrix((part, columns.copy(), pointers.copy()), shape=X.shape) for part in values)
-        return Explanation(parts, offset, len(getattr(self, "classes_", ())) == 2)
-
-    def _additive(self, X: Any) -> tuple[Array, Array]:  # (1, m) or (n, m), (m,) or (n, m)
-        """The factor between latent mean and decision, and what is added."""
-        return np.ones((1, self._outputs)), np.zeros(self._outputs)
-
-    @property
-    def _outputs(self) -> int:
-        """The number of columns of the latent mean."""
-        tables = self.gp_.tables
-        return 1 if tables is None else int(tables.T.shape[1])
-
     def quantized(self, bins: int = 256) -> Self:
         """This fitted model with its mean read off `bins` even steps per dimension: faster and slightly coarser."""
         check_is_fitted(self)
@@ -329,14 +225,6 @@ class GaussianProcess(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def weighed(X: Any, y: Array, sample_weight: Any) -> tuple[Any, Array, Array | None]:
-    """The examples that count, and their checked weights."""
-    weight = check_weight(sample_weight, X)
-    if weight is None or weight.all():
-        return X, y, weight
-    return X[weight > 0], y[weight > 0], weight[weight > 0]
 
 
 def squeezed(found: Array) -> Array:

@@ -1,70 +1,111 @@
-"""The sharpness of class probabilities, from training examples as if each had not been there."""
+"""From latent means to decisions and class probabilities, as sharp as left-out training examples deserve."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.codec import Record
+from saccade._core.fields import number
+from saccade.estimators.part import Part
+from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
-from saccade.scores.probability import fit_sharpness
-
-Decide = Callable[[Array, Array], Array]  # mean and variance -> decisions
+from saccade.scores.probability import fit_sharpness, probabilities, standardized_mean
 
 
-class Calibration(NamedTuple):
-    """What training examples show when each is left out."""
+@dataclass(frozen=True, eq=False)
+class Calibration(Part):
+    """What decisions are multiplied with to become probabilities, and the left-out decisions it comes from.
 
-    mean: Array  # (n, m): NaN for examples that an approximate mean cannot leave out
-    decision: Array  # (n, m)
-    sharpness: float
+    Parameters
+    ----------
+    sharpness : float
+        The factor; the softmax of decision times sharpness is the probability.
+    mean, decision : array of shape (n, m) or None
+        Means and decisions of the training examples, each as if it had not been there; NaN for examples that an
+        approximate mean cannot leave out. None in a loaded model.
+    error : float
+        How far a label minus its leave-one-out mean is off, relatively.
 
-
-def calibrate(
-    gp: GP,
-    label: Array,  # (n,)
-    weight: Array | None,  # (n,)
-    decide: Decide | None,  # None: the mean is the decision
-) -> Calibration:
-    """Decisions about all training examples, each as if it had not been there, and the sharpness they deserve."""
-    variance = None
-    if gp.by.mean == "exact":
-        rows, (mean, variance) = np.arange(label.size), gp.leave_one_out()
-    else:
-        rows, mean = gp.comparable(limits.EXAMPLES_COMPARED), np.full(gp.sites.targets.shape, np.nan)
-        mean[rows] = gp.left_out_mean(rows)
-    decision = mean.copy()
-    if decide is None:
-        return Calibration(mean, decision, fit_sharpness(decision[rows], label[rows], of_rows(weight, rows)))
-    if variance is not None:
-        decision = decide(mean, variance)
-    rows, found, sharpness = sharpen(gp, mean, variance, label, weight, decide)
-    decision[rows] = found
-    gp.prepare()
-    return Calibration(mean, decision, sharpness)
-
-
-def sharpen(
-    gp: GP,
-    mean: Array,  # (n, m): without each example, where the mean is exact
-    exact: Array | None,  # (n, 1) or (n, m): the variance without each example, where it is known
-    label: Array,  # (n,)
-    weight: Array | None,  # (n,)
-    decide: Decide,
-) -> tuple[Array, Array, float]:  # (b,), (b, m)
-    """The sharpness where decisions take the variance: on the kind of variance that new examples will have.
-
-    Returns also numbers of training examples and their decisions, each as if it had not been there.
+    Examples
+    --------
+    >>> Calibration(2.0).probabilities(np.array([[0.0], [1.0]])).round(2)
+    array([[0.5 , 0.5 ],
+           [0.02, 0.98]])
     """
-    rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
-    mean = mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
-    decision = decide(mean, variance)
-    return rows, decision, fit_sharpness(decision, label[rows], of_rows(weight, rows))
+
+    sharpness: float
+    mean: Array | None = None
+    decision: Array | None = None
+    error: float = np.nan
+
+    def probabilities(self, decision: Array) -> Array:  # (b, M)
+        """Class probabilities from decisions (b, m); two classes share one decision."""
+        return probabilities(decision, self.sharpness)
+
+    @classmethod
+    def of(
+        cls,
+        gp: GP,
+        label: Array,  # (n,)
+        weight: Array | None,  # (n,)
+        decisions: Decisions,
+    ) -> Self:
+        """Decisions about all training examples, each as if it had not been there, and the sharpness they deserve."""
+        variance = None
+        if gp.by.mean == "exact":
+            rows, (mean, variance) = np.arange(label.size), gp.leave_one_out()
+        else:
+            rows, mean = gp.comparable(limits.EXAMPLES_COMPARED), np.full(gp.sites.targets.shape, np.nan)
+            mean[rows] = gp.left_out_mean(rows)
+        decision, error = mean.copy(), gp.solution.error
+        if not decisions.take_variance:
+            return cls(_sharpness(decision[rows], label, weight, rows), mean, decision, error)
+        if variance is not None:
+            decision = decisions(mean, variance)
+        found = cls(np.nan, mean, decision, error).sharpened(gp, label, weight, decisions, variance)
+        gp.prepare()
+        return found
+
+    def sharpened(
+        self,
+        gp: GP,
+        label: Array,  # (n,)
+        weight: Array | None,  # (n,)
+        decisions: Decisions,
+        exact: Array | None = None,  # (n, 1) or (n, m): the variance without each example, where it is known
+    ) -> Self:
+        """With the sharpness for the variance that new examples will have, and the decisions that go with it."""
+        rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
+        assert self.mean is not None
+        assert self.decision is not None
+        mean = self.mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
+        decision = self.decision.copy()
+        decision[rows] = decisions(mean, variance)
+        return replace(self, sharpness=_sharpness(decision[rows], label, weight, rows), decision=decision)
 
 
-def of_rows(weight: Array | None, rows: Array) -> Array | None:
-    """The weights of some examples."""
-    return None if weight is None else weight[rows]
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided from: the latent mean, or with "laplace" and "ep" μ/√(v + σ²), which takes the variance."""
+
+    take_variance: bool
+    noise: float
+
+    def __call__(self, mean: Array, variance: Array) -> Array:  # (b, m)
+        return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
+
+    def at(self, gp: Posterior, X: Array) -> Array:  # (b, m)
+        """For new rows X, without the variance where it is not needed."""
+        return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
+
+
+def _sharpness(decision: Array, label: Array, weight: Array | None, rows: Array) -> float:
+    return fit_sharpness(decision, label[rows], None if weight is None else weight[rows])
+
+
+Calibration.record = Record(Calibration, {"sharpness": number(above=0.0)})

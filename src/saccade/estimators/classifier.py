@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_classes, check_rows
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.checks import check_classes, check_draws, check_noise, check_rows
+from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
-from saccade.estimators.base import Binning, squeezed, weighed
-from saccade.estimators.calibration import calibrate, sharpen
-from saccade.estimators.examples_file import rows_of
-from saccade.estimators.losses import ClassLosses
-from saccade.estimators.model_file import save, save_with_examples
+from saccade.estimators.base import GaussianProcess, squeezed
+from saccade.estimators.calibration import Calibration, Decisions
+from saccade.estimators.explanation import Explanation, explained
+from saccade.estimators.known_classes import KnownClasses
+from saccade.estimators.model_writing import save, save_with_examples, why_examples
+from saccade.estimators.part import Part
+from saccade.estimators.settings import Binning, Learned, Settings
+from saccade.estimators.targets import ClassTargets, outputs_of, weighed
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
+from saccade.inference.posterior.compressed import no_variance
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
-from saccade.inference.tuning.objective import Losses
-from saccade.kernels import Kernel
+from saccade.inference.tuning.choice import NOISE
+from saccade.inference.tuning.options import check_tune
+from saccade.kernels import HIK, Kernel
+from saccade.kernels.base import check_kernel
+from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.probability import class_means
 
 
-class GPClassifier(ClassifierMixin, Automatic):
+class GPClassifier(ClassifierMixin, GaussianProcess):
     """A calibrated Gaussian-process classifier for any number of classes.
 
     Each class is one regression on labels ±1 with a shared kernel; two classes share one. Probabilities are the softmax
@@ -124,7 +132,11 @@ class GPClassifier(ClassifierMixin, Automatic):
     True
     """
 
-    _calibrated = True
+    classes_: Array  # (M,)
+    targets_: ClassTargets
+    calibration_: Calibration
+    novelty_reference_: KnownClasses | None = None
+    file_parts: ClassVar[dict[str, type[Part]]] = {"calibration_": Calibration, "novelty_reference_": KnownClasses}
 
     def __init__(
         self,
@@ -166,8 +178,9 @@ class GPClassifier(ClassifierMixin, Automatic):
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
             check_classes(y)
-            X = new._begin(X, y, None, sample_weight)
-            new._calibrate(new._learn(X, new._targets()))
+            X, y, weight = weighed(X, y, sample_weight)
+            targets = ClassTargets.of(y, weight, balanced=self.balanced)
+            new.hold(new.settings().learn(X, targets), targets)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -176,99 +189,156 @@ class GPClassifier(ClassifierMixin, Automatic):
         With levels=None the result is that of `fit` on all examples with the same noise and kernel, up to `tol`. With a
         number of levels, the levels of the first call stay. The first call may name `classes` that have no example yet.
         """
-        first = not hasattr(self, "classes_")
-        if not first:
-            self._examples()
+        before = self._learned() if hasattr(self, "classes_") else None
         with self._replacing() as new:
-            X, y = check_rows(new, X, y=y, reset=first)
+            X, y = check_rows(new, X, y=y, reset=before is None)
             check_classes(y)
-            if first:
-                X = new._begin(X, y, classes, sample_weight)
-                new._calibrate(new._learn(X, new._targets()))
+            named = y if classes is None else np.concatenate([y, np.asarray(classes)])
+            X, y, weight = weighed(X, y, sample_weight)
+            if before is None:
+                targets = ClassTargets.of(y, weight, classes, self.balanced)
+                learned = new.settings().learn(X, targets)
             else:
-                new._continue(X, y, y if classes is None else np.concatenate([y, np.asarray(classes)]), sample_weight)
+                targets = self.targets_.grown(y, weight, named, self.balanced)
+                start = targets.carried(before.gp.solution.alpha, self.classes_)
+                learned = new.settings().learn_more(before, X, targets, start)
+            new.hold(learned, targets)
         return self
 
-    def _begin(self, X: Any, y: Array, classes: Any, sample_weight: Any) -> Any:
-        """Take in labels and weights; returns the rows of X that count."""
-        X, y, self._weight = weighed(X, y, sample_weight)
-        classes = np.unique(y if classes is None else classes)
-        unknown = np.setdiff1d(y, classes)
-        if unknown.size:
-            raise InvalidInput(f"`y` has the label {unknown.tolist()[0]!r}, which is not among `classes`.")
-        if classes.size < 2:
-            raise InvalidInput(
-                f"`y` must have at least two classes, got 1 class: {classes.tolist()}. Add examples of another class."
+    def settings(self) -> Settings:
+        auto, plain = self.kernel == "auto", self.inference == "regression" and not self.balanced
+        if auto and check_tune(self.tune) is not None:
+            raise InvalidParameter(
+                '`kernel` is "auto", which chooses among kernels of its own, and `tune` is given too. Leave `tune` '
+                "out, or pass the kernel to tune, such as HIK(Power(1.0))."
             )
-        self.classes_ = classes
-        self._label = np.searchsorted(classes, y)
-        return X
-
-    def _continue(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> None:
-        X, y, weight = weighed(X, y, sample_weight)
-        self._join_weight(self._label.size, weight, y.size)
-        if (classes.dtype.kind in "US") != (self.classes_.dtype.kind in "US"):
-            raise InvalidInput(
-                f"Labels must stay of one kind: {self.classes_.tolist()[:3]} and then {classes.tolist()[:3]}."
-            )
-        start = self._grow(y, classes)
-        self._calibrate(self._learn_more(X, self._targets(), start))
-
-    def _grow(self, y: Array, classes: Array) -> Array:
-        """Take in new labels; returns the old α in the new shape, zero for what is new."""
-        old_classes, old_label, alpha = self.classes_, self._label, self._examples().solution.alpha
-        self.classes_ = np.unique(np.concatenate([old_classes, classes]))
-        moved = np.searchsorted(self.classes_, old_classes)
-        self._label = np.concatenate([moved[old_label], np.searchsorted(self.classes_, y)])
-        M = self.classes_.size
-        start = np.zeros((self._label.size, 1 if M == 2 else M))
-        if old_classes.size == M:
-            start[: len(alpha)] = alpha
-        else:
-            start[: len(alpha), moved] = class_means(alpha)
-        return start
-
-    def _targets(self) -> Array:  # (n, 1) or (n, M)
-        """Labels ±1, one column per class; one column for two classes."""
-        M = self.classes_.size
-        if M == 2:
-            return np.where(self._label == 1, 1.0, -1.0)[:, None]
-        return np.where(self._label[:, None] == np.arange(M), 1.0, -1.0)
-
-    def _losses(self, Y: Array) -> Losses:
-        return ClassLosses(self._label, self._weight)
-
-    def _noise_diagonal(self, Y: Array, weight: Array | None) -> Array:
-        noise = super()._noise_diagonal(Y, weight)
-        if not self.balanced:
-            return noise
-        # H §3: N_ii = 2σ² |{j : y_j = y_i}| / n, with y the ±1 labels of each column
-        positive = np.average(Y > 0, axis=0, weights=weight)
-        return noise * 2.0 * np.where(Y > 0, positive, 1.0 - positive)
-
-    def _check_parameters(self) -> Kernel:
-        kernel = super()._check_parameters()
+        learns = self.noise == "auto" and plain and self.approximation in ("auto", "exact") and self.tune is None
+        noise = NOISE if self.noise == "auto" else check_noise(self.noise)
+        kernel = HIK() if auto or self.kernel is None else check_kernel("kernel", self.kernel)
+        found = self._settings(noise, kernel, Automatic(auto, self.noise == "auto", learns), calibrates=True)
         if self.inference != "regression" and self.variance is None:
             raise InvalidParameter(
                 f'Decisions with inference="{self.inference}" need the variance, and `variance` is None. '
                 'Use variance="auto".'
             )
-        return kernel
+        return found
 
-    def _calibrate(self, gp: GP) -> None:
-        """The sharpness of probabilities, from training examples as if each had not been there."""
-        self._known_scores, self.leave_one_out_error_ = None, gp.solution.error
-        decide = None if self.inference == "regression" else self._weighed_with_variance
-        found = calibrate(gp, self._label, self._weight, decide)
-        self._left_out_mean, self.sharpness_ = found.mean, found.sharpness
-        self.leave_one_out_decision_ = squeezed(found.decision)
+    def hold(self, learned: Learned, targets: ClassTargets) -> None:
+        """Take a posterior and its targets, and calibrate: the last step of `fit`, and of reading a file.
 
-    def _sharpen(self, gp: GP, exact: Array | None) -> tuple[Array, Array]:  # (b,), (b, m)
-        """Settle the sharpness where decisions take the variance; returns the examples for it and their decisions."""
-        decide = self._weighed_with_variance
-        rows, decision, sharpness = sharpen(gp, self._left_out_mean, exact, self._label, self._weight, decide)
-        self.sharpness_ = sharpness
-        return rows, decision
+        Parameters
+        ----------
+        learned : Learned
+            From `settings().learn`.
+        targets : ClassTargets
+            What it was learned from.
+        """
+        gp, self.targets_, self.classes_ = self._keep(learned), targets, targets.classes
+        self.novelty_reference_ = None
+        self.calibration_ = Calibration.of(gp, targets.label, targets.weight, self._decisions())
+
+    def _decisions(self) -> Decisions:
+        return Decisions(self.inference != "regression", self.noise_)
+
+    # ---- what a fitted classifier answers
+
+    @property
+    def n_outputs_(self) -> int:
+        return outputs_of(self.classes_)
+
+    @property
+    def sharpness_(self) -> float:
+        return self.calibration_.sharpness
+
+    @sharpness_.setter
+    def sharpness_(self, value: float) -> None:
+        self.calibration_ = replace(self.calibration_, sharpness=value)
+
+    def decision_function(self, X: Any) -> Array:
+        """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
+        return squeezed(self._decision(X))
+
+    def predict(self, X: Any) -> Array:
+        """The class with the largest decision value."""
+        best = class_means(self._decision(X)).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Calibrated class probabilities (n, M), columns as in `classes_`."""
+        decision = self._decision(X)
+        return self.calibration_.probabilities(decision)
+
+    def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
+        X = self._rows(X)
+        return self._decisions().at(self.gp_, X)
+
+    @property
+    def leave_one_out_decision_(self) -> Array:  # (n,) or (n, M)
+        return squeezed(self._left_out("leave_one_out_decision_"))
+
+    @property
+    def leave_one_out_error_(self) -> float:
+        self._left_out("leave_one_out_error_")
+        return self.calibration_.error
+
+    @property
+    def leave_one_out_proba_(self) -> Array:  # (n, M)
+        decision = self._left_out("leave_one_out_proba_")
+        return self.calibration_.probabilities(decision)
+
+    @property
+    def leave_one_out_accuracy_(self) -> tuple[float, float]:
+        decision = class_means(self._left_out("leave_one_out_accuracy_"))
+        return left_out_accuracy(decision, self.targets_.label, np.nan_to_num(self.calibration_.error))
+
+    def _left_out(self, name: str) -> Array:  # (n, 1) or (n, M)
+        check_is_fitted(self)
+        if self.calibration_.decision is None:
+            raise AttributeError(f"A loaded model has no {name}: it holds no training examples. Fit again.")
+        return self.calibration_.decision
+
+    def explain(self, X: Any) -> Explanation:
+        """The exact share of each feature of the decision about every row of X (n, d); for HIK models, loaded ones too.
+
+        The decision of an HIK model is a sum of one function per feature. Shares sum to it, but for rounding: 1e-10, or
+        1e-5 for quantised tables, which are float32.
+
+        A share tells what the value adds in comparison with a value of 0, and nothing about why. With "laplace" and
+        "ep", shares of the mean are divided by √(v + σ²), as the decision is.
+        """
+        X, decisions, one = self._rows(X), self._decisions(), np.ones((1, self.n_outputs_))
+        scale = decisions(one, self.gp_.variance(X)) if decisions.take_variance else one
+        return explained(self.gp_, X, scale, np.zeros(self.n_outputs_), self.classes_.size == 2)
+
+    def novelty(self, X: Any) -> Array:  # (n,)
+        """How little each example is like the known classes: 0 for one like many, near 1 for one like none.
+
+        Two signs, each compared with what training examples show when left out: the share of the variance that
+        training does not explain, and how unsure the classes are. Their p-values are multiplied (Fisher's method), and
+        the product again compared: above 0.95 is about a twentieth of all examples of known classes, and what is new.
+        One sign counts more than the other, or alone, where that finds known classes better that were hidden from
+        training in turn (unknown_classes.py).
+        """
+        X = self._rows(X)
+        known = self._known()  # first: its directions serve the tables of the variance too
+        return known.novelty_at(self.gp_, X, self.calibration_, self._decisions())
+
+    def _known(self) -> KnownClasses:
+        """What `novelty` compares with, made when it is first asked."""
+        if self.novelty_reference_ is None:
+            if self.variance_method_ is None:
+                no_variance()
+            gp, decisions = self._examples(), self._decisions()
+            self.novelty_reference_ = KnownClasses.of(gp, self.targets_, self.calibration_, decisions)
+        return self.novelty_reference_
+
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
+
+        Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
+        """
+        X = self._rows(X)
+        return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
     def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
         """Write the model to one file; `saccade.load` reads it.
@@ -290,16 +360,10 @@ class GPClassifier(ClassifierMixin, Automatic):
         determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
         """
         check_is_fitted(self)
-        why = self._why_examples(examples)
+        why = why_examples(self.gp_, examples)
         if why or examples:
-            X = rows_of(self.gp_)
-            arrays = {"y": self._label, "weight": self._weight}
-            return save_with_examples(self, path, X, arrays, features, why)
-        model = self._compressed()
-        extra, known = {"sharpness": model.sharpness_}, model._known_scores or {}
-        if known:
-            extra |= {"known": model._n_known, "confidence_weight": model._confidence_weight}
-        save(model, model.gp_.compressed(), path, extra, self.classes_, features, known, compact)
+            return save_with_examples(self, path, self.targets_.to_state(), features, why)
+        save(self._compressed(), path, features, compact)
 
     def _compressed(self) -> GPClassifier:
         """This model as it will be once loaded: tables, and probabilities for the variance that they have."""
@@ -307,8 +371,9 @@ class GPClassifier(ClassifierMixin, Automatic):
         if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.variance_method_ is not None:
             if self.variance_method_ != "lowrank":
                 model.gp_ = gp = self.gp_.with_variance("lowrank")
-                model._known_scores = None
+                model.novelty_reference_ = None
                 if self.inference != "regression":
-                    model._sharpen(gp, None)
+                    label, weight = self.targets_.label, self.targets_.weight
+                    model.calibration_ = self.calibration_.sharpened(gp, label, weight, self._decisions())
             model._known()
         return model

@@ -9,7 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
+from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput
+from saccade._core.fields import Numbers
+from saccade.estimators.part import Part
 
 Scale = Literal["auto", "columns"] | None
 SCALES: tuple[Scale, ...] = ("auto", "columns", None)
@@ -20,7 +23,7 @@ CONSTANT = 1e-12  # of the largest value of a column: a smaller spread is roundi
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnScales:
+class ColumnScales(Part):
     """Each column as two: how far x lies above the least and below the greatest training value, in its own unit.
 
     With z = x / spread, the intersection of both is min(z, z') − low + high − max(z, z') = (high − low) − |z − z'|: as
@@ -31,6 +34,11 @@ class ColumnScales:
     spread: Array  # (d,): standard deviations, positive
     low: Array  # (d,): the least training values, divided by the spread
     high: Array  # (d,): the greatest
+    optional = True
+
+    def __post_init__(self) -> None:
+        if (self.spread <= 0).any():
+            raise ValueError("columns cannot be scaled by these numbers")
 
     @classmethod
     def of(cls, X: Any) -> ColumnScales:
@@ -91,3 +99,6 @@ def have_one_unit(
 
 def _dense(X: Any) -> Array:
     return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
+
+
+ColumnScales.record = Record(ColumnScales, dict.fromkeys(("spread", "low", "high"), Numbers("d")))

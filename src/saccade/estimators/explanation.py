@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput
+from saccade.inference.posterior.base import Posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,22 @@ class Explanation:
         if self.two_classes:
             return self.shares[0][row] * (2.0 * output - 1.0)
         return self.shares[output][row]
+
+
+def explained(
+    gp: Posterior,
+    X: Any,  # (n, d), checked
+    scale: Array,  # (1, m) or (n, m): between latent mean and decision
+    offset: Array,  # (m,) or (n, m): what is added
+    two_classes: bool = False,
+) -> Explanation:
+    """The decisions about X as sums over features; for posteriors that have tables."""
+    values, columns, pointers = gp.shares(X)
+    for part, factor in zip(values, scale.T, strict=True):
+        part *= factor if len(factor) == 1 else np.repeat(factor, np.diff(pointers))
+    # Arrays of their own: SciPy changes a matrix in place, and X must not change with it.
+    parts = tuple(sp.csr_matrix((part, columns.copy(), pointers.copy()), shape=X.shape) for part in values)
+    return Explanation(parts, offset, two_classes)
 
 
 def decision_number(model: Any, label: Any) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,25 +12,28 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_rows, check_share
+from saccade._core.checks import check_choice, check_noise, check_rows, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade.estimators.base import Binning
+from saccade.estimators.base import GaussianProcess
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
-from saccade.estimators.examples_file import rows_of
-from saccade.estimators.explanation import Explanation
-from saccade.estimators.judged import JudgedExamples
-from saccade.estimators.model_file import save, save_with_examples
+from saccade.estimators.explanation import Explanation, explained
+from saccade.estimators.model_writing import save, save_with_examples, why_examples
+from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
-from saccade.inference.approximations.by_name import Approximating, Method, resolve_method
+from saccade.estimators.part import Part
+from saccade.estimators.settings import Binning, Settings
+from saccade.estimators.targets import MemberTargets
+from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
-from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
+from saccade.kernels.base import check_kernel
+from saccade.scores.novelty import MEASURES, Measure
 
 
-class OneClassGP(Outliers, JudgedExamples):
+class OneClassGP(Outliers, GaussianProcess):
     """A Gaussian process that knows one class, and notices what is not of it.
 
     Every training example has the label 1 and the prior mean is 0: near the examples the mean is high and the variance
@@ -109,7 +112,11 @@ class OneClassGP(Outliers, JudgedExamples):
 
     tune = None
     columns_: ColumnScales | None = None
-    _given: Any = None  # training rows as they came, where `gp_` has not all of them so
+    novelty_reference_: NormalScores
+    leave_one_out_scores_: Array  # (n,)
+    left_out_: LeftOutExamples
+    rows_: Any = None  # training rows as they came, where `gp_` has not all of them so
+    file_parts: ClassVar[dict[str, type[Part]]] = {"novelty_reference_": NormalScores, "columns_": ColumnScales}
 
     def __init__(
         self,
@@ -148,25 +155,26 @@ class OneClassGP(Outliers, JudgedExamples):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _check_parameters(self) -> Kernel:
+    def settings(self) -> Settings:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
-        kernel = super()._check_parameters()
-        if self.measure in ("mean", "ratio") and kernel.centred_part() is kernel:
+        noise = check_noise(self.noise)
+        kernel = HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
+        found = self._settings(noise, kernel, variance_as_mean=True)
+        if self.measure in ("mean", "ratio") and found.kernel.centred_part() is found.kernel:
             raise InvalidParameter(
                 f'The mean of a centred kernel is 0 everywhere, so measure="{self.measure}" tells nothing with '
-                f'{kernel!r}. Use measure="variance".'
+                f'{found.kernel!r}. Use measure="variance".'
             )
-        return kernel
+        return found
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on X (n, d), examples of the one class; y is ignored."""
         with self._replacing() as new:
             X = check_rows(new, X, reset=True)
-            new._weight = None
-            new._settle_columns(X)
-            new._given = X if new.columns_ is not None or new.trim > 0 else None
-            X = new._scaled(X)
+            new.columns_ = new._scales(X)
+            new.rows_ = X if new.columns_ is not None or new.trim > 0 else None
+            X = X if new.columns_ is None else new.columns_(X)
             everyone = np.arange(X.shape[0])
             new._fit_rows(X, everyone)
             count = int(new.trim * everyone.size + 1e-9)  # 0.29 · 100 is 28.999999999999996
@@ -175,35 +183,43 @@ class OneClassGP(Outliers, JudgedExamples):
                 new._fit_rows(X, np.setdiff1d(everyone, trimmed))
         return self
 
-    def _settle_columns(self, X: Any) -> None:
-        """Whether columns are scaled, and what follows from it."""
+    def _scales(self, X: Any) -> ColumnScales | None:
+        """How columns are scaled, if they are."""
         check_choice("scale", self.scale, SCALES)
         check_share("trim", self.trim, 0.5, "0 trains on every example.")
         auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
-        self.columns_ = ColumnScales.of(X) if auto or self.scale == "columns" else None
-
-    def _as_fitted(self) -> tuple[Self, Any]:
-        """For a file that keeps training rows: a copy whose parameters say what "auto" did, and the rows as they came.
-
-        The rows are None where `gp_` has them: columns are not scaled, and none of the rows was trimmed.
-        """
-        model = copy(self)
-        model.kernel = HIK() if self.kernel is None else self.kernel
-        model.scale = None if self.columns_ is None else "columns"
-        return model, self._given
-
-    def _scaled(self, X: Any) -> Any:
-        return X if self.columns_ is None else self.columns_(X)
+        return ColumnScales.of(X) if auto or self.scale == "columns" else None
 
     def _rows(self, X: Any) -> Any:
-        return self._scaled(super()._rows(X))
+        X = super()._rows(X)
+        return X if self.columns_ is None else self.columns_(X)
 
     def _fit_rows(self, X: Any, rows: Array) -> None:
         """Train on some of the rows; scores and threshold take the others as new examples."""
-        gp = self._learn(X[rows], np.ones((rows.size, 1)))
+        gp = self._keep(self.settings().learn(X[rows], MemberTargets(rows.size)))
         if self.measure != "mean":
             gp.prepare()
-        self._judge(gp, X, rows)
+        found = LeftOutExamples.judged(gp, X, rows, self._scoring())
+        self.left_out_, self.novelty_reference_, self.leave_one_out_scores_ = found
+
+    def _scoring(self) -> Scoring:
+        return Scoring(self.measure, self.inference != "regression", self.noise_, self.contamination)
+
+    @property
+    def offset_(self) -> float:
+        return self.novelty_reference_.offset
+
+    @offset_.setter
+    def offset_(self, value: float) -> None:
+        self.novelty_reference_ = replace(self.novelty_reference_, offset=value)
+
+    @property
+    def normal_scores_(self) -> Array:
+        return self.novelty_reference_.normal
+
+    @property
+    def n_known_(self) -> int:
+        return self.novelty_reference_.known
 
     @property
     def fit_predict(self) -> Any:
@@ -212,19 +228,18 @@ class OneClassGP(Outliers, JudgedExamples):
             "OneClassGP judges new examples. For those it was fitted on, ask `leave_one_out_scores_ < offset_`."
         )
 
-    def _approximating(self, kernel: Kernel, n: int) -> Approximating:
-        """Of mean and variance alike, also where it is "auto"."""
-        method = resolve_method(self.approximation, kernel.has_tables, n, self.solver != "cg")
-        return Approximating(method, method, self.variance_rank, self.inducing)
-
     def quantized(self, bins: int = 256) -> Self:
         """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
         model = super().quantized(bins)
         if isinstance(self.gp_, GP) and isinstance(model.gp_, GP):
-            train = self.gp_.gram.rows()
-            model._left_out_mean = self._left_out_mean + (model.gp_.mean(train) - self.gp_.mean(train))[:, 0]
+            model.left_out_ = self.left_out_.moved(self.gp_, model.gp_)
             model._compare_anew(model.gp_)
         return model
+
+    def _compare_anew(self, gp: GP) -> None:
+        """The threshold of a copy that judges otherwise than its original."""
+        least = self.novelty_reference_.least_prior
+        self.novelty_reference_ = self.left_out_.compared_anew(gp, least, self._scoring())
 
     def score_samples(self, X: Any) -> Array:  # (n,)
         """The measure: higher is more normal.
@@ -233,23 +248,20 @@ class OneClassGP(Outliers, JudgedExamples):
         normal nor novel. It has the median of the training scores, and a warning says how many such rows there are.
         With measure="mean", a plain sum over the features, it has a mean near 0 like any other row.
         """
-        check_is_fitted(self)
         X = self._rows(X)
-        scores, prior = self._measured(X), self.kernel_.diag(X)
-        warn_of_new(prior, self._least_prior)
-        return self._unless_empty(scores, prior)
+        scores, prior, known = self._scoring().at(self.gp_, X), self.kernel_.diag(X), self.novelty_reference_
+        warn_of_new(prior, known.least_prior)
+        return known.unless_empty(scores, prior)
 
-    def _additive(self, X: Any) -> tuple[Array, Array]:
+    def explain(self, X: Any) -> Explanation:
+        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do."""
+        X = self._rows(X)
         if self.measure != "mean":
             raise InvalidInput(
                 f'The score of measure="{self.measure}" takes the variance, which is no sum over features. Fit with '
                 'measure="mean" to have shares.'
             )
-        return np.ones((1, 1)), np.array([-self.offset_])
-
-    def explain(self, X: Any) -> Explanation:
-        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do."""
-        found = super().explain(X)
+        found = explained(self.gp_, X, np.ones((1, 1)), np.array([-self.offset_]))
         if self.columns_ is None:
             return found
         d = self.n_features_in_
@@ -264,12 +276,6 @@ class OneClassGP(Outliers, JudgedExamples):
             )
         return super().feature_relevance_
 
-    def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
-        """Mean and variance of the latent f (no noise added), both by `approximation`."""
-        check_is_fitted(self)
-        mean, variance = self.gp_.mean_and_variance(self._rows(X))
-        return mean[:, 0], variance[:, 0]
-
     def predict_proba(self, X: Any) -> Array:  # (n, 2)
         """Columns for −1 and 1. The second is how often a normal example would score no higher than this one.
 
@@ -277,7 +283,8 @@ class OneClassGP(Outliers, JudgedExamples):
         below 0.05 for novel raises a false alarm in about a twentieth of the normal examples that come from the source
         of the training examples, whatever that is.
         """
-        normal = p_values(self.score_samples(X), self.normal_scores_, self.n_known_)
+        scores = self.score_samples(X)
+        normal = self.novelty_reference_.p_values(scores)
         return np.column_stack([1.0 - normal, normal])
 
     def novelty(self, X: Any) -> Array:  # (n,)
@@ -297,26 +304,20 @@ class OneClassGP(Outliers, JudgedExamples):
         `GPClassifier.save`.
         """
         check_is_fitted(self)
-        why = self._why_examples(examples)
+        why = why_examples(self.gp_, examples) or self._why_variance(examples)
         if why or examples:
-            model, X = self._as_fitted()
-            return save_with_examples(model, path, rows_of(self.gp_) if X is None else X, {}, features, why)
-        model = self._compressed()
-        extra = {"offset": model.offset_, "known": model.n_known_}
-        extra |= {"least_prior": model._least_prior, "middle": model._middle_score}
-        arrays = {"normal": quantiles(model.normal_scores_)}
-        if model.columns_ is not None:
-            arrays |= vars(model.columns_)
-        save(model, model.gp_.compressed(), path, extra, features=features, arrays=arrays)
+            model = copy(self)  # whose parameters say what "auto" did
+            model.kernel = HIK() if self.kernel is None else self.kernel
+            model.scale = None if self.columns_ is None else "columns"
+            return save_with_examples(model, path, {}, features, why, self.rows_)
+        save(self._compressed(), path, features)
 
-    def _why_examples(self, examples: bool | None) -> str | None:
-        why = super()._why_examples(examples)
-        method, tabled = self.variance_method_, ("lowrank", "exact")
-        if not isinstance(self.gp_, GP) or self.gp_.grid is not None:
-            return why
-        if why or examples is not None or self.measure == "mean" or method in tabled:
-            return why
-        return f'the variance of approximation="{method}" has no tables'
+    def _why_variance(self, examples: bool | None) -> str | None:
+        """Why the variance needs the training rows, if it does."""
+        tabled = self.measure == "mean" or self.variance_method_ in ("lowrank", "exact")
+        if examples is not None or tabled or not isinstance(self.gp_, GP) or self.gp_.grid is not None:
+            return None
+        return f'the variance of approximation="{self.variance_method_}" has no tables'
 
     def _compressed(self) -> OneClassGP:
         """This model as it will be once loaded: tables, and a threshold for the variance that they have."""

@@ -14,7 +14,10 @@ from saccade._core.arrays import Array
 class Outliers(OutlierMixin):
     """Scores say how normal an example is; it is novel below `offset_`."""
 
-    offset_: float
+    @property
+    @abstractmethod
+    def offset_(self) -> float:
+        """The score below which an example is novel."""
 
     @abstractmethod
     def score_samples(self, X: Any) -> Array:  # (n,)

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
-from saccade._core.checks import check_draws, check_flag, check_rows, is_number
-from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators.base import Binning, GaussianProcess, weighed
-from saccade.estimators.examples_file import rows_of
-from saccade.estimators.model_file import save, save_with_examples
-from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
-from saccade.estimators.repeats import Looks, join, unseen
+from saccade._core.checks import check_draws, check_flag, check_noise, check_rows, is_number
+from saccade._core.errors import InvalidParameter
+from saccade.estimators.base import GaussianProcess
+from saccade.estimators.explanation import Explanation, explained
+from saccade.estimators.model_writing import save, save_with_examples, why_examples
+from saccade.estimators.number_targets import Normalising, NumberTargets, TargetUnits, looks_at
+from saccade.estimators.part import Part
+from saccade.estimators.prior_mean import PriorMean, check_mean
+from saccade.estimators.settings import Binning, Learned, Settings
+from saccade.estimators.targets import weighed
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.sampling import sample_normal
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import check_tune
-from saccade.kernels import Kernel
-from saccade.kernels.gram import Gram
+from saccade.kernels import HIK, Kernel
+from saccade.kernels.base import check_kernel
 
 # What noise=0 needs of these parameters.
 EXACT = {"solver": ("auto", "cholesky"), "approximation": ("auto", "exact"), "variance": ("auto", "exact", None)}
@@ -73,12 +74,9 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     True
     """
 
-    compares_novelty = False
-    noise_free = True
-    _function: Callable[[Any], Any] | None = None  # the prior mean that was fitted with, where it is a function
-    _prior: Array | None = None  # (n, m): what that function gives for the training rows
-    _keys: list[bytes] | None = None  # of the training rows, where `noise` is 0
-    _apart: Array | None = None  # (n, m): Σ (y − ȳ)² of equal rows that were joined, in squared units of the targets
+    targets_: NumberTargets
+    units_: TargetUnits
+    file_parts: ClassVar[dict[str, type[Part]]] = {"units_": TargetUnits}
 
     def __init__(
         self,
@@ -120,92 +118,78 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
-            new._function = check_mean(self.mean)
-            X, new._y, new._weight, new._apart = new._looks(X, check_targets(y), weight)
-            new._prior = new._function and values_at(new._function, X, new._y[0].size)
-            new._learn(X, new._normalised())
+            check_mean(self.mean)
+            looks, keys = looks_at(X, y, weight, joins=self._joins(), exact=self._exact)
+            targets = NumberTargets.of(looks, self.normalising(), keys)
+            new.hold(new.settings().learn(looks.X, targets), targets)
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
         if not hasattr(self, "gp_"):
             return self.fit(X, y, sample_weight)
-        alpha, scale = self._examples().solution.alpha, self._scale
+        before = self._learned()
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=False, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
-            if y.shape[1:] != self._y.shape[1:]:
-                raise InvalidInput(
-                    f"`y` must have {self._y[0].size} target(s) as in the first call, got shape {y.shape}."
-                )
-            if check_mean(self.mean) != self._function:
-                raise InvalidParameter("A function as `mean` must stay as in the first call. Call fit instead.")
-            X, y, weight, _ = new._further_looks(X, check_targets(y), weight)
-            new._join_weight(len(self._y), weight, len(y))
-            new._y = np.concatenate([self._y, y])
-            if self._function is not None and self._prior is not None:
-                new._prior = np.vstack([self._prior, values_at(self._function, X, self._offset.size)])
-            if self._apart is not None:
-                new._apart = np.vstack([self._apart, np.zeros((len(y), self._apart.shape[1]))])
-            Y = new._normalised()
-            new._learn_more(X, Y, np.vstack([alpha * (scale / new._scale), np.zeros((len(y), Y.shape[1]))]))
+            X, targets = self.targets_.grown(X, y, weight, self.normalising(), self._exact)
+            start = targets.carried(before.gp.solution.alpha, self.units_)
+            new.hold(new.settings().learn_more(before, X, targets, start), targets)
         return self
 
-    def _looks(self, X: Any, y: Array, weight: Array | None) -> Looks:
-        """The rows to learn from, each once where that changes nothing."""
-        self._keys = None
-        if is_number(self.noise) and self.noise == 0:
-            looks, self._keys = unseen(X, y, [], y[:0])
-            return looks
-        exact = all(getattr(self, name) in EXACT[name] for name in ("approximation", "variance"))
-        options = check_tune(self.tune)
-        left_out = options is not None and options.kind(classes=False) == "loo"
-        return join(X, y, weight) if exact and not left_out else Looks(X, y, weight)
-
-    def _further_looks(self, X: Any, y: Array, weight: Array | None) -> Looks:
-        """Further rows, all of them; with noise 0 those that were not seen yet."""
-        if (self._keys is not None) != (self.noise == 0):
-            raise InvalidParameter("`noise` cannot change from or to 0 between calls of partial_fit. Call fit instead.")
-        if self._keys is None:
-            return Looks(X, y, weight)
-        looks, self._keys = unseen(X, y, self._keys, self._y)
-        return looks
-
-    def _scatter(self) -> Array | None:
-        return None if self._apart is None else self._apart / self._scale**2
-
-    def _prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
-        """The mean before any example, in units of the targets."""
-        return self._offset if self._function is None else values_at(self._function, X, self._offset.size)
-
-    def _normalised(self) -> Array:  # (n, m)
-        Y, self._flat = self._y.reshape(len(self._y), -1), self._y.ndim == 1
-        Y = Y if self._prior is None else Y - self._prior
-        self._offset, self._scale = offset_and_scale(Y, self._weight, self._apart, self.mean, self.normalize_y)
-        return np.asarray((Y - self._offset) / self._scale)
-
-    def _check_parameters(self) -> Kernel:
+    def settings(self) -> Settings:
         check_flag("normalize_y", self.normalize_y)
-        kernel = super()._check_parameters()
-        for name, exact in EXACT.items() if self.noise == 0 else ():
+        noise = check_noise(self.noise, zero=True)
+        kernel = HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
+        found = self._settings(noise, kernel, compares=False)
+        for name, exact in EXACT.items() if noise == 0 else ():
             if getattr(self, name) not in exact:
                 raise InvalidParameter(
                     f"`noise` is 0, which takes {name}={exact[0]!r} or {exact[1]!r}, got {getattr(self, name)!r}."
                 )
-        return kernel
+        return found
 
-    def _solving(self, seed: int) -> Solving:
-        """Without noise by a factor: conjugate gradients would not end."""
-        found = super()._solving(seed)
-        return replace(found, solver="cholesky") if self.noise_ == 0 else found
+    def hold(self, learned: Learned, targets: NumberTargets) -> None:
+        """Take a posterior and its targets: the last step of `fit`, and of reading a file.
 
-    def _tuned(self, kernel: Kernel, gram: Gram, Y: Array, seed: int) -> Gram:
-        """As for every model; the record of the search is in the units of the targets too."""
-        gram = super()._tuned(kernel, gram, Y, seed)
-        if self.tuning_ is not None:
-            unit = float(np.log(self._scale).sum())
-            self.tuning_.evaluations = [replace(e, value=e.value + unit) for e in self.tuning_.evaluations]
-        return gram
+        Parameters
+        ----------
+        learned : Learned
+            From `settings().learn`.
+        targets : NumberTargets
+            What it was learned from.
+        """
+        searched = self.tuning_ is not learned.tuning and learned.tuning is not None
+        self._keep(learned)
+        self.targets_, self.units_ = targets, targets.units
+        if searched and learned.tuning is not None:  # the record of the search is in the units of the targets too
+            unit = float(np.log(self.units_.scale).sum())
+            learned.tuning.evaluations = [replace(e, value=e.value + unit) for e in learned.tuning.evaluations]
+
+    def normalising(self) -> Normalising:
+        """The parameters that offset and scale of the targets come from.
+
+        Returns
+        -------
+        Normalising
+            `mean` and `normalize_y`.
+        """
+        return Normalising(self.mean, self.normalize_y)
+
+    @property
+    def _exact(self) -> bool:
+        """Whether targets have no noise."""
+        return is_number(self.noise) and self.noise == 0
+
+    def _joins(self) -> bool:
+        """Whether equal rows can be joined to one, which changes nothing where all is exact."""
+        options = check_tune(self.tune)
+        left_out = options is not None and options.kind(classes=False) == "loo"
+        return not left_out and all(getattr(self, name) in EXACT[name] for name in ("approximation", "variance"))
+
+    @property
+    def n_outputs_(self) -> int:
+        return int(self.units_.offset.size)
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
         """log p(y) of the targets as they were given, all outputs together: larger explains them better.
@@ -216,11 +200,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
         `method` is as for `GPClassifier.log_marginal_likelihood`.
         """
-        found = super().log_marginal_likelihood(method)
-        count = len(self._y) if self._weight is None else self._weight.sum()
-        scatter = self._scatter()
+        found, targets = super().log_marginal_likelihood(method), self.targets_
+        scatter, unit = targets.scatter(), float(np.log(self.units_.scale).sum())
         apart = 0.0 if scatter is None else float(scatter.sum()) / (2.0 * self.noise_)
-        return replace(found, value=found.value - apart - float(count * np.log(self._scale).sum()))
+        return replace(found, value=found.value - apart - targets.count * unit)
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.
@@ -229,32 +212,27 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """
         if return_std and return_cov:
             raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
+        X = self._rows(X)
+        units = self.units_
         mean, variance = self.gp_.mean_and_variance(X) if return_std else (self.gp_.mean(X), None)
-        mean = mean * self._scale + self._prior_mean(X)
-        answer = mean[:, 0] if self._flat else mean
+        answer = units.values(mean, X)
         if return_cov:
-            covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(self._scale)
-            return answer, covariance[:, :, 0] if self._flat else covariance
-        if variance is None:
-            return answer
-        std = np.sqrt(variance) * self._scale
-        return answer, std[:, 0] if self._flat else std
+            covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(units.scale)
+            return answer, covariance[:, :, 0] if units.flat else covariance
+        return answer if variance is None else (answer, units.squeezed(np.sqrt(variance) * units.scale))
 
-    def _additive(self, X: Any) -> tuple[Array, Array]:
-        return self._scale[None], self._prior_mean(X)
+    def explain(self, X: Any) -> Explanation:
+        """As `GPClassifier.explain`: the prediction is the sum of the shares and the mean before any example."""
+        X = self._rows(X)
+        return explained(self.gp_, X, self.units_.scale[None], self.units_.prior_mean(X))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
 
         The training examples are needed: not for a loaded model.
         """
-        check_is_fitted(self)
-        X = check_rows(self, X, reset=False)
-        drawn = self.gp_.sample(X, *check_draws(n_samples, random_state))
-        drawn = drawn * self._scale[:, None] + self._prior_mean(X)[..., None]
-        return np.asarray(drawn[:, 0] if self._flat else drawn)
+        X = self._rows(X)
+        return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)), X)
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the function at X before any example, of the same shape as those of `sample_y`.
@@ -264,19 +242,15 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         model = self if hasattr(self, "gp_") else self._before_fit(X)
         X = check_rows(model, X, reset=False)
         count, rng = check_draws(n_samples, random_state)
-        m = model._scale.size
+        m = model.units_.scale.size
         drawn = sample_normal(np.zeros(X.shape[0]), model.kernel_(X), m * count, rng).reshape(-1, m, count)
-        drawn = drawn * model._scale[:, None] + model._prior_mean(X)[..., None]
-        return np.asarray(drawn[:, 0] if model._flat else drawn)
+        return model.units_.values(drawn, X)
 
     def _before_fit(self, X: Any) -> Self:
         """A copy that has a prior; what a kernel settles on the data, it settles on X."""
         model = copy(self)
         X = check_rows(model, X, reset=True)
-        model.kernel_, model._function = model._check_parameters().resolved(X), check_mean(self.mean)
-        m = 1 if model._function is None else values_at(model._function, X).shape[1]
-        model._offset, model._scale = offset_and_scale(np.zeros((1, m)), None, None, self.mean, False)
-        model._flat = m == 1
+        model.kernel_, model.units_ = model.settings().kernel.resolved(X), TargetUnits.before_fit(X, self.mean)
         return model
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
@@ -287,18 +261,15 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it."""
         check_is_fitted(self)
-        if self._function is not None:
+        if self.units_.function is not None:
             raise InvalidParameter(
                 "A model whose `mean` is a function cannot be saved: a file holds no code. Fit a model without it to "
                 "y - mean(X), save that, and add mean(X) to its predictions."
             )
-        why = self._why_examples(examples)
+        why = why_examples(self.gp_, examples)
         if why or examples:
-            X = rows_of(self.gp_)
-            arrays = {"y": self._y, "weight": self._weight, "apart": self._apart}
-            return save_with_examples(self, path, X, arrays, features, why)
-        extra = {"offset": self._offset.tolist(), "scale": self._scale.tolist(), "flat": self._flat}
-        save(self, self.gp_.compressed(), path, extra, features=features, compact=compact)
+            return save_with_examples(self, path, self.targets_.to_state(), features, why)
+        save(self, path, features, compact)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

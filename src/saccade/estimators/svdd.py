@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,11 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_count, check_levels, check_positive, check_rows, is_number
+from saccade._core.checks import check_count, check_levels, check_positive, check_rows
 from saccade._core.chunks import batches
+from saccade._core.codec import Record
+from saccade._core.fields import number
 from saccade._core.progress import report
-from saccade.estimators.model_file import save, save_with_examples
+from saccade.estimators.model_writing import save, save_with_examples
 from saccade.estimators.outliers import Outliers
+from saccade.estimators.part import Part
 from saccade.inference.posterior.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
@@ -27,6 +31,33 @@ from saccade.operators.tables import GridTables, PiecewiseTables
 from saccade.solvers.smo import SVDDResult, check_nu, solve_svdd
 
 ROUNDING = 1e-12  # of the largest k(x, x): an example on the surface counts as inside
+
+
+@dataclass(frozen=True)
+class Ball(Part):
+    """The ball that was found.
+
+    Parameters
+    ----------
+    centre_norm2 : float
+        ‖c‖² of its centre c.
+    radius : float
+        R.
+    offset : float
+        −R², less what rounding and `tol` may do to squared distances.
+
+    Examples
+    --------
+    >>> Ball(1.0, 2.0, -4.0).to_state()
+    {'centre_norm2': 1.0, 'radius': 2.0, 'offset': -4.0}
+    """
+
+    centre_norm2: float
+    radius: float
+    offset: float
+
+
+Ball.record = Record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
 
 
 class SVDD(Outliers, BaseEstimator):
@@ -75,7 +106,12 @@ class SVDD(Outliers, BaseEstimator):
     feature_names_in_: Array
     noise_ = 0.0  # what a model file has a place for and a ball has not
     tuning_ = None
-    _centre: Compressed | None  # c as tables
+    ball_: Ball
+    centre_: Compressed | None = None  # c as tables
+    support_vectors_: Any = None  # (n_support, d): where there are no tables
+    file_parts: ClassVar[dict[str, type[Part]]] = {"ball_": Ball}
+    file_tables: ClassVar[str] = "centre_"
+    n_outputs_ = 1
 
     def __init__(
         self,
@@ -120,18 +156,17 @@ class SVDD(Outliers, BaseEstimator):
         ball = solve_svdd(K, self.nu, submatrix=submatrix, tol=float(self.tol), max_iter=int(self.max_iter))
         self._keep(ball, K)
         if isinstance(gram, TabledGram):
-            self._centre = Compressed(gram.kernel, gram.tables(ball.alpha[:, None]), None, gram.tops)
+            self.centre_ = Compressed(gram.kernel, gram.tables(ball.alpha[:, None]), None, gram.tops)
             self.support_vectors_ = None
         else:
-            self._centre, self.support_vectors_ = None, gram.rows(self.support_)
+            self.centre_, self.support_vectors_ = None, gram.rows(self.support_)
 
     def _keep(self, ball: SVDDResult, K: Operator) -> None:
         self.support_ = np.flatnonzero(ball.alpha)
         self.dual_coef_ = ball.alpha[self.support_]
-        self._centre_norm2 = ball.centre_norm2
-        self.radius_ = float(np.sqrt(ball.radius2))
         known_to = ball.gap if ball.converged else 0.0  # squared distances: the surface is as thick
-        self.offset_ = -(ball.radius2 + known_to + ROUNDING * float(K.diag().max()))
+        offset = -(ball.radius2 + known_to + ROUNDING * float(K.diag().max()))
+        self.ball_ = Ball(ball.centre_norm2, float(np.sqrt(ball.radius2)), offset)
         self.n_iter_, self.residual_, self.converged_ = max(ball.iterations, 1), ball.gap, ball.converged
         if not ball.converged:
             warnings.warn(
@@ -146,12 +181,12 @@ class SVDD(Outliers, BaseEstimator):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         similarity, own = self._similarities(X)
-        return -np.maximum(own - 2.0 * similarity + self._centre_norm2, 0.0)
+        return -np.maximum(own - 2.0 * similarity + self.ball_.centre_norm2, 0.0)
 
     def _similarities(self, X: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """k*ᵀα, how like the centre every row of checked X is, and k(x, x)."""
-        if self._centre is not None:
-            return self._centre.mean(X)[:, 0], self.kernel_.diag(X)
+        if self.centre_ is not None:
+            return self.centre_.mean(X)[:, 0], self.kernel_.diag(X)
         X = X.astype(np.float64)
         some = batches(X.shape[0], max(1, limits.KERNEL_VALUES_AT_ONCE // self.support_.size))
         parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in some]
@@ -163,40 +198,25 @@ class SVDD(Outliers, BaseEstimator):
         Of a kernel that has no tables it keeps the support vectors, which are training rows, and a warning says so.
         """
         check_is_fitted(self)
-        extra = {"centre_norm2": self._centre_norm2, "radius": self.radius_, "offset": self.offset_}
-        if self._centre is None:
-            why = f"{type(self.kernel_).__name__} has no tables"
-            found = extra | {"n_iter": self.n_iter_, "residual": self.residual_, "converged": self.converged_}
-            arrays: dict[str, Array | None] = {"dual": self.dual_coef_, "support": self.support_}
-            return save_with_examples(self, path, self.support_vectors_, arrays, features, why, found)
-        save(self, self._centre, path, extra, features=features)
+        if self.centre_ is not None:
+            return save(self, path, features)
+        why = f"{type(self.kernel_).__name__} has no tables"
+        arrays: dict[str, Array | None] = {"dual": self.dual_coef_, "support": self.support_}
+        found = {"n_iter": self.n_iter_, "residual": self.residual_, "converged": self.converged_}
+        save_with_examples(self, path, arrays, features, why, self.support_vectors_, self.ball_.to_state() | found)
 
-    def _restore_support(self, vectors: Any, dual: Array, support: Array, extra: dict[str, Any]) -> None:
-        """What a file of support vectors has."""
-        self._restore(extra)
-        self._centre, self.kernel_, self.support_vectors_ = None, check_kernel("kernel", self.kernel), vectors
-        self.dual_coef_, self.support_ = dual, support
-        self.n_iter_, self.residual_ = int(extra["n_iter"]), float(extra["residual"])
-        self.converged_ = bool(extra["converged"])
-        self.kernel_(vectors[:1], vectors[:1])  # complains of parameters out of range
+    @property
+    def radius_(self) -> float:
+        return self.ball_.radius
+
+    @property
+    def offset_(self) -> float:
+        return self.ball_.offset
 
     @property
     def tables_(self) -> PiecewiseTables | GridTables | None:
         """k*ᵀα as tables, where the kernel has some."""
-        return None if self._centre is None else self._centre.tables
-
-    def _restore_tables(self, tables: Compressed) -> None:
-        """What a model file has."""
-        self._centre, self.support_vectors_ = tables, None
-
-    def _restore(self, extra: dict[str, Any]) -> None:
-        """Set what `save` calls extra; a ValueError where it makes no ball."""
-        numbers = [extra[name] for name in ("centre_norm2", "radius", "offset")]
-        if not all(is_number(value) and np.isfinite(value) for value in numbers):
-            raise ValueError("centre, radius and offset are not finite numbers")
-        self._centre_norm2, self.radius_, self.offset_ = map(float, numbers)
-        if min(self._centre_norm2, self.radius_, -self.offset_) < 0:
-            raise ValueError("centre, radius and offset do not fit together")
+        return None if self.centre_ is None else self.centre_.tables
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

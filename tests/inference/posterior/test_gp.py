@@ -9,7 +9,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from saccade import GPClassifier, GPRegressor, OneClassGP
+from saccade._core import limits
 from saccade._core.errors import InvalidInput
+from saccade.estimators.calibration import Decisions
 from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximating
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
@@ -209,9 +211,13 @@ def test_examples_that_calibrate_a_file_have_means() -> None:
     data[label == 1, 0] += 0.3
     options: dict[str, Any] = {"approximation": "sod", "inducing": 0.02, "inference": "laplace"}
     model = GPClassifier(**options).fit(data, label)
-    rows, decision = model._sharpen(model._compressed().gp_, None)
+    assert isinstance(model.gp_, GP)
+    gp = model.gp_.with_variance("lowrank")
+    rows, targets = gp.left_out_variance(None, limits.EXAMPLES_COMPARED)[0], model.targets_
+    found = model.calibration_.sharpened(gp, targets.label, targets.weight, Decisions(True, model.noise_))
     assert rows.size == 525
-    assert np.isfinite(decision).all()
+    assert found.decision is not None
+    assert np.isfinite(found.decision[rows]).all()
 
 
 def test_draws_are_exact_whatever_approximates_the_mean() -> None:

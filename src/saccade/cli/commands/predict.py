@@ -168,7 +168,7 @@ def _names(estimator: Any, every: bool) -> list[str]:
             *_doubts(estimator),
             *([f"p({c})" for c in estimator.classes_] if every else []),
         ]
-    m = estimator._offset.size
+    m = estimator.n_outputs_
     names = ["value", "deviation"] if estimator.variance_method_ is not None else ["value"]
     return names if m == 1 else [f"{name} {k + 1}" for name in names for k in range(m)]
 
@@ -177,7 +177,7 @@ def _doubts(estimator: Any) -> list[str]:
     """What a model file knows beside the classes; an older one has no novelty."""
     if getattr(estimator, "variance_method_", None) is None:
         return []
-    return ["variance", "novelty"] if getattr(estimator, "_known_scores", None) is not None else ["variance"]
+    return ["variance", "novelty"] if getattr(estimator, "novelty_reference_", None) is not None else ["variance"]
 
 
 def _lines(estimator: Any, X: Any, every: bool) -> tuple[Answers, Iterator[list[Any]]]:

@@ -1,0 +1,128 @@
+"""What a campaign has learned: the posterior of the pool, and the classifier of the labels so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+from saccade.active.answers import Label, label_array
+from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.models import Prior, beliefs_of, is_plain, kernel_and_noise
+from saccade.active.pool import one_against_rest, pool_gram
+from saccade.active.strategies import Strategy
+from saccade.estimators.classifier import GPClassifier
+from saccade.inference.posterior.pool import PoolPosterior
+
+Labels = Mapping[int, Label]  # by row of X
+
+
+@dataclass(frozen=True, eq=False)
+class PoolModel:
+    """The rows that a model may ask about and learn from, and its posterior of them. It never changes.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        The whole pool.
+    rows : array of shape (p,)
+        Rows of X that are not in the audit, ascending.
+    audited : frozenset of int
+        The other rows.
+    given : GPClassifier
+        The classifier to fit.
+    prior : Prior
+        Its kernel and noise.
+    field : PoolPosterior
+        The posterior of the p rows.
+
+    Examples
+    --------
+    >>> model = PoolModel.unlabelled(np.eye(3), np.array([2]), GPClassifier())
+    >>> model.moved({0: "a", 1: "b", 2: "a"}).labelled
+    array([0, 1])
+    """
+
+    X: Any
+    rows: Array
+    audited: frozenset[int]
+    given: GPClassifier
+    prior: Prior
+    field: PoolPosterior
+
+    @classmethod
+    def unlabelled(cls, X: Any, audit: Array, given: GPClassifier) -> Self:
+        """Before the first label."""
+        rows = np.setdiff1d(np.arange(X.shape[0]), audit)
+        if not rows.size:
+            raise InvalidInput("No row of the pool is left besides the audit. Pass a smaller `audit`, or more rows.")
+        nothing = np.zeros(0, np.int64)
+        prior = kernel_and_noise(given, X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
+        gram = pool_gram(prior.kernel, X[rows], prior.levels, prior.binning)  # the copy of the rows is gone after
+        field = PoolPosterior.unobserved(gram, prior.noise)
+        return cls(X, rows, frozenset(audit.tolist()), given, prior, field)
+
+    @property
+    def labelled(self) -> Array:
+        """The rows of X that the posterior knows the labels of."""
+        return np.asarray(self.rows[self.field.rows])
+
+    def known(self, labels: Labels) -> dict[int, Label]:
+        """Those that the model learns from."""
+        return {row: label for row, label in labels.items() if label is not None and row not in self.audited}
+
+    def moved(self, labels: Labels) -> Self:
+        """With these labels in place of all others; the posterior follows in closed form."""
+        known, field = self.known(labels), self.field
+        gone = np.flatnonzero([int(row) not in known for row in self.labelled])
+        if gone.size:
+            field = field.forgetting(gone)
+        kept = self.rows[field.rows].tolist()
+        seen = set(kept)
+        new = np.array([row for row in known if row not in seen], np.int64)
+        targets = label_array(known[int(row)] for row in [*kept, *new])
+        places, columns = np.searchsorted(self.rows, new), one_against_rest(targets, np.unique(targets))
+        return replace(self, field=field.observing(places, columns))
+
+    def fitted(self, labels: Labels) -> GPClassifier:
+        """The classifier of these labels, fitted."""
+        found = len(set(labels.values()))
+        if found < 2:
+            raise InvalidInput(
+                f"A model needs labels of two classes; so far there are labels of {found}. Tell more labels."
+            )
+        rows = np.fromiter(labels, np.int64)
+        model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self.prior.noise)
+        return model.fit(self.X[rows], label_array(labels.values()))
+
+    def beliefs(self, labels: Labels, strategy: Strategy) -> Beliefs:
+        """What is believed of the classes of all rows."""
+        rows = self.field.rows
+        told = label_array(labels[row] for row in self.labelled.tolist())
+        if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
+            return beliefs_of_field(self.field, np.unique(told, return_inverse=True)[1])
+        return beliefs_of(clone(self.given), self.prior, self.field, self.X[self.rows], rows, told, strategy, True)
+
+    def choose(self, labels: Labels, strategy: Strategy, wanted: QueryRequest) -> Array:
+        """The next questions, as rows of X; none where all rows have an answer."""
+        open_ = np.flatnonzero(~np.isin(self.rows, np.fromiter(labels, np.int64)))
+        if not open_.size or not wanted.size:
+            return self.rows[:0]
+        found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted)[0]
+        return np.asarray(self.rows[found])
+
+    def guesses(self, labels: Labels, rows: Array) -> Array:
+        """The labels that the model of `labels` gives to audited rows of X; none while it knows no class."""
+        known = self.known(labels)
+        classes = np.unique(label_array(known.values()))
+        if classes.size < 2:
+            return np.resize(classes, rows.size) if classes.size else classes
+        if not is_plain(self.given) or self.given.tune is not None:
+            return np.asarray(self.fitted(known).predict(self.X[rows]))
+        mean = self.field.gram.kernel(self.X[rows], self.X[self.labelled]) @ self.field.alpha
+        return np.asarray(classes[mean.argmax(axis=1)])

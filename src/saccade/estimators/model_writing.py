@@ -1,0 +1,164 @@
+"""Fitted estimators to model files: tables, or the training rows where the answers do not fit into tables.
+
+A file of tables holds parameters, kernel, classes, the tables of `gp_`, and the parts of the estimator that
+`file_parts` names. A file with training rows holds rows, targets, weights and parameters; reading it fits the model
+again, and the same data and the same random numbers give the same answers. Of SVDD it holds the support vectors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from saccade._core import model_file
+from saccade._core.arrays import Array
+from saccade._core.checks import check_flag
+from saccade._core.declared import check_sides
+from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.feature_steps import describe
+from saccade.estimators.class_labels import write_classes
+from saccade.estimators.part import Part
+from saccade.inference.posterior.base import Posterior
+from saccade.inference.posterior.compressed_file import write_tables
+from saccade.inference.posterior.gp import GP
+from saccade.kernels import Kernel
+from saccade.kernels.describe import describe_kernel
+from saccade.kernels.serialize import write_kernel
+
+PREFIX = "examples_"  # of training rows, targets and weights
+
+
+class Saved(Protocol):
+    """What a file says of a fitted estimator."""
+
+    kernel: Any
+    kernel_: Kernel
+    n_features_in_: int
+    feature_names_in_: Array  # where rows had names
+    n_iter_: int
+    residual_: float
+    converged_: bool
+    file_parts: ClassVar[dict[str, type[Part]]]
+    file_tables: ClassVar[str]
+
+    @property
+    def noise_(self) -> float: ...
+
+    @property
+    def tuning_(self) -> object: ...
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+
+
+def save(
+    model: Saved,
+    path: Any,
+    features: Any = None,  # the fitted transformer of `saccade.features` that made X, or the Pipeline of them
+    compact: bool = False,  # smaller tables
+) -> None:
+    """Write tables and parts; `saccade.load` gives them back, with the transformer in front."""
+    gp = getattr(model, model.file_tables).compressed()
+    written, tensors = write_tables(gp, check_flag("compact", compact))
+    header = _shared_header(model) | {
+        "kernel": write_kernel(gp.kernel, model.kernel if model.tuning_ is None else gp.kernel),
+        "solved": {name: getattr(model, name) for name in ("n_iter_", "residual_", "converged_", "noise_")},
+        "extra": {},
+        **written,
+    }
+    for name in model.file_parts:
+        part: Part | None = getattr(model, name)
+        if part is not None:
+            extra, arrays = part.to_file()
+            header["extra"] |= extra
+            tensors |= arrays
+    _write(path, header, tensors, features)
+
+
+def save_with_examples(
+    model: Saved,
+    path: Any,
+    arrays: dict[str, Array | None],  # targets and weights
+    features: Any,
+    why: str | None,  # why rows are kept though nobody asked for it
+    X: Any = None,  # (n, d): None takes those of the posterior
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Write training rows, targets, parameters and kernel."""
+    X = rows_of(getattr(model, model.file_tables)) if X is None else X
+    matrix = {"X": X} if not sp.issparse(X) else {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+    known = {name: array for name, array in (matrix | arrays).items() if array is not None}
+    tensors = {PREFIX + name: _stored(array) for name, array in known.items()}
+    check_sides(X.shape, sum(array.nbytes for array in tensors.values()), path)  # else it could not be loaded
+    learned = model.tuning_ is not None or not isinstance(model.kernel, Kernel) or "nu" in model.get_params()
+    header = _shared_header(model) | {
+        "examples": int(X.shape[0]),
+        "described": describe_kernel(model.kernel_ if learned else model.kernel),
+        "extra": extra or {},
+    }
+    inducing = getattr(model, "inducing", None)
+    if isinstance(inducing, np.ndarray | list | tuple):
+        header["inducing"] = np.asarray(inducing).tolist()
+    _write(path, header, tensors, features)
+    if why is not None:
+        warnings.warn(
+            f"{path} keeps {X.shape[0]} training rows, because {why}. Give it only to those who may see them.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _shared_header(model: Saved) -> dict[str, Any]:
+    header = {
+        "estimator": type(model).__name__,
+        "parameters": _parameters(model),
+        "features": int(model.n_features_in_),
+        "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
+    }
+    return header | ({"classes": write_classes(model.classes_)} if hasattr(model, "classes_") else {})
+
+
+def _parameters(model: Saved) -> dict[str, Any]:
+    """Those a constructor takes; a tuned model is read as one that was given what it learned."""
+    every = {name: value for name, value in model.get_params(deep=False).items() if name != "kernel"}
+    plain = {
+        name: value for name, value in every.items() if value is None or isinstance(value, bool | int | float | str)
+    }
+    return plain | {"noise": model.noise_, "tune": None} if model.tuning_ is not None else plain
+
+
+def _write(path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
+    if features is not None:
+        header["pictures"], learned = describe(features)
+        tensors |= learned
+    model_file.write(path, header, tensors)
+
+
+def _stored(array: Any) -> Array:
+    found: Array = np.asarray(array)
+    return found.astype(np.int64) if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
+
+
+def rows_of(gp: Posterior) -> Any:  # (n, d)
+    """All training rows as they came; an error where they are not there any more."""
+    if not isinstance(gp, GP):
+        raise InvalidInput("A loaded model without training rows has none to save. Leave `examples` out.")
+    if gp.grid is not None:
+        raise ModelFileError("A quantised model keeps no training row in its file. Save the model it was made of.")
+    if gp.gram.given is not None:
+        raise ModelFileError(
+            "The training rows were rounded to `levels` and are not there as they came, so a file cannot keep them. "
+            "Fit with levels=None to save them."
+        )
+    return gp.gram.rows()
+
+
+def why_examples(gp: Posterior, examples: bool | None) -> str | None:
+    """Why a file must keep training rows though nobody asked for it; None where it need not or must not."""
+    if examples is not None:
+        check_flag("examples", examples)
+        return None
+    has_tables = not isinstance(gp, GP) or gp.gram.has_tables
+    return None if has_tables else f"{type(gp.kernel).__name__} has no tables"

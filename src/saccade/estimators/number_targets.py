@@ -1,0 +1,200 @@
+"""Numbers as the targets of a process: less their prior mean, over their scale, equal rows joined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from saccade._core.arrays import Array
+from saccade._core.codec import Record
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.fields import Numbers, flag
+from saccade.estimators.losses import DensityLosses
+from saccade.estimators.part import Part
+from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
+from saccade.estimators.repeats import Looks, join, unseen
+from saccade.estimators.targets import joined_weight, over_copies
+
+
+@dataclass(frozen=True, eq=False)
+class TargetUnits(Part):
+    """The units of the targets: what is subtracted from them, and what the rest is divided by.
+
+    Parameters
+    ----------
+    offset, scale : array of shape (m,)
+        Of each target.
+    flat : bool
+        Whether y was (n,): predictions are then (n,) too.
+    function : callable or None
+        The prior mean where it is a function of X; the offset is 0 then.
+
+    Examples
+    --------
+    >>> units = TargetUnits(np.array([10.0]), np.array([2.0]), flat=True)
+    >>> units.values(np.array([[0.0], [1.0]]), np.zeros((2, 3)))
+    array([10., 12.])
+    """
+
+    offset: Array
+    scale: Array
+    flat: bool
+    function: Callable[[Any], Any] | None = None
+    in_header = True
+
+    def __post_init__(self) -> None:
+        if (self.scale <= 0).any() or (self.flat and self.offset.size > 1):
+            raise ValueError("offset and scale of the targets do not fit together")
+
+    @classmethod
+    def before_fit(cls, X: Any, mean: PriorMean) -> Self:
+        """Those of a prior without examples: nothing is normalised."""
+        function = check_mean(mean)
+        m = 1 if function is None else values_at(function, X).shape[1]
+        return cls(*offset_and_scale(np.zeros((1, m)), None, None, mean, False), m == 1, function)
+
+    def prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
+        """The mean before any example, in units of the targets."""
+        return self.offset if self.function is None else values_at(self.function, X, self.offset.size)
+
+    def values(self, found: Array, X: Any) -> Array:
+        """What the process says at X (n, d), (n, m) or (n, m, draws), in units of the targets."""
+        more = (...,) + (None,) * (found.ndim - 2)
+        return self.squeezed(found * self.scale[more] + self.prior_mean(X)[more])
+
+    def squeezed(self, found: Array) -> Array:
+        """Without the axis of the targets (the second), where y had none."""
+        return np.asarray(found[:, 0] if self.flat else found)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberTargets:
+    """Targets of a regression.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, m)
+        In their own units; of equal rows that were joined, the mean.
+    units : TargetUnits
+        Offset and scale.
+    weight : array of shape (n,) or None
+        How many looks each row stands for.
+    apart : array of shape (n, m) or None
+        Σ (y − ȳ)² of equal rows that were joined.
+    prior : array of shape (n, m) or None
+        The prior mean at the rows, where it is a function.
+    keys : list of bytes or None
+        Digests of the rows, where `noise` is 0 and a row counts once.
+
+    Examples
+    --------
+    >>> how = Normalising(mean=None, normalize=True)
+    >>> targets = NumberTargets.of(Looks(np.zeros((2, 1)), np.array([1.0, 3.0])), how)
+    >>> targets.columns()[:, 0]
+    array([-1.,  1.])
+    """
+
+    y: Array
+    units: TargetUnits
+    weight: Array | None = None
+    apart: Array | None = None
+    prior: Array | None = None
+    keys: list[bytes] | None = None
+
+    @classmethod
+    def of(cls, looks: Looks, how: Normalising, keys: list[bytes] | None = None) -> Self:
+        """Of rows with their targets."""
+        function = check_mean(how.mean)
+        prior = None if function is None else values_at(function, looks.X, looks.y[0].size)
+        units = how.units(looks.y, prior, looks.weight, looks.scatter, function)
+        return cls(looks.y, units, looks.weight, looks.scatter, prior, keys)
+
+    def grown(self, X: Any, y: Array, weight: Array | None, how: Normalising, exact: bool) -> tuple[Any, Self]:
+        """With further rows, all of them or, if targets are `exact`, those not seen yet; returns these rows too."""
+        if y.shape[1:] != self.y.shape[1:]:
+            raise InvalidInput(f"`y` must have {self.y[0].size} target(s) as in the first call, got shape {y.shape}.")
+        function = self.units.function
+        if check_mean(how.mean) != function:
+            raise InvalidParameter("A function as `mean` must stay as in the first call. Call fit instead.")
+        if (self.keys is not None) != exact:
+            raise InvalidParameter("`noise` cannot change from or to 0 between calls of partial_fit. Call fit instead.")
+        looks, keys = Looks(X, check_targets(y), weight), None
+        if self.keys is not None:
+            looks, keys = unseen(X, looks.y, self.keys, self.y)
+        n, b = len(self.y), len(looks.y)
+        joined, every = joined_weight(self.weight, n, looks.weight, b), np.concatenate([self.y, looks.y])
+        apart, prior = self.apart, self.prior
+        if apart is not None:
+            apart = np.vstack([apart, np.zeros((b, apart.shape[1]))])
+        if prior is not None and function is not None:
+            prior = np.vstack([prior, values_at(function, looks.X, self.units.offset.size)])
+        units = how.units(every, prior, joined, apart, function)
+        return looks.X, type(self)(every, units, joined, apart, prior, keys)
+
+    def carried(self, alpha: Array, before: TargetUnits) -> Array:  # (n, m)
+        """An older solution in the units of these targets, zero for what is new: where the solver starts."""
+        new = len(self.y) - len(alpha)
+        return np.vstack([alpha * (before.scale / self.units.scale), np.zeros((new, alpha.shape[1]))])
+
+    def columns(self) -> Array:  # (n, m)
+        Y = self.y.reshape(len(self.y), -1)
+        Y = Y if self.prior is None else Y - self.prior
+        return np.asarray((Y - self.units.offset) / self.units.scale)
+
+    def noise_diagonal(self, noise: float) -> Array:  # (n, 1)
+        return over_copies(noise, len(self.y), self.weight)
+
+    def losses(self) -> DensityLosses:
+        return DensityLosses.of(self.columns(), self.weight)
+
+    def scatter(self) -> Array | None:
+        return None if self.apart is None else self.apart / self.units.scale**2
+
+    @property
+    def count(self) -> float:
+        """The number of looks."""
+        return float(len(self.y) if self.weight is None else self.weight.sum())
+
+    def to_state(self) -> dict[str, Array | None]:
+        """What a file with the training rows keeps beside them."""
+        return {"y": self.y, "weight": self.weight, "apart": self.apart}
+
+    @classmethod
+    def from_state(cls, X: Any, state: dict[str, Array], how: Normalising, exact: bool) -> Self:
+        """From checked arrays of a file."""
+        y = state["y"]
+        keys = unseen(X, y, [], y[:0])[1] if exact else None
+        return cls.of(Looks(X, y, state.get("weight"), state.get("apart")), how, keys)
+
+
+class Normalising(NamedTuple):
+    """The parameters of `GPRegressor` that offset and scale come from."""
+
+    mean: PriorMean
+    normalize: bool
+
+    def units(
+        self,
+        y: Array,  # (n,) or (n, m)
+        prior: Array | None,  # (n, m)
+        weight: Array | None,  # (n,)
+        apart: Array | None,  # (n, m)
+        function: Callable[[Any], Any] | None,
+    ) -> TargetUnits:
+        Y = y.reshape(len(y), -1)
+        Y = Y if prior is None else Y - prior
+        return TargetUnits(*offset_and_scale(Y, weight, apart, self.mean, self.normalize), y.ndim == 1, function)
+
+
+def looks_at(X: Any, y: Array, weight: Array | None, joins: bool, exact: bool) -> tuple[Looks, list[bytes] | None]:
+    """The rows to learn from, each once where that changes nothing, and their keys if targets are `exact`."""
+    y = check_targets(y)
+    if exact:
+        return unseen(X, y, [], y[:0])
+    return join(X, y, weight) if joins else Looks(X, y, weight), None
+
+
+TargetUnits.record = Record(TargetUnits, {"offset": Numbers("m"), "scale": Numbers("m"), "flat": flag()})
