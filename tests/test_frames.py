@@ -69,5 +69,5 @@ def test_from_fit_and_predict_to_the_loop(levels: int | None, chains: list[Chain
     model.predict(X[:5])  # makes the tables first
     assert chains[-1][-2:] == ["operators/tables.py:_walk", "_core/threads.py:share_calls"]
     for found in chains:
-        assert found[0] == "estimators/class_answers.py:predict"
+        assert found[0] == "estimators/classifier.py:predict"
         assert len(found) <= MOST, found

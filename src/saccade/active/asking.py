@@ -20,12 +20,13 @@ from saccade.active.pool import check_pool, known_labels
 from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
+from saccade.estimators.predictor import Predictor
 
 
 def query(
     X: Any,
     y: Any,
-    clf: Any = None,
+    clf: Predictor | None = None,
     candidates: Any = None,
     strategy: Strategy | Any = "auto",
     batch_size: int = 1,

@@ -77,7 +77,7 @@ class ActiveLearner(OneAtATime):
     def __init__(
         self,
         X: Any,
-        model: Any = None,
+        model: GPClassifier | None = None,
         *,
         strategy: Strategy = "auto",
         audit: float = 0.1,
@@ -328,7 +328,7 @@ class ActiveLearner(OneAtATime):
         self._files |= {save(self, path, self._files)}
 
     @classmethod
-    def load(cls, path: Any, X: Any, model: Any = None) -> ActiveLearner:
+    def load(cls, path: Any, X: Any, model: GPClassifier | None = None) -> ActiveLearner:
         """Go on with a saved campaign on its pool, which may have gained rows at its end.
 
         New rows are audited too: the accuracy is that of the whole pool, and must be shown again.

@@ -15,6 +15,7 @@ from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
+from saccade.estimators.predictor import Predictor
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK, Kernel
 from saccade.scores.probability import class_means
@@ -34,7 +35,7 @@ class Prior:
     binning: str = "quantile"
 
 
-def is_plain(clf: Any) -> bool:
+def is_plain(clf: Predictor) -> bool:
     """Whether the fit of the classifier is label regression with one noise for all: the field is its posterior."""
     return (
         isinstance(clf, GPClassifier)
@@ -44,7 +45,7 @@ def is_plain(clf: Any) -> bool:
     )
 
 
-def kernel_and_noise(clf: Any, X: Any, rows: Array, labels: Array, fit: bool) -> Prior:
+def kernel_and_noise(clf: Predictor, X: Any, rows: Array, labels: Array, fit: bool) -> Prior:
     """Kernel and noise of a model; if it tunes them, they are learned from the labels where these suffice."""
     if not isinstance(clf, GPClassifier | OneClassGP):
         return Prior(HIK(), NOISE)
@@ -66,7 +67,7 @@ def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> PoolPosterior:
 
 
 def beliefs_of(
-    clf: Any, prior: Prior, field: PoolPosterior, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
+    clf: Predictor, prior: Prior, field: PoolPosterior, X: Any, rows: Array, labels: Array, strategy: str, fit: bool
 ) -> Beliefs:
     """By the field if that is the fit of the classifier, else by the classifier, fitted to the labels so far."""
     if isinstance(clf, OneClassGP):
@@ -74,8 +75,8 @@ def beliefs_of(
     classes, label = np.unique(labels, return_inverse=True)
     if is_plain(clf) or classes.size < 2:
         return beliefs_of_field(field, label)
-    ours = isinstance(clf, GPClassifier)
-    if not ours and strategy in WITH_MEAN:
+    ours = clf if isinstance(clf, GPClassifier) else None
+    if ours is None and strategy in WITH_MEAN:
         raise InvalidParameter(
             f'strategy="{strategy}" needs the mean of a Gaussian process, and {type(clf).__name__} has none. Use '
             'GPClassifier(), or strategy="auto", "entropy" or "least-margin".'
@@ -86,12 +87,12 @@ def beliefs_of(
             "scikit-learn's CalibratedClassifierCV."
         )
     if fit:
-        if ours:
-            clf.set_params(kernel=field.gram.kernel, noise=prior.noise, tune=None)
+        if ours is not None:
+            ours.set_params(kernel=field.gram.kernel, noise=prior.noise, tune=None)
         clf.fit(X[rows], labels)
     return Beliefs(
         classes.size,
-        lambda some: _means(clf, X[some]) if ours else np.zeros((some.size, classes.size)),
+        lambda some: np.zeros((some.size, classes.size)) if ours is None else _means(ours, X[some]),
         lambda some: np.asarray(clf.predict_proba(X[some])),
         lambda some: field.variance[some],
     )

@@ -12,6 +12,7 @@ from sklearn.base import clone, is_classifier
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.classifier import GPClassifier
+from saccade.estimators.predictor import Predictor
 
 MODEL_NAMES = ("clf", "estimator", "discriminator")  # what strategies call the classifier they want
 
@@ -21,7 +22,7 @@ def query_by(
     X: Any,  # (n, d), checked
     rows: Array,  # (l,) with a label
     labels: Array,  # (l,)
-    clf: Any,
+    clf: Predictor | None,
     **options: Any,  # candidates, batch_size, return_utilities
 ) -> Any:
     """What `strategy.query` answers, with our classifier where it wants one. X is made dense, because it needs that."""
@@ -48,7 +49,7 @@ def query_by(
     return np.asarray(found, np.int64)
 
 
-def _wrapped(clf: Any, classes: int) -> Any:
+def _wrapped(clf: Predictor | None, classes: int) -> Any:
     """The classifier as scikit-activeml wants it: it knows its classes beforehand and takes NaN for no label."""
     from skactiveml.base import SkactivemlClassifier
     from skactiveml.classifier import SklearnClassifier

@@ -26,8 +26,10 @@ from saccade._core.checks import (
 )
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
+from saccade.estimators.model_writing import rows_of, save, save_with_examples, why_examples
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
+from saccade.estimators.targets import Targets
 from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, Method
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
@@ -61,6 +63,7 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
+    targets_: Targets
     gp_: GP | Compressed
     kernel_: Kernel
     noise_: float
@@ -220,6 +223,46 @@ class GaussianProcess(BaseEstimator):
         model = copy(self)
         model.gp_ = self.gp_.quantized(bins)
         return model
+
+    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
+        """Write the model to one file; `saccade.load` reads it.
+
+        The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and
+        "ep", decisions take it, and the probabilities in the file are calibrated again with it.
+
+        Unless `examples` is True, no training example is stored as such. The tables of an exact model still have a
+        level for each value, so a determined reader could work backwards; to share a model of private data, use
+        `levels` or `quantized()`.
+
+        Parameters
+        ----------
+        path : path
+            The file; an old one is replaced when the new one is whole.
+        features : transformer or Pipeline of saccade.features, optional
+            What made X, fitted. It lies in the file beside the model, and `saccade.load` gives both back.
+        examples : bool or None
+            True keeps the training rows instead of tables. The loaded model is fitted again from them and can do all
+            that this one can, with the variance of its own method. None does so only for kernels that have no tables,
+            and a warning says it. False never does: a kernel without tables is then refused.
+        compact : bool
+            Tables of about half the size, the mean in float32 and the variance in float16. Decisions change by 1e-6 or
+            less of their size, and the variance grows by some thousandths of what training explains.
+
+        Raises
+        ------
+        ModelFileError
+            If a file cannot hold the model, or the folder cannot be written.
+        """
+        check_is_fitted(self)
+        why = why_examples(self.gp_, examples)
+        if why or examples:
+            X = rows_of(self.gp_)
+            return save_with_examples(self, path, X, self.targets_.to_state(), features, why)
+        save(self._compressed(), path, features, compact)
+
+    def _compressed(self) -> Self:
+        """This model as it will be once loaded."""
+        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,9 +9,8 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.codec import Record
 from saccade._core.fields import number
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import fit_sharpness, probabilities, standardized_mean
@@ -108,4 +107,4 @@ def _sharpness(decision: Array, label: Array, weight: Array | None, rows: Array)
     return fit_sharpness(decision, label[rows], None if weight is None else weight[rows])
 
 
-Calibration.record = Record(Calibration, {"sharpness": number(above=0.0)})
+Calibration.record = part_record(Calibration, {"sharpness": number(above=0.0)})

@@ -18,7 +18,6 @@ from saccade.estimators.base import GaussianProcess, squeezed
 from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.known_classes import KnownClasses
-from saccade.estimators.model_writing import save, save_with_examples, why_examples
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import ClassTargets, outputs_of, weighed
@@ -340,33 +339,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         X = self._rows(X)
         return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
-        """Write the model to one file; `saccade.load` reads it.
-
-        The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and
-        "ep", decisions take it, and the probabilities in the file are calibrated again with it.
-
-        `features`: the fitted transformer of `saccade.features`, or the Pipeline of them, that made X. It lies in the
-        file beside the model, and `saccade.load` gives both back.
-
-        `compact`: tables of about half the size, the mean in float32 and the variance in float16. Decisions change by
-        1e-6 or less of their size, and the variance grows by some thousandths of what training explains.
-
-        `examples`: True keeps the training rows instead of tables. The loaded model is fitted again from them and can
-        do all that this one can, with the variance of its own method. None does so only for kernels that have no
-        tables, and a warning says it. False never does: a kernel without tables is then refused.
-
-        Else no training example is stored as such. The tables of an exact model still have a level for each value, so a
-        determined reader could work backwards; to share a model of private data, use `levels` or `quantized()`.
-        """
-        check_is_fitted(self)
-        why = why_examples(self.gp_, examples)
-        if why or examples:
-            return save_with_examples(self, path, self.targets_.to_state(), features, why)
-        save(self._compressed(), path, features, compact)
-
-    def _compressed(self) -> GPClassifier:
-        """This model as it will be once loaded: tables, and probabilities for the variance that they have."""
+    def _compressed(self) -> Self:
+        """With probabilities for the variance that the tables have."""
         model = copy(self)
         if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.variance_method_ is not None:
             if self.variance_method_ != "lowrank":

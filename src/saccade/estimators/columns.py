@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array
-from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput
 from saccade._core.fields import Numbers
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 
 Scale = Literal["auto", "columns"] | None
 SCALES: tuple[Scale, ...] = ("auto", "columns", None)
@@ -101,4 +100,4 @@ def _dense(X: Any) -> Array:
     return np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
 
 
-ColumnScales.record = Record(ColumnScales, dict.fromkeys(("spread", "low", "high"), Numbers("d")))
+ColumnScales.record = part_record(ColumnScales, dict.fromkeys(("spread", "low", "high"), Numbers("d")))

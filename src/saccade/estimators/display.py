@@ -11,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput
+from saccade.estimators.base import GaussianProcess
+from saccade.inference.tuning.options import Tuning
 
 INK, ACCENT, QUIET = "#222222", "#0b6e4f", "#b8b8b8"
 
@@ -29,7 +31,7 @@ class RelevanceDisplay:
         self.names = names
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, top: int = 20, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: GaussianProcess, *, top: int = 20, ax: Any = None) -> Self:
         """Draw the `top` most relevant features of a fitted HIK model."""
         check_is_fitted(estimator)
         names = getattr(estimator, "feature_names_in_", None)
@@ -61,11 +63,11 @@ class TuningDisplay:
     tuning : the `tuning_` of a fitted model
     """
 
-    def __init__(self, tuning: Any) -> None:
+    def __init__(self, tuning: Tuning) -> None:
         self.tuning = tuning
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: GaussianProcess, *, ax: Any = None) -> Self:
         """Draw the search of a model that was fitted with `tune`."""
         check_is_fitted(estimator)
         if estimator.tuning_ is None:

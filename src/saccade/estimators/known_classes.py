@@ -9,11 +9,10 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.codec import Record
 from saccade._core.fields import Maybe, number, whole
 from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.normal_scores import ASCENDING
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 from saccade.estimators.targets import ClassTargets
 from saccade.estimators.unknown_classes import EVEN, FEWEST, choose_weight
 from saccade.inference.posterior.base import Posterior
@@ -88,7 +87,7 @@ def _weight_of_confidence(gp: GP, targets: ClassTargets, sharpness: float, noise
     return choose_weight(gp.kernel(X), gp.kernel.diag(X), targets.label[some], noise, sharpness)
 
 
-KnownClasses.record = Record(
+KnownClasses.record = part_record(
     KnownClasses,
     {
         "known": whole(1),

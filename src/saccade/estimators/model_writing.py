@@ -80,14 +80,13 @@ def save(
 def save_with_examples(
     model: Saved,
     path: Any,
+    X: Any,  # (n, d)
     arrays: dict[str, Array | None],  # targets and weights
     features: Any,
     why: str | None,  # why rows are kept though nobody asked for it
-    X: Any = None,  # (n, d): None takes those of the posterior
     extra: dict[str, Any] | None = None,
 ) -> None:
     """Write training rows, targets, parameters and kernel."""
-    X = rows_of(getattr(model, model.file_tables)) if X is None else X
     matrix = {"X": X} if not sp.issparse(X) else {"data": X.data, "indices": X.indices, "indptr": X.indptr}
     known = {name: array for name, array in (matrix | arrays).items() if array is not None}
     tensors = {PREFIX + name: _stored(array) for name, array in known.items()}

@@ -8,10 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.codec import Record
 from saccade._core.fields import ABSENT, Field, Maybe, Out, Reading, number, whole
 from saccade.estimators.nothing_to_compare import warn_of_training
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
 from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membership, p_values, quantiles, threshold
@@ -185,7 +184,7 @@ class Ascending(Field):
 
 
 ASCENDING = Ascending()
-NormalScores.record = Record(
+NormalScores.record = part_record(
     NormalScores,
     {
         "offset": number(),

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.fields import Numbers, flag
 from saccade.estimators.losses import DensityLosses
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.estimators.targets import joined_weight, over_copies
@@ -64,6 +63,19 @@ class TargetUnits(Part):
         """What the process says at X (n, d), (n, m) or (n, m, draws), in units of the targets."""
         more = (...,) + (None,) * (found.ndim - 2)
         return self.squeezed(found * self.scale[more] + self.prior_mean(X)[more])
+
+    def to_state(self) -> dict[str, Any]:
+        """The fields as values for JSON; an error where the prior mean is a function."""
+        self.check_savable()
+        return super().to_state()
+
+    def check_savable(self) -> None:
+        """An error where the prior mean is a function."""
+        if self.function is not None:
+            raise InvalidParameter(
+                "A model whose `mean` is a function cannot be saved: a file holds no code. Fit a model without it to "
+                "y - mean(X), save that, and add mean(X) to its predictions."
+            )
 
     def squeezed(self, found: Array) -> Array:
         """Without the axis of the targets (the second), where y had none."""
@@ -160,6 +172,7 @@ class NumberTargets:
 
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them."""
+        self.units.check_savable()
         return {"y": self.y, "weight": self.weight, "apart": self.apart}
 
     @classmethod
@@ -197,4 +210,4 @@ def looks_at(X: Any, y: Array, weight: Array | None, joins: bool, exact: bool) -
     return join(X, y, weight) if joins else Looks(X, y, weight), None
 
 
-TargetUnits.record = Record(TargetUnits, {"offset": Numbers("m"), "scale": Numbers("m"), "flat": flag()})
+TargetUnits.record = part_record(TargetUnits, {"offset": Numbers("m"), "scale": Numbers("m"), "flat": flag()})

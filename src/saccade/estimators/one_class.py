@@ -17,7 +17,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.base import GaussianProcess
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.explanation import Explanation, explained
-from saccade.estimators.model_writing import save, save_with_examples, why_examples
+from saccade.estimators.model_writing import rows_of, save, save_with_examples, why_examples
 from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
@@ -294,7 +294,7 @@ class OneClassGP(Outliers, GaussianProcess):
         """
         return np.asarray(self.predict_proba(X)[:, 0])
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None) -> None:
+    def save(self, path: Any, *, features: Any = None, examples: bool | None = None) -> None:  # type: ignore[override]
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
@@ -309,8 +309,18 @@ class OneClassGP(Outliers, GaussianProcess):
             model = copy(self)  # whose parameters say what "auto" did
             model.kernel = HIK() if self.kernel is None else self.kernel
             model.scale = None if self.columns_ is None else "columns"
-            return save_with_examples(model, path, {}, features, why, self.rows_)
+            return save_with_examples(model, path, self.training_rows(), {}, features, why)
         save(self._compressed(), path, features)
+
+    def training_rows(self) -> Any:
+        """The training rows as they came.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n, d)
+            Those that were trimmed too.
+        """
+        return rows_of(self.gp_) if self.rows_ is None else self.rows_
 
     def _why_variance(self, examples: bool | None) -> str | None:
         """Why the variance needs the training rows, if it does."""
@@ -319,7 +329,7 @@ class OneClassGP(Outliers, GaussianProcess):
             return None
         return f'the variance of approximation="{self.variance_method_}" has no tables'
 
-    def _compressed(self) -> OneClassGP:
+    def _compressed(self) -> Self:
         """This model as it will be once loaded: tables, and a threshold for the variance that they have."""
         model, gp, method = copy(self), self.gp_, self.variance_method_
         if not isinstance(gp, GP) or not gp.gram.has_tables or method == "lowrank":

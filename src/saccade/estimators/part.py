@@ -7,8 +7,14 @@ from typing import Any, ClassVar, Self
 
 from saccade._core.arrays import Array
 from saccade._core.codec import Record, from_file, from_json, to_file, to_json
+from saccade._core.fields import Field
 
 PREFIX = "scores_"  # of the arrays of parts in a model file
+
+
+def part_record(kind: type, fields: Mapping[str, Field]) -> Record:
+    """The fields of a part; whoever reads a file is told of the model, not of the part."""
+    return Record(kind, fields, name="model")
 
 
 class Part:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
+from saccade.estimators.predictor import Detector
 from saccade.scores.novelty import ROUNDING
 
 try:
@@ -48,7 +49,7 @@ class PyODDetector(BaseDetector):
     (99, array([0, 1]))
     """
 
-    def __init__(self, detector: Any = None, contamination: Any = 0.1) -> None:
+    def __init__(self, detector: Detector | None = None, contamination: Any = 0.1) -> None:
         super().__init__(contamination=contamination)
         self.detector = detector
 
@@ -85,7 +86,7 @@ class PyODDetector(BaseDetector):
             )
 
 
-def _default() -> Any:
+def _default() -> Detector:
     from saccade.estimators.one_class import OneClassGP
 
     return OneClassGP()

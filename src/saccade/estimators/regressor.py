@@ -8,14 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.checks import check_draws, check_flag, check_noise, check_rows, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.base import GaussianProcess
 from saccade.estimators.explanation import Explanation, explained
-from saccade.estimators.model_writing import save, save_with_examples, why_examples
 from saccade.estimators.number_targets import Normalising, NumberTargets, TargetUnits, looks_at
 from saccade.estimators.part import Part
 from saccade.estimators.prior_mean import PriorMean, check_mean
@@ -257,19 +255,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         """Mean and variance of the noise-free function, in units of the targets."""
         mean, std = self.predict(X, return_std=True)
         return mean, std**2
-
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
-        """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it."""
-        check_is_fitted(self)
-        if self.units_.function is not None:
-            raise InvalidParameter(
-                "A model whose `mean` is a function cannot be saved: a file holds no code. Fit a model without it to "
-                "y - mean(X), save that, and add mean(X) to its predictions."
-            )
-        why = why_examples(self.gp_, examples)
-        if why or examples:
-            return save_with_examples(self, path, self.targets_.to_state(), features, why)
-        save(self, path, features, compact)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

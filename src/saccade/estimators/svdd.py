@@ -16,12 +16,11 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows
 from saccade._core.chunks import batches
-from saccade._core.codec import Record
 from saccade._core.fields import number
 from saccade._core.progress import report
 from saccade.estimators.model_writing import save, save_with_examples
 from saccade.estimators.outliers import Outliers
-from saccade.estimators.part import Part
+from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
@@ -57,7 +56,7 @@ class Ball(Part):
     offset: float
 
 
-Ball.record = Record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
+Ball.record = part_record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
 
 
 class SVDD(Outliers, BaseEstimator):
@@ -203,7 +202,7 @@ class SVDD(Outliers, BaseEstimator):
         why = f"{type(self.kernel_).__name__} has no tables"
         arrays: dict[str, Array | None] = {"dual": self.dual_coef_, "support": self.support_}
         found = {"n_iter": self.n_iter_, "residual": self.residual_, "converged": self.converged_}
-        save_with_examples(self, path, arrays, features, why, self.support_vectors_, self.ball_.to_state() | found)
+        save_with_examples(self, path, self.support_vectors_, arrays, features, why, self.ball_.to_state() | found)
 
     @property
     def radius_(self) -> float:

@@ -34,6 +34,9 @@ class Targets(Protocol):
     def scatter(self) -> Array | None:  # (n, m)
         """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
 
+    def to_state(self) -> dict[str, Array | None]:
+        """What a file with the training rows keeps beside them, (n, …) each."""
+
 
 @dataclass(frozen=True, eq=False)
 class ClassTargets:
@@ -155,6 +158,9 @@ class MemberTargets:
 
     def scatter(self) -> None:
         return None
+
+    def to_state(self) -> dict[str, Array | None]:
+        return {}
 
 
 def outputs_of(classes: Array) -> int:

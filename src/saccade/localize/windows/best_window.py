@@ -21,6 +21,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_positive
 from saccade._core.errors import InvalidInput
 from saccade.estimators.explanation import decision_number
+from saccade.estimators.predictor import AdditiveModel
 from saccade.localize.boxes import as_numbers, check_bounds
 from saccade.localize.windows.grid import WindowGrid, Windows
 from saccade.operators.tables import PiecewiseTables
@@ -64,7 +65,7 @@ class BestWindow:
 
 
 def best_window(
-    model: Any,
+    model: AdditiveModel,
     points: Any,  # (k, 2)
     words: Any,  # (k,)
     bounds: Any,
@@ -161,7 +162,9 @@ def _checked_points(points: Any, words: Any, limit: Array, width: int) -> tuple[
     return at, numbers.astype(np.int64)
 
 
-def _word_tables(model: Any, numbers: Array, label: Any, norm: Any) -> tuple[tuple[Array, Array, Array], float]:
+def _word_tables(
+    model: AdditiveModel, numbers: Array, label: Any, norm: Any
+) -> tuple[tuple[Array, Array, Array], float]:
     """The function of each word that occurs, ascending: where its nodes start, the nodes, the values; and the offset.
 
     Nodes are counts, or the levels of the model where a histogram is divided by its sum.
@@ -182,7 +185,7 @@ def _word_tables(model: Any, numbers: Array, label: Any, norm: Any) -> tuple[tup
     return (np.concatenate([[0], np.cumsum(sizes)]), nodes, shares), float(sign * found.offset[output])
 
 
-def _levels(model: Any, distinct: Array) -> tuple[Array, Array]:  # (N,), (words,)
+def _levels(model: AdditiveModel, distinct: Array) -> tuple[Array, Array]:  # (N,), (words,)
     """The levels of the given words in units of X, and how many each has."""
     tables, kernel = model.tables_, model.kernel_
     if not isinstance(tables, PiecewiseTables) or kernel.transforms():
@@ -194,7 +197,7 @@ def _levels(model: Any, distinct: Array) -> tuple[Array, Array]:  # (N,), (words
     return np.concatenate(own) / kernel.check_scale(), np.array([levels.size for levels in own])
 
 
-def _output(model: Any, label: Any) -> tuple[int, float]:
+def _output(model: AdditiveModel, label: Any) -> tuple[int, float]:
     """The column of the decision, and its sign."""
     number, classes = decision_number(model, label), getattr(model, "classes_", ())
     if callable(getattr(model, "mean", None)):
