@@ -122,7 +122,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("order", [[0, -1]], "`order` must be from 0 to 4"),
     ("order", [[0.5, 1]], "`order` must be whole numbers"),
     ("order", [[0, 1, 2]], "`order` must be of size 2, got 3"),
-    ("order", [[0, 1], [2]], "ValueError"),
+    ("order", [[0, 1], [2]], "inhomogeneous"),
     ("order", [[0, 10**400]], "OverflowError"),
     ("shape", {"kind": "os.system"}, "`shape` must be one of Ball, Pair, got 'os.system'"),
     ("shape", {"kind": ["Ball"]}, "`shape` must be one of Ball, Pair"),
