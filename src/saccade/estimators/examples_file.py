@@ -21,7 +21,7 @@ from saccade._core.feature_steps import describe
 from saccade.estimators.repeats import unseen
 from saccade.inference.posterior.gp import GP
 from saccade.kernels.base import Kernel
-from saccade.kernels.describe import describe_kernel, described_kernel
+from saccade.kernels.serialize import describe_kernel, described_kernel
 
 PREFIX = "examples_"
 
