@@ -104,8 +104,8 @@ def test_older_spellings_and_fields_that_older_states_lack() -> None:
 
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("estimator", "Localizer", "a 'Localizer' of version 2, and a Whole of version 2 is needed"),
-    ("version", 3, "a 'Whole' of version 3"),
+    ("estimator", "Localizer", "'Localizer' of version 2, and Whole of version 2 is needed"),
+    ("version", 3, "'Whole' of version 3"),
     ("rows", 10**12, "`rows` must be a whole number from 1 to 100, got 1000000000000"),
     ("rows", True, "`rows` must be a whole number"),
     ("rows", 10**400, "`rows` must be a whole number from 1 to 100, got a number too large"),

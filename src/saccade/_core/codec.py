@@ -16,7 +16,7 @@ does not fit. Nothing is imported or run by name: only the classes that a record
 {'estimator': 'Spot', 'version': 1, 'name': 'a', 'places': [[1.0, 2.0]]}
 >>> from_json(SPOT, {"estimator": "Spot", "version": 1, "name": "a", "places": [[1.0, -2.0]]})
 Traceback (most recent call last):
-saccade._core.errors.ModelFileError: This does not describe a Spot: `places` must be from 0 to inf. Save it again.
+saccade._core.errors.ModelFileError: This does not describe Spot: `places` must be from 0 to inf. Save it again.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Record(Field):
         kind = state.get(self.key), state.get("version")
         if self.version is not None and kind != (self.title, self.version):
             raise ModelFileError(
-                f"This is a {shown(kind[0])} of version {shown(kind[1])}, and a {self.title} of version {self.version} "
-                "is needed. Use what this version of saccade saved."
+                f"This is {shown(kind[0])} of version {shown(kind[1])}, and {self.title} of version {self.version} is "
+                "needed. Use what this version of saccade saved."
             )
         others = set(state) - {*self.fields, self.key, "version"} if r.at else None
         r.need(not others, "without further fields", sorted(map(str, others or ())))
@@ -152,6 +152,4 @@ def _read(record: Record, state: Any, reading: Reading, source: Any) -> Any:
         raise
     except UNSOUND as error:
         why = (str(error) if isinstance(error, ValueError) else repr(error))[:300]
-        raise ModelFileError(
-            f"{source} does not describe a {record.title}: {why.rstrip('.')}. Save it again."
-        ) from None
+        raise ModelFileError(f"{source} does not describe {record.title}: {why.rstrip('.')}. Save it again.") from None

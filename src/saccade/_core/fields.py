@@ -198,6 +198,19 @@ class Named(Field):
 
 
 @dataclass(frozen=True)
+class InHeader(Field):
+    """A field whose arrays are lists in the header, also where others are tensors."""
+
+    field: Field
+
+    def write(self, value: Any, out: Out, at: str) -> Any:
+        return self.field.write(value, None, at)
+
+    def read(self, written: Any, r: Reading) -> Any:
+        return self.field.read(written, replace(r, tensors=None, layout=False))
+
+
+@dataclass(frozen=True)
 class Row(Field):
     """A short list with a field for each place, such as a name and a number."""
 
