@@ -92,7 +92,7 @@ def test_tiles(bounds: Any, tile: int) -> None:
 def test_state_of_a_tile_search() -> None:
     state = TileSearch((2048, 2048), random_state=0).to_state()
     state["bounds"][3] = 2_048_000_000_000
-    with at_most(MEMORY), pytest.raises(InvalidInput, match="`tile`"):
+    with at_most(MEMORY), pytest.raises(ModelFileError, match="`tile`"):
         TileSearch.from_state(state)
 
 

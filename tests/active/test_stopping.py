@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, hypergeom
 
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.active.stopping import Audit, Look, reserve
 
 
@@ -284,26 +284,26 @@ def test_state_goes_through_json_and_back() -> None:
         ({"rows": [1, 1]}, "each row once"),
         ({"rows": [1.5]}, "`rows`"),
         ({"rows": [-1]}, "`rows`"),
-        ({"rows": [[1], [2, 3]]}, "Not the state"),
+        ({"rows": [[1], [2, 3]]}, "does not describe"),
         ({"share": 2}, "`share`"),
         ({"confidence": 1.0}, "`confidence`"),
         ({"confidence": "high"}, "`confidence`"),
-        ({"looks": [[9, 16]]}, "Not the state"),
+        ({"looks": [[9, 16]]}, "does not describe"),
         ({"looks": [[9, 16, 17]]}, "is impossible"),
-        ({"looks": [[9, 16, 1.5]]}, "is impossible"),
+        ({"looks": [[9, 16, 1.5]]}, r"`looks\.0\.2` must be a whole number"),
         ({"looks": [[9, 15, 3]]}, "is impossible"),
         ({"looks": [[9, 20, 3], [9, 20, 3]]}, "is impossible"),
         ({"looks": [[9, 500, 3]]}, "is impossible"),
-        ({"looks": 7}, "Not the state"),
+        ({"looks": 7}, "does not describe"),
     ],
 )
 def test_state_of_something_else_is_refused(change: dict[str, Any], part: str) -> None:
-    with pytest.raises((InvalidInput, InvalidParameter), match=part):
+    with pytest.raises(ModelFileError, match=part):
         Audit.from_state(audit_of(40).state() | change)
 
 
 def test_state_without_a_part_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="looks"):
+    with pytest.raises(ModelFileError, match="`looks` is missing"):
         Audit.from_state({"rows": [1], "share": 0.1, "confidence": 0.95})
 
 

@@ -16,7 +16,7 @@ does not fit. Nothing is imported or run by name: only the classes that a record
 {'estimator': 'Spot', 'version': 1, 'name': 'a', 'places': [[1.0, 2.0]]}
 >>> from_json(SPOT, {"estimator": "Spot", "version": 1, "name": "a", "places": [[1.0, -2.0]]})
 Traceback (most recent call last):
-saccade._core.errors.ModelFileError: This does not describe a Spot: `places` must be from 0 to inf. Save it again.
+saccade._core.errors.ModelFileError: This does not describe Spot: `places` must be from 0 to inf. Save it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.atomic import replacing
 from saccade._core.checks import shown
-from saccade._core.errors import ModelFileError, SaccadeError
+from saccade._core.errors import ModelFileError
 from saccade._core.fields import ABSENT, Field, Maybe, Out, Reading, Unsound
 
 # What a constructor or NumPy may raise when it is given what somebody made up.
@@ -46,6 +46,7 @@ class Record(Field):
     fields: Mapping[str, Field]
     version: int | None = None
     name: str = ""  # of the class, unless given
+    key: str = "estimator"  # of the name in a state
     upgrade: Callable[[dict[str, Any]], dict[str, Any]] | None = None  # older spellings to those of today
     take: Callable[[Any], Mapping[str, Any]] | None = None  # the fields of an object; its attributes, unless given
 
@@ -55,7 +56,7 @@ class Record(Field):
 
     def write(self, value: Any, out: Out, at: str) -> dict[str, Any]:
         found = {name: getattr(value, name) for name in self.fields} if self.take is None else self.take(value)
-        state = {} if self.version is None else {"estimator": self.title, "version": self.version}
+        state = {} if self.version is None else {self.key: self.title, "version": self.version}
         for name, field in self.fields.items():
             written = field.write(found[name], out, f"{at}.{name}" if at else name)
             state |= {} if written is ABSENT else {name: written}
@@ -64,12 +65,15 @@ class Record(Field):
     def read(self, written: Any, r: Reading) -> Any:
         r.need(isinstance(written, Mapping), "named values", written)
         state = self.upgrade(dict(written)) if self.upgrade is not None else written
-        if self.version is not None and (state.get("estimator"), state.get("version")) != (self.title, self.version):
+        kind = state.get(self.key), state.get("version")
+        if self.version is not None and kind != (self.title, self.version):
             raise ModelFileError(
-                f"This is a {shown(state.get('estimator'))} of version {shown(state.get('version'))}, and a "
-                f"{self.title} of version {self.version} is needed. Use what this version of saccade saved."
+                f"This is {shown(kind[0])} of version {shown(kind[1])}, and {self.title} of version {self.version} is "
+                "needed. Use what this version of saccade saved."
             )
-        r, values = replace(r, sizes=dict(r.sizes)), {}
+        others = set(state) - {*self.fields, self.key, "version"} if r.at else None
+        r.need(not others, "without further fields", sorted(map(str, others or ())))
+        r, values = replace(r, sizes={}), {}
         for name, field in self.fields.items():
             inner, given = r.inside(name), state.get(name, ABSENT)
             in_header = r.tensors is None and not (isinstance(field, Maybe) and field.default is not ABSENT)
@@ -95,7 +99,7 @@ class OneOf(Field):
     def read(self, written: Any, r: Reading) -> Any:
         name = written.get(self.key) if isinstance(written, Mapping) else None
         r.need(isinstance(name, str) and name in self.kinds, f"one of {', '.join(self.kinds)}", name)
-        return self.kinds[str(name)].read(written, r)
+        return self.kinds[str(name)].read({key: value for key, value in written.items() if key != self.key}, r)
 
 
 def to_json(record: Record, value: Any) -> dict[str, Any]:
@@ -147,7 +151,5 @@ def _read(record: Record, state: Any, reading: Reading, source: Any) -> Any:
     except ModelFileError:
         raise
     except UNSOUND as error:
-        why = str(error) if isinstance(error, Unsound | SaccadeError) else f"{error!r:.200}"
-        raise ModelFileError(
-            f"{source} does not describe a {record.title}: {why.rstrip('.')}. Save it again."
-        ) from None
+        why = (str(error) if isinstance(error, ValueError) else repr(error))[:300]
+        raise ModelFileError(f"{source} does not describe {record.title}: {why.rstrip('.')}. Save it again.") from None

@@ -195,3 +195,36 @@ class Named(Field):
     def read(self, written: Any, r: Reading) -> dict[str, Any]:
         r.need(isinstance(written, Mapping), "named values", written)
         return {str(name): self.field.read(each, r.inside(name)) for name, each in written.items()}
+
+
+@dataclass(frozen=True)
+class InHeader(Field):
+    """A field whose arrays are lists in the header, also where others are tensors."""
+
+    field: Field
+
+    def write(self, value: Any, out: Out, at: str) -> Any:
+        return self.field.write(value, None, at)
+
+    def read(self, written: Any, r: Reading) -> Any:
+        return self.field.read(written, replace(r, tensors=None, layout=False))
+
+
+@dataclass(frozen=True)
+class Row(Field):
+    """A short list with a field for each place, such as a name and a number."""
+
+    places: tuple[Field, ...]
+    make: Callable[..., Any] = lambda *values: values
+
+    def write(self, value: Any, out: Out, at: str) -> Any:
+        return [field.write(each, None, at) for field, each in zip(self.places, value, strict=True)]
+
+    def read(self, written: Any, r: Reading) -> Any:
+        good = isinstance(written, list | tuple) and len(written) == len(self.places)
+        r.need(good, f"a list of {len(self.places)} values")
+        inner = replace(r, tensors=None)
+        values = [
+            field.read(each, inner.inside(i)) for i, (field, each) in enumerate(zip(self.places, written, strict=True))
+        ]
+        return self.make(*values)

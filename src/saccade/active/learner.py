@@ -18,7 +18,7 @@ from saccade.active.choosing import QueryRequest
 from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool
 from saccade.active.pool_model import PoolModel
-from saccade.active.state_file import load, read_label, restored, save
+from saccade.active.state_file import load, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import WAYS, Strategy
 from saccade.estimators.classifier import GPClassifier
@@ -376,7 +376,7 @@ class ActiveLearner(OneAtATime):
         self._begin(audit)
         labels, every = dict[int, Label](), list[Told]()
         for rows, values in history:
-            every.append(Told.of(rows, [read_label(value) for value in values], self.rows_in_pool, labels))
+            every.append(Told.of(rows, values, self.rows_in_pool, labels))
             labels = every[-1].added_to(labels)
         self._move(labels, tuple(every))
         if tensors is not None:

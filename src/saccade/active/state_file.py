@@ -6,20 +6,23 @@ welcome, and the posterior is then made from the answers again.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Container
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saccade._core import limits, model_file
+from saccade._core import codec, model_file
 from saccade._core.arrays import Array
+from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.fields import InHeader, Many, Maybe, Named, Numbers, Plain, Row, flag, plain, text, whole
 from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
-from saccade.active.stopping import Audit
+from saccade.active.stopping import AUDIT
+from saccade.active.strategies import WAYS
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK
@@ -28,34 +31,12 @@ from saccade.kernels.serialize import read_kernel, write_kernel
 if TYPE_CHECKING:
     from saccade.active.learner import ActiveLearner
 
-KIND = "ActiveLearner"
-ARRAYS = ("mean", "variance")
 CLOSE = 1e-2  # the same posterior step by step and from the start: iteration with little noise differs by 1e-3
 
 
 def save(learner: ActiveLearner, path: Any, known: Container[str]) -> str:
     """Write atomically, and return the digest of the file. What is there must be a file with a digest of `known`."""
-    model, field, n = learner.given, learner.field, learner.rows_in_pool
-    kernel, parameters = field.gram.kernel, model.get_params(deep=False)
-    parameters = {k: v.item() if isinstance(v, np.generic) else v for k, v in parameters.items() if k != "kernel"}
-    header = {
-        "estimator": KIND,
-        "pool": {"rows": n, "features": int(learner.X.shape[1]), "digest": digest(learner.X)},
-        "model": {
-            "parameters": {k: v for k, v in parameters.items() if _plain(v)},
-            "kernel": write_kernel(kernel, model.kernel) if isinstance(kernel, HIK) else None,
-            "left_out": {k: repr(v) for k, v in parameters.items() if not _plain(v)},
-            "shown": repr(model.kernel),
-        },
-        "strategy": learner.strategy,
-        "joint": learner.joint,
-        "seed": learner.seed,
-        "audit": learner.audit.state(),
-        "history": [[list(told.rows), list(told.labels)] for told in learner.history],
-    }
-    tensors = {name: getattr(field, name) for name in ARRAYS} | {"observed": field.rows}
-    if learner.costs is not None:
-        tensors["costs"] = learner.costs
+    header, tensors = codec.to_file(CAMPAIGN, learner)
     path = Path(path)
     with alone_in(path.parent):
         if path.is_file() and _digest(path) not in known:
@@ -84,72 +65,50 @@ Or save under another name, or delete the file if nobody needs it."""
 
 def load(kind: type[ActiveLearner], path: Any, X: Any, model: Any) -> ActiveLearner:
     """The campaign of a file, with its pool."""
-    with _described(path):
-        file = _digest(Path(path))  # before the rest: if the file changes now, a later save refuses
-        header, tensors = model_file.read(path, _judge)
-        pool = header["pool"]
-        n, d = int(pool["rows"]), int(pool["features"])
-        same = X.shape[0] >= n and X.shape[1] == d and digest(X[:n]) == pool["digest"]
-    if not same:
+    file = _digest(Path(path))  # before the rest: if the file changes now, a later save refuses
+    header, tensors = model_file.read(path, partial(codec.check_layout, CAMPAIGN, source=path))
+    saved = codec.from_file(CAMPAIGN, header, tensors, path)
+    n, d = saved["pool"]["rows"], saved["pool"]["features"]
+    if X.shape[0] < n or X.shape[1] != d or digest(X[:n]) != saved["pool"]["digest"]:
         raise InvalidInput(
             f"{path} belongs to another pool: {n} rows of {d} features, and these are {X.shape[0]} of {X.shape[1]}, or "
             "the same number with other values or in another order. Pass the pool it was made with; rows may have been "
             "added at its end."
         )
-    with _described(path):
-        given = _model(header["model"], X.shape[1]) if model is None else model
-        costs = tensors.get("costs")
-        if costs is not None and X.shape[0] > n:
-            costs = np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
-        seed, audit = header["seed"], Audit.from_state(header["audit"])
-        if type(seed) is not int or not 0 <= seed < 2**31 or audit.rows.max(initial=0) >= n:
-            raise ValueError(f"seed {seed!r}, audit rows up to {audit.rows.max(initial=0)} of {n}")
-        if X.shape[0] > n:
-            audit = audit.grown(n, X.shape[0], np.random.default_rng([seed, n, X.shape[0]]))
-        options = {"strategy": header["strategy"], "joint": header["joint"], "costs": costs}
-        learner = kind(X, given, **options, audit=0.0, random_state=0)
-        learner.resume(seed, audit, header["history"], None if X.shape[0] > n else tensors, file)
-    return learner
-
-
-@contextmanager
-def _described(path: Any) -> Iterator[None]:
-    """Whatever is wrong with what a file says is one kind of error."""
     try:
-        yield
+        return _resumed(kind, saved, X, model, file)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+    except codec.UNSOUND as error:
         raise ModelFileError(f"{path} does not describe a campaign ({error!r}). Save it again.") from None
+
+
+def _resumed(kind: type[ActiveLearner], saved: dict[str, Any], X: Any, model: Any, file: str) -> ActiveLearner:
+    n, audit, costs, seed = saved["pool"]["rows"], saved["audit"], saved["costs"], saved["seed"]
+    if audit.rows.max(initial=0) >= n:
+        raise ValueError(f"audit rows up to {audit.rows.max(initial=0)} of {n}")
+    if X.shape[0] > n:
+        audit = audit.grown(n, X.shape[0], np.random.default_rng([seed, n, X.shape[0]]))
+        costs = None if costs is None else np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
+    given = _model(saved["model"], X.shape[1]) if model is None else model
+    options = {"strategy": saved["strategy"], "joint": saved["joint"], "costs": costs}
+    learner = kind(X, given, **options, audit=0.0, random_state=0)
+    learner.resume(seed, audit, saved["history"], None if X.shape[0] > n else saved, file)
+    return learner
 
 
 def restored(field: PoolPosterior, tensors: dict[str, Array]) -> PoolPosterior:
     """The field with the numbers of the file, so that the next question is the same to the last digit."""
-    found = {name: tensors[name] for name in ARRAYS}
     if not np.array_equal(np.sort(field.rows), np.sort(tensors["observed"])):  # undone answers change the order
         raise ValueError("other rows were observed than the answers say")
-    for name, values in found.items():
-        if values.shape != getattr(field, name).shape or values.dtype != np.float64 or not np.isfinite(values).all():
-            raise ValueError(f"{name} does not fit the pool")
-    variance, most = found["variance"], field.prior * (1.0 + CLOSE)
-    if not (np.allclose(found["mean"], field.mean, CLOSE, CLOSE) and ((variance >= 0.0) & (variance <= most)).all()):
+    mean, variance, most = tensors["mean"], tensors["variance"], field.prior * (1.0 + CLOSE)
+    if mean.shape != field.mean.shape:
+        raise ValueError(f"the mean of {mean.shape} is none of a pool of {field.mean.shape}")
+    if not (np.allclose(mean, field.mean, CLOSE, CLOSE) and (variance <= most).all()):
         raise ModelFileError(
             "The numbers of the file are not those of its answers with this model. Pass model= as it was at the start."
         )
-    return replace(field, mean=found["mean"], variance=variance)
-
-
-def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
-    """What can be refused before a tensor is read."""
-    if header.get("estimator") != KIND:
-        raise ModelFileError(
-            f"The file holds a {header.get('estimator')}, no campaign. saccade.load reads models; "
-            "ActiveLearner.load reads what ActiveLearner.save wrote."
-        )
-    n = int(header["pool"]["rows"])
-    for name, place in layout.items():
-        if name not in (*ARRAYS, "observed", "costs") or len(place.shape) > 2 or (place.shape and place.shape[0] > n):
-            raise ValueError(f"{name} of shape {place.shape} is none of a campaign")
+    return replace(field, mean=mean, variance=variance)
 
 
 def _model(written: dict[str, Any], features: int) -> GPClassifier:
@@ -164,14 +123,58 @@ def _model(written: dict[str, Any], features: int) -> GPClassifier:
     return GPClassifier(resolved, **written["parameters"])
 
 
-def _plain(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float | str)
+def _model_fields(learner: ActiveLearner) -> dict[str, Any]:
+    model, kernel = learner.given, learner.field.gram.kernel
+    found = {k: v.item() if isinstance(v, np.generic) else v for k, v in model.get_params(deep=False).items()}
+    del found["kernel"]
+    simple = {k: v for k, v in found.items() if v is None or isinstance(v, bool | int | float | str)}
+    return {
+        "parameters": simple,
+        "kernel": write_kernel(kernel, model.kernel) if isinstance(kernel, HIK) else None,
+        "left_out": {k: repr(v) for k, v in found.items() if k not in simple},
+        "shown": repr(model.kernel),
+    }
 
 
-def read_label(value: Any) -> Any:
-    """A label of a file: text, a number or None, and nothing else."""
-    if not (value is None or isinstance(value, str | int | float)):
-        raise ValueError(f"a label {value!r}")
-    if isinstance(value, str) and len(value) > limits.LABEL_BYTES:
-        raise ValueError("a label that is too long")
-    return value
+def _fields(learner: ActiveLearner) -> dict[str, Any]:
+    pool = {"rows": learner.rows_in_pool, "features": int(learner.X.shape[1]), "digest": digest(learner.X)}
+    options = {name: getattr(learner, name) for name in ("strategy", "joint", "seed", "audit", "costs")}
+    field, history = learner.field, [(told.rows, told.labels) for told in learner.history]
+    posterior = {"mean": field.mean, "variance": field.variance, "observed": field.rows}
+    return {"pool": pool, "model": _model_fields(learner), "history": history, **options, **posterior}
+
+
+def _first_version(state: dict[str, Any]) -> dict[str, Any]:
+    """Older files do not say a version."""
+    return {"version": 1, **state}
+
+
+CAMPAIGN = Record(
+    dict,
+    {
+        "pool": Record(dict, {"rows": whole(1), "features": whole(1), "digest": text()}, take=dict),
+        "model": Record(
+            dict,
+            {
+                "parameters": Named(plain()),
+                "kernel": Maybe(Plain(lambda written: isinstance(written, dict), "a kernel")),
+                "left_out": Named(text()),
+                "shown": text(),
+            },
+            take=dict,
+        ),
+        "strategy": text(*WAYS),
+        "joint": flag(),
+        "seed": whole(0, 2**31 - 1),
+        "audit": InHeader(AUDIT),
+        "history": Many(Row((Many(whole()), Many(plain())))),
+        "mean": Numbers("seen", "outputs"),
+        "variance": Numbers("seen", least=0.0),
+        "observed": Numbers("observed", dtype=np.int64, below="seen"),
+        "costs": Maybe(Numbers("rows"), default=None),
+    },
+    version=1,
+    name="ActiveLearner",
+    upgrade=_first_version,
+    take=_fields,
+)

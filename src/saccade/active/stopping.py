@@ -33,14 +33,17 @@ audited rows as well; the interval remains that of the model without them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_share, is_number
+from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.fields import Many, Numbers, Row, number, whole
 from saccade.scores.accuracy import error_spent, looks_until, share_interval
 
 
@@ -258,28 +261,38 @@ class Audit:
 
     def state(self) -> dict[str, Any]:
         """The whole audit in lists and numbers, for JSON."""
-        looks = [[look.labels, look.audited, look.right] for look in self.looks]
-        return {"rows": self.rows.tolist(), "share": self.share, "confidence": self.confidence, "looks": looks}
+        return codec.to_json(AUDIT, self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> "Audit":
         """The audit that `state` was taken from; the intervals are computed again from the numbers."""
-        try:
-            rows = np.asarray(state["rows"])
-            looks: list[Look] = []
-            for labels, audited, right in state["looks"]:
-                before = looks[-1].audited if looks else 0
-                known = all(type(number) is int for number in (labels, audited, right))
-                if not known or not 0 <= right <= audited <= rows.size or looks_until(audited) <= looks_until(before):
-                    raise InvalidInput(
-                        f"The look {[labels, audited, right]} of a saved audit is impossible. Save it again."
-                    )
-                looks.append(_look(labels, audited, right, before, rows.size, state["confidence"]))
-            return cls(rows, state["share"], state["confidence"], tuple(looks))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            if isinstance(error, InvalidInput | InvalidParameter):
-                raise
-            raise InvalidInput(f"Not the state of an audit ({error!r}). Pass what `Audit.state` gave.") from error
+        found: Audit = codec.from_json(AUDIT, state)
+        return found
+
+
+def _audit(rows: Array, share: float, confidence: float, looks: list[tuple[int, int, int]]) -> Audit:
+    """The audit of a state; the intervals are computed again from the numbers."""
+    found = Audit(rows, share, confidence)
+    before, seen = 0, list[Look]()
+    for labels, audited, right in looks:
+        if not right <= audited <= rows.size or looks_until(audited) <= looks_until(before):
+            raise InvalidInput(f"The look {[labels, audited, right]} of a saved audit is impossible.")
+        seen.append(_look(labels, audited, right, before, rows.size, confidence))
+        before = audited
+    return replace(found, looks=tuple(seen))
+
+
+AUDIT = Record(
+    _audit,
+    {
+        "rows": Numbers("rows", dtype=np.int64, least=0),
+        "share": number(0.0, 1.0),
+        "confidence": number(0.5, 1.0),
+        "looks": Many(Row((whole(), whole(), whole()))),
+    },
+    name="Audit",
+    take=lambda audit: {**vars(audit), "looks": [look[:3] for look in audit.looks]},
+)
 
 
 def _row_numbers(name: str, values: Any) -> Array:

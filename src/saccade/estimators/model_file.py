@@ -26,8 +26,7 @@ from saccade.estimators.targets import ClassTargets
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed_file import read_tables
 from saccade.kernels.base import check_kernel
-from saccade.kernels.describe import described_kernel
-from saccade.kernels.serialize import read_kernel
+from saccade.kernels.serialize import described_kernel, read_kernel
 from saccade.scores.novelty import MEASURES
 
 TABLE_TYPES = (np.float64, np.float32, np.float16, np.int64)

@@ -25,8 +25,7 @@ from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed_file import write_tables
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import Kernel
-from saccade.kernels.describe import describe_kernel
-from saccade.kernels.serialize import write_kernel
+from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
 

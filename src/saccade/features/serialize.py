@@ -7,18 +7,20 @@
 ('HOG', HOG())
 """
 
+from functools import partial
 from importlib import import_module
-from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import model_file
 from saccade._core.arrays import Array
+from saccade._core.by_parameters import ByParameters
+from saccade._core.codec import UNSOUND
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade._core.feature_steps import PREFIX
+from saccade._core.fields import Reading
 from saccade.features.base import PLACE_AND_SPEED, PictureTransformer
 from saccade.features.deep import DeepFeatures
 from saccade.features.efficientnet import NAME as NETWORK
@@ -31,8 +33,13 @@ NAMES = (
 
 def described(step: PictureTransformer) -> dict[str, Any]:
     """The name and the parameters of a transformer as values for JSON."""
-    description: dict[str, Any] = _plain(step)["transformer"]
-    return description
+    return _codec(None).write(step, None, "")
+
+
+def _codec(folder: Path | None) -> ByParameters:
+    find = partial(getattr, import_module("saccade.features"))
+    keys, make = ("parameters", "transformer"), partial(_made, folder)
+    return ByParameters(NAMES, find, keys=keys, parameters=_parameters, make=make)
 
 
 def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path | None = None) -> Pipeline:
@@ -42,7 +49,7 @@ def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path 
     """
     made = []
     for k, step in enumerate(steps):
-        transformer = _made({"transformer": step}, folder)
+        transformer = _codec(folder).read(step, Reading(None, {}, "pictures"))
         own = f"{PREFIX}/{k}/"
         made.append(
             transformer.restore({name[len(own) :]: array for name, array in arrays.items() if name.startswith(own)})
@@ -80,7 +87,7 @@ def load_features(path: Any) -> Pipeline:
         raise ModelFileError(f"{path} does not describe a model of pictures: {error}") from None
     except InvalidInput:
         raise  # another network than the one it was trained with
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, MemoryError) as error:
+    except UNSOUND as error:
         raise ModelFileError(f"{path} does not describe a model of pictures ({error!r}). Save it again.") from None
     if makes != header.get("features"):
         raise ModelFileError(
@@ -89,43 +96,16 @@ def load_features(path: Any) -> Pipeline:
     return chain
 
 
-def _known(step: Any) -> PictureTransformer:
-    if isinstance(step, PictureTransformer) and type(step).__name__ in NAMES:
-        return step
-    raise ModelFileError(f"{step!r} cannot be saved: a model file knows {', '.join(NAMES)}.")
-
-
-def _plain(value: Any) -> Any:
-    """A parameter as JSON has it, with a mark on what JSON has not."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, PathLike):
-        return fspath(value)
-    if isinstance(value, np.random.RandomState):
-        return None  # what it drew is in the arrays
-    if isinstance(value, tuple | list | np.ndarray):
-        return {"tuple": [_plain(v) for v in value]}
-    step = _known(value)
-    parameters = {k: _plain(v) for k, v in step.get_params(deep=False).items() if k not in PLACE_AND_SPEED}
+def _parameters(step: Any) -> dict[str, Any]:
+    found = {name: value for name, value in step.get_params(deep=False).items() if name not in PLACE_AND_SPEED}
     if isinstance(step, DeepFeatures):
-        parameters["model"] = Path(parameters["model"]).name  # where a file lies is nobody's business
-    return {"transformer": {"name": type(step).__name__, "parameters": parameters}}
+        found["model"] = Path(found["model"]).name  # where a file lies is nobody's business
+    return found
 
 
-def _made(value: Any, folder: Path | None) -> Any:
-    """The parameter that `_plain` wrote."""
-    if not isinstance(value, dict):
-        return value
-    if "tuple" in value:
-        return tuple(_made(v, folder) for v in value["tuple"])
-    name, parameters = value["transformer"]["name"], value["transformer"]["parameters"]
-    if name not in NAMES:
-        raise ValueError(f"unknown transformer {name!r}")
-    kind = getattr(import_module("saccade.features"), name)
-    made = {k: _made(v, folder) for k, v in _renamed(name, parameters).items() if k not in PLACE_AND_SPEED}
-    return kind(**made | {"model": _network(made["model"], folder)}) if kind is DeepFeatures else kind(**made)
+def _made(folder: Path | None, kind: Any, parameters: dict[str, Any]) -> Any:
+    given = {k: v for k, v in _renamed(kind.__name__, parameters).items() if k not in PLACE_AND_SPEED}
+    return kind(**given | ({"model": _network(given["model"], folder)} if kind is DeepFeatures else {}))
 
 
 def _renamed(name: str, parameters: dict[str, Any]) -> dict[str, Any]:

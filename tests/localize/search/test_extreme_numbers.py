@@ -101,7 +101,7 @@ def test_scores_of_tiles(threshold: float | None, score: float) -> None:
     search.tell(search.tiles.boxes[:1], [1.0])
     state = search.to_state()
     state["looks"][0][1] = score
-    with pytest.raises(InvalidInput, match="Not the whole state"):
+    with pytest.raises(ModelFileError, match="does not describe TileSearch"):
         TileSearch.from_state(state)
 
 

@@ -301,7 +301,7 @@ def test_a_foreign_state_is_refused(model: SituationModel, path: tuple[Any, ...]
 def test_a_range_that_ends_before_it_begins_is_refused() -> None:
     state = SituationModel("uniform").fit(*situations(4)).to_dict()
     for value in (-9.0, 9.0):
-        with pytest.raises(ModelFileError, match="ranges do not fit"):
+        with pytest.raises(ModelFileError, match="must end after they begin"):
             SituationModel.from_dict(_broken(state, ("density", "high" if value < 0 else "low", 2), value))
 
 

@@ -9,7 +9,7 @@ from saccade.localize.tiles import left as tile_left
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
 from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
-from saccade.localize.tiles.start import start
+from saccade.localize.tiles.start import first_tiles
 
 SETTING = Setting(2.0, 4.0, 0.0)
 
@@ -132,7 +132,7 @@ def test_the_bound_without_a_model_holds_in_95_of_100_searches(layout: str) -> N
         hit.flat[np.random.default_rng(0).permutation(576)[:40]] = True
     held = 0
     for seed in range(1000):
-        first, cell = start((24, 24), 36, np.random.default_rng(seed))
+        first, cell = first_tiles((24, 24), 36, np.random.default_rng(seed))
         held += all_tiles_at_most(int(hit.flat[first].sum()), first.size, cell, 576) >= hit.sum()
     assert held >= 930  # 950 less three standard deviations
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.sources.base import open_picture
 from saccade.localize.tiles.grid import Tiles, overview, statistics
-from saccade.localize.tiles.start import start
+from saccade.localize.tiles.start import first_tiles
 
 
 @given(
@@ -42,7 +42,7 @@ def test_bad_tiles_are_refused() -> None:
 
 @given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 200), st.integers(0, 5))
 def test_the_start_has_one_tile_in_each_cell(rows: int, columns: int, count: int, seed: int) -> None:
-    numbers, cell = start((rows, columns), count, np.random.default_rng(seed))
+    numbers, cell = first_tiles((rows, columns), count, np.random.default_rng(seed))
     assert np.unique(numbers).size == numbers.size
     assert numbers.max() < rows * columns
     assert numbers.size * cell >= rows * columns  # the cells cover the grid
@@ -52,7 +52,7 @@ def test_the_start_has_one_tile_in_each_cell(rows: int, columns: int, count: int
 def test_every_tile_of_a_cell_is_as_likely() -> None:
     seen = np.zeros(36)
     for seed in range(900):
-        seen[start((6, 6), 4, np.random.default_rng(seed))[0]] += 1
+        seen[first_tiles((6, 6), 4, np.random.default_rng(seed))[0]] += 1
     assert np.abs(seen / 900 - 1 / 9).max() < 0.05  # 4.8 standard deviations
 
 

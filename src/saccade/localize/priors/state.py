@@ -1,98 +1,91 @@
-"""A prior over boxes as plain values for JSON, and back. Reading runs no code and checks every number."""
+"""The fields of densities and of priors over boxes in a state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.codec import OneOf, Record
+from saccade._core.fields import Many, Numbers, flag, number, text
 from saccade.localize.boxes import check_bounds
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
 
-D = TypeVar("D", bound=Density)
 
-
-def as_dict(prior: BoxPrior) -> dict[str, Any]:
-    return {
-        "bounds": prior.bounds.tolist(),
-        "density": _density_as_dict(prior.density),
-        "used": list(prior.used),
-        "fell_back": prior.fell_back,
-        "tail": prior.tail,
-    }
-
-
-def from_dict(state: Mapping[str, Any]) -> BoxPrior:
-    """The prior, or a KeyError, TypeError or ValueError."""
-    return BoxPrior(
-        check_bounds(state["bounds"]),
-        _density_from_dict(state["density"], 4),
-        tuple(str(name) for name in state["used"]),
-        bool(state["fell_back"]),
-        float(state["tail"]),
-    )
-
-
-def _density_as_dict(density: Any) -> dict[str, Any]:
-    values: dict[str, Any] = {"kind": type(density).__name__}
-    for name, value in vars(density).items():
-        if isinstance(value, np.ndarray):
-            values[name] = value.tolist()
-        else:
-            parts = value if isinstance(value, tuple) else (value,)
-            values[name] = [_density_as_dict(part) for part in parts]
+def _shares(values: Array) -> Array:
+    if abs(values.sum() - 1.0) > 1e-6:
+        raise ValueError(f"the shares of a density must sum to 1, got {values.sum():g}")
     return values
 
 
-def _density_from_dict(state: Mapping[str, Any], d: int) -> Density:
-    """The density with d coordinates."""
-    kind = state["kind"]
-    if kind == "Normals":
-        return _normals(_array(state["weights"]), _array(state["means"]), _array(state["covariances"]), d)
-    if kind == "Block":
-        block = Block(_array(state["low"]), _array(state["high"]))
-        return _checked(block, block.low.shape == block.high.shape == (d,) and bool((block.high > block.low).all()))
-    if kind == "Blend":
-        shares, parts = _array(state["shares"]), tuple(_density_from_dict(part, d) for part in state["parts"])
-        return _checked(Blend(shares, parts), shares.shape == (len(parts),) and _is_shares(shares))
-    if kind == "Held":
-        known = _array(state["known"])
-        return Held(_density_from_dict(state["free"][0], d - known.size), known)
-    if kind == "PlaceAndRest":
-        return PlaceAndRest(_density_from_dict(state["place"][0], 2), _density_from_dict(state["rest"][0], d - 2))
-    if kind == "Cells":
-        table = _array(state["chances"])
-        return _checked(
-            Cells(table), table.ndim == 2 and d == 2 and table.size <= limits.MAP_CELLS and _is_shares(table)
-        )
-    raise ValueError(f"a density of kind {kind!r}")
+def _normals(weights: Array, means: Array, covariances: Array) -> Normals:
+    if not np.allclose(covariances, covariances.transpose(0, 2, 1), rtol=1e-9, atol=1e-9 * np.ptp(covariances)):
+        raise ValueError("a covariance is not symmetric")
+    np.linalg.cholesky(covariances)
+    return Normals(_shares(weights), means, covariances)
 
 
-def _normals(weights: Array, means: Array, covariances: Array, d: int) -> Normals:
-    k = weights.size
-    fits = means.shape == (k, d) and covariances.shape == (k, d, d) and _is_shares(weights)
-    found = Normals(weights, means, covariances)
-    if fits:
-        np.linalg.cholesky(covariances)
-    return _checked(found, fits)
+def _block(low: Array, high: Array) -> Block:
+    if not (high > low).all():
+        raise ValueError("the ranges of a block must end after they begin")
+    return Block(low, high)
 
 
-def _array(values: Any) -> Array:
-    found = np.array(values, np.float64)
-    if not np.isfinite(found).all():
-        raise ValueError("a number is not finite")
-    return found
+def _blend(shares: Array, parts: list[Density]) -> Blend:
+    if len({width(part) for part in parts}) != 1 or len(parts) != shares.size:
+        raise ValueError("the parts of a blend must have equally many coordinates, and a share each")
+    return Blend(_shares(shares), tuple(parts))
 
 
-def _is_shares(values: Array) -> bool:
-    return bool((values >= 0).all() and abs(values.sum() - 1.0) < 1e-6)
+def _prior(bounds: Array, density: Density, used: list[str], fell_back: bool, tail: float) -> BoxPrior:
+    if width(density) != 4:
+        raise ValueError(f"the density of a box must have 4 coordinates, got {width(density)}")
+    return BoxPrior(check_bounds(bounds), density, tuple(used), fell_back, tail)
 
 
-def _checked(density: D, fits: bool) -> D:
-    if not fits:
-        raise ValueError(f"the numbers of a {type(density).__name__} do not fit each other")
-    return density
+def width(density: Density) -> int:
+    """The number of its coordinates."""
+    if isinstance(density, Held):
+        return width(density.free) + density.known.size
+    if isinstance(density, PlaceAndRest):
+        return width(density.place) + width(density.rest) if width(density.place) == 2 else 0
+    if isinstance(density, Blend):
+        return width(density.parts[0])
+    return (
+        density.low.size
+        if isinstance(density, Block)
+        else density.means.shape[1]
+        if isinstance(density, Normals)
+        else 2
+    )
+
+
+def _alone(state: dict[str, Any]) -> dict[str, Any]:
+    """Older states have a part as a list of one."""
+    return {
+        name: part[0] if name in ("free", "place", "rest") and isinstance(part, list) else part
+        for name, part in state.items()
+    }
+
+
+DENSITIES: dict[str, Record] = {}
+DENSITY = OneOf(DENSITIES)
+_share = Numbers("k", least=0.0)
+DENSITIES |= {
+    "Normals": Record(_normals, {"weights": _share, "means": Numbers("k", "d"), "covariances": Numbers("k", "d", "d")}),
+    "Block": Record(_block, {"low": Numbers("d"), "high": Numbers("d")}),
+    "Blend": Record(_blend, {"shares": _share, "parts": Many(DENSITY)}),
+    "Held": Record(Held, {"free": DENSITY, "known": Numbers("h")}, upgrade=_alone),
+    "PlaceAndRest": Record(PlaceAndRest, {"place": DENSITY, "rest": DENSITY}, upgrade=_alone),
+    "Cells": Record(
+        lambda chances: Cells(_shares(chances)),
+        {"chances": Numbers("rows", "columns", least=0.0, count=limits.MAP_CELLS)},
+    ),
+}
+BOX_PRIOR = Record(
+    _prior,
+    {"bounds": Numbers(4), "density": DENSITY, "used": Many(text()), "fell_back": flag(), "tail": number(0.0, 1.0)},
+)

@@ -19,9 +19,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
+from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput
+from saccade._core.fields import Numbers, number
 from saccade.kernels import RBF
 from saccade.localize.boxes import as_numbers, pairs_iou, to_coordinates
 from saccade.localize.search.response import CLUTTER_SCALES
@@ -140,8 +143,7 @@ class Response:
         dict
             What `from_dict` takes.
         """
-        arrays = {"edges": self.edges, "table": self.table, "means": self.means}
-        return {name: array.tolist() for name, array in arrays.items()} | {"together": self.together}
+        return codec.to_json(RESPONSE, self)
 
     @classmethod
     def from_dict(cls, state: Any) -> Response:
@@ -159,14 +161,29 @@ class Response:
 
         Raises
         ------
-        ValueError
-            If the table does not fit its bins.
+        ModelFileError
+            If a part is missing, or the table does not fit its bins.
         """
-        edges, table, means = (np.array(state[name], np.float64) for name in ("edges", "table", "means"))
-        rows = table.shape == (len(GRID), len(edges) + 1) and means.shape == GRID.shape
-        if not rows or not (table > 0).all() or not np.isfinite(means).all() or not (np.diff(edges) > 0).all():
-            raise ValueError("the table of the response does not fit its bins")
-        return cls(edges, table, means, check_share("together", state["together"], 0.99, ""))
+        found: Response = codec.from_json(RESPONSE, state)
+        return found
+
+
+def _fitting(edges: Array, table: Array, means: Array, together: float) -> Response:
+    if table.shape[1] != edges.size + 1 or not (table > 0).all() or not (np.diff(edges) > 0).all():
+        raise ValueError("the table of the response does not fit its bins")
+    return Response(edges, table, means, together)
+
+
+RESPONSE = Record(
+    _fitting,
+    {
+        "edges": Numbers("edges"),
+        "table": Numbers(len(GRID), "bins"),
+        "means": Numbers(len(GRID)),
+        "together": number(0.0, 0.99),
+    },
+    name="Response",
+)
 
 
 class Judgement:

@@ -7,14 +7,13 @@ from typing import Any, get_args
 
 import numpy as np
 
-from saccade._core import limits
+from saccade._core import codec, limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search import state as search_file
 from saccade.localize.search.belief import Belief, Views
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
 from saccade.localize.search.choice import Policy, choose_boxes, most_overlapping
@@ -23,6 +22,7 @@ from saccade.localize.search.learned_response import Response
 from saccade.localize.search.location import Failure, Location
 from saccade.localize.search.looking import Judge, look
 from saccade.localize.search.response import Misfit
+from saccade.localize.search.state import LOCALIZER
 from saccade.scores.acquisition import decaying_xi
 
 HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
@@ -325,7 +325,7 @@ class Localizer:
         dict
             What `from_state` takes.
         """
-        return search_file.as_dict(self)
+        return codec.to_json(LOCALIZER, self)
 
     @classmethod
     def from_state(cls, state: Any) -> Localizer:
@@ -346,7 +346,8 @@ class Localizer:
         ModelFileError
             If the state is of another version or damaged.
         """
-        return search_file.from_dict(cls, state)
+        found: Localizer = codec.from_json(LOCALIZER, state)
+        return found
 
     def learn_prior(self, prior: BoxPrior | None) -> None:
         """Expect the object elsewhere from now on, as when another one was found. The looks stay.
@@ -358,7 +359,7 @@ class Localizer:
         """
         self.prior, self._believed = check_prior(prior, self.bounds), None
 
-    def resume(self, boxes: Array, told: Array, failures: list[tuple[Array, str]], misfit: Misfit) -> None:
+    def resume(self, boxes: Array, told: Array, failures: list[Failure], misfit: Misfit) -> None:
         """Take over the looks of another search; they are not checked again.
 
         Parameters
@@ -373,7 +374,7 @@ class Localizer:
             Standard deviations of noise and clutter that were learned.
         """
         self.boxes, self.told, self.misfit = boxes, told, misfit
-        self.failures, self._believed = [Failure(*failure) for failure in failures], None
+        self.failures, self._believed = list(failures), None
 
     # ---- parts
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from saccade._core import limits
+from saccade._core import codec, limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize.boxes import areas, as_numbers
-from saccade.localize.search import state as search_file
+from saccade.localize.search.state import LOCALIZER, OPTIONS
 from saccade.localize.sources.base import Source, crops, open_picture
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def look(
         search.tell(boxes, scores, why)
         report("looking", (looks - left + len(boxes)) / looks)
         if state is not None:
-            search_file.write(search, state)
+            codec.write_json(state, search.to_state())
         if watch is not None:
             watch()
         if sure < 1.0 and search.looks and search.best().probability >= sure:
@@ -98,8 +98,8 @@ def _source(search: Localizer, picture: Any) -> Source:
 
 def _go_on(search: Localizer, state: Any) -> None:
     """Take over the looks of a file that was written by a search with these options."""
-    before = search_file.read(type(search), state)
-    mine, other = search_file.options_of(search), search_file.options_of(before)
+    before: Localizer = codec.from_json(LOCALIZER, codec.read_json(state), state)
+    mine, other = (codec.to_json(OPTIONS, each) for each in (search, before))
     changed = [name for name in mine if mine[name] != other[name]]
     if changed:
         raise InvalidInput(
@@ -108,4 +108,4 @@ def _go_on(search: Localizer, state: Any) -> None:
         )
     if search.looks or search.failures:
         raise InvalidInput(f"This search has looks already, and {state} has its own. Begin with a new Localizer.")
-    search.resume(before.boxes, before.told, [(f.box, f.why) for f in before.failures], before.misfit)
+    search.resume(before.boxes, before.told, before.failures, before.misfit)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from saccade._core import model_file
+from saccade._core import codec, model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_share
 from saccade._core.errors import InvalidInput
@@ -16,7 +16,7 @@ from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, to_coo
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Block, Density, Normals
 from saccade.localize.priors.learn_normals import learn_normals
-from saccade.localize.situations import state as situation_file
+from saccade.localize.situations.state import SITUATION_MODEL
 
 Kind = Literal["normal", "mixture", "uniform"]
 # Variances of a box's coordinates before any situation was seen: a centre anywhere, sizes within a factor of 2.7 and
@@ -212,7 +212,7 @@ class SituationModel:
             What `from_dict` takes.
         """
         self._fitted()
-        return situation_file.as_dict(self)
+        return codec.to_json(SITUATION_MODEL, self)
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> SituationModel:
@@ -233,7 +233,8 @@ class SituationModel:
         ModelFileError
             If the state is of another version or damaged.
         """
-        return situation_file.from_dict(cls, state)
+        found: SituationModel = codec.from_json(SITUATION_MODEL, state)
+        return found
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file: tensors with a JSON header, no code.
@@ -244,7 +245,7 @@ class SituationModel:
             The file; one that exists is replaced.
         """
         self._fitted()
-        model_file.write(path, *situation_file.parts(self))
+        model_file.write(path, *codec.to_file(SITUATION_MODEL, self))
 
     @classmethod
     def load(cls, path: Any) -> SituationModel:
@@ -265,7 +266,10 @@ class SituationModel:
         ModelFileError
             If the file is none of `save`, of another version, or damaged.
         """
-        return situation_file.load(cls, path)
+        header, tensors = model_file.read(path)
+        named = {name if "." in name else f"density.{name}": tensor for name, tensor in tensors.items()}  # of before
+        found: SituationModel = codec.from_file(SITUATION_MODEL, header, named, path)
+        return found
 
     def _fitted(self) -> Density:
         if not hasattr(self, "density_"):

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from saccade._core import limits
+from saccade._core import codec, limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count, check_share, is_number
@@ -15,14 +15,15 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.sources.base import check_shown, open_picture
-from saccade.localize.tiles import state as tile_state
+from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
 from saccade.localize.tiles.grid import Tiles, overview
 from saccade.localize.tiles.judge import FoundBoxes, judged
 from saccade.localize.tiles.left import WIDER, Left, all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tiles.policy import Policy, choose_tiles
-from saccade.localize.tiles.start import start
+from saccade.localize.tiles.start import first_tiles
+from saccade.localize.tiles.state import TILE_SEARCH
 
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
 
@@ -94,31 +95,43 @@ class TileSearch:
             if features != "overview" or source is None:
                 raise InvalidParameter('`features` must be an array, None, or "overview" together with a picture.')
             features = overview(source, self.tiles)
-        self._setup(features, prior, budget, start, policy, threshold, seed_of(random_state))
-
-    def _setup(
-        self, features: Any, prior: Any, budget: Any, share: Any, policy: Any, threshold: Any, seed: int
-    ) -> None:
-        n = len(self.tiles.boxes)
-        self.features, self.prior = check_features(features, n), check_prior(prior, self.tiles.shape)
+        self.features = check_features(features, len(self.tiles.boxes))
+        self.prior = check_prior(prior, self.tiles.shape)
         self.budget = None if budget is None else check_count("budget", budget, "Pass how many tiles you can look at.")
         check_choice("policy", policy, get_args(Policy))
         self.policy: Policy = policy
         if threshold is not None and not is_number(threshold):
             raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r:.100}.")
         self.threshold = None if threshold is None else float(threshold)
-        self.start, self._seed = check_share("start", share, 1.0, "The default is 0.15."), seed
-        first = max(1, round(self.start * min(n, self._horizon)))
-        self._first, self._cell = start(self.tiles.shape, first, np.random.default_rng(seed))
+        self.start = check_share("start", start, 1.0, "The default is 0.15.")
         self._space = TileSpace(self.tiles.places, standardised(self.features), np.clip(self.prior, 1e-6, 1.0 - 1e-6))
-        self.hits = np.full(n, np.nan)
-        self.problems: list[dict[str, Any]] = []
-        self._order: list[int] = []  # tiles with an answer, as they came
-        self._failed: list[int] = []
-        self._asked: list[int] = []  # and not answered yet
-        self._inside: list[list[float]] = []  # tile, x0, y0, x1, y1, score
+        self.resume(seed_of(random_state), TileAnswers(self.tiles, self.threshold))
+
+    def resume(self, seed: int, answers: TileAnswers) -> None:
+        """Take over the seed and the answers of another search over the same tiles; they are not checked again.
+
+        Parameters
+        ----------
+        seed : int
+            From which the first looks follow.
+        answers : TileAnswers
+            What was asked and told.
+        """
+        self.seed, self.answers = seed, answers
+        first = max(1, round(self.start * min(len(self.tiles.boxes), self._horizon)))
+        self._first, self._cell = first_tiles(self.tiles.shape, first, np.random.default_rng(seed))
         self._settings: tuple[int, list[Setting]] = (0, [])
         self._belief: TileBelief | None = None
+
+    @property
+    def hits(self) -> Array:  # (n,)
+        """The answer for each tile; NaN where there is none."""
+        return self.answers.hits
+
+    @property
+    def problems(self) -> list[dict[str, Any]]:
+        """Answers that are not numbers, failures of the judge and changed answers."""
+        return self.answers.problems
 
     # ---- asking and telling
 
@@ -131,10 +144,6 @@ class TileSearch:
     def _greedy(self) -> bool:
         features = self._space.features
         return self.policy == "likeliest" or (self.policy == "auto" and features is not None and bool(features.any()))
-
-    @property
-    def _spent(self) -> int:
-        return len(self._order) + len(self._failed) + len(self._asked)
 
     def ask(self, n: int = 10) -> Array:  # (n, 4)
         """The next tiles to look at. A tile is asked for once, also if it gets no answer.
@@ -150,14 +159,14 @@ class TileSearch:
             x0, y0, x1, y1; fewer rows, and then none, where the budget or the picture ends.
         """
         n = check_count("n", n, "Pass how many tiles you look at at a time.")
-        free = self._free(self._asked)
-        n = min(n, free.size, n if self.budget is None else max(0, self.budget - self._spent))
+        free, spent = self.answers.without(to_ask=True), self.answers.spent
+        n = min(n, free.size, n if self.budget is None else max(0, self.budget - spent))
         chosen = self._first[np.isin(self._first, free)][:n]
         if chosen.size < n:
             rest, more = np.setdiff1d(free, chosen), n - chosen.size
-            left = 1 if self._greedy else max(self._horizon - self._spent - chosen.size, more)
+            left = 1 if self._greedy else max(self._horizon - spent - chosen.size, more)
             chosen = np.append(chosen, choose_tiles(self._believe(), rest, more, left))
-        self._asked += chosen.tolist()
+        self.answers.asked += chosen.tolist()
         return np.asarray(self.tiles.boxes[chosen])
 
     def tell(
@@ -191,7 +200,7 @@ class TileSearch:
                 f"`hits` must be {numbers.size} numbers, one for each tile, got shape {values.shape}. Pass NaN for a "
                 "tile without an answer."
             )
-        wrong = [value for value in values.tolist() if not np.isnan(value) and not self._possible(value)]
+        wrong = [value for value in values.tolist() if not np.isnan(value) and not self.answers.possible(value)]
         if wrong:
             raise InvalidInput(
                 f"`hits` must be numbers of hits from 0 to {limits.HITS:g}, got {wrong[0]:g}. Set `threshold` if they "
@@ -202,25 +211,10 @@ class TileSearch:
             self._take(number, value, own, "no number")
 
     def _take(self, number: int, value: float, own: list[list[float]], problem: str) -> None:
-        """Take one answer; `problem` is the reason if it is NaN."""
-        self._asked = [each for each in self._asked if each != number]
-        if np.isnan(value):
-            self._note(number, problem)
-            if np.isnan(self.hits[number]) and number not in self._failed:
-                self._failed.append(number)
-            return
-        before = self.hits[number]
-        if np.isnan(before):
-            self._order.append(number)
-            self._failed = [each for each in self._failed if each != number]
-        elif before != value:
-            self._note(number, f"changed from {before:g} to {value:g}")
-        self.hits[number] = value
-        self._inside = [each for each in self._inside if each[0] != number] + own
-        self._belief, self._settings = None, self._settings if before != before else (0, [])
-
-    def _note(self, number: int, what: str) -> None:
-        self.problems.append({"tile": number, "box": self.tiles.boxes[number].tolist(), "what": what})
+        known = number in self.answers.told
+        self.answers.take(number, value, own, problem)
+        if not np.isnan(value):
+            self._belief, self._settings = None, (0, []) if known else self._settings
 
     def look(
         self,
@@ -262,15 +256,11 @@ class TileSearch:
             value, problem = answer.value, answer.problem
             if self.threshold is not None and len(answer.inside):
                 value = float(answer.inside[:, 4].max())
-            if not problem and not self._possible(value):
+            if not problem and not self.answers.possible(value):
                 value, problem = np.nan, f"the judge gave {value:g}"
             (number,) = self.tiles.numbers(box).tolist()
             self._take(number, value, check_inside([answer.inside], np.array([number]))[0], problem)
         return len(boxes)
-
-    def _possible(self, value: float) -> bool:
-        """A number of hits, or a score of any sign where there is a threshold."""
-        return 0.0 <= value <= limits.HITS if self.threshold is None else abs(value) <= limits.SCORE
 
     # ---- what is known
 
@@ -283,8 +273,8 @@ class TileSearch:
             0 or 1 for tiles with an answer.
         """
         p = self._believe().probability
-        known = np.array(self._order, np.int64)
-        p[known] = self._positive(known)
+        known = self.answers.rows
+        p[known] = self.answers.has_hit(known)
         return np.asarray(p.reshape(self.tiles.shape))
 
     def left(self) -> Left:
@@ -295,27 +285,21 @@ class TileSearch:
         Left
             `expected`, `low` and `high` (an interval of 95 %) by the model, and `at_most_tiles`, which needs no model.
         """
-        free = self._free(())
-        rng = np.random.default_rng(self._seed)
+        free = self.answers.without()
+        rng = np.random.default_rng(self.seed)
         mean, variance = moments(self._believe(), free, rng)
-        counts = self._counts()
+        counts = self.answers.hits_in_a_tile()
         many, spread = float(counts.mean()), float(counts.var())
         mean, variance = mean * many, variance * many**2 + mean * spread
         low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
         return Left(mean, low, high, self._at_most(free.size))
 
-    def _counts(self) -> Array:
-        """Hits in the tiles that have some; 1 where it is not known."""
-        values = self.hits[np.array(self._order, np.int64)]
-        some = values[values > 0] if self.threshold is None else np.zeros(0)
-        return some if some.size else np.ones(1)
-
     def _at_most(self, free: int) -> int:
         """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
-        if not np.isin(self._first, self._order + self._failed).all():
+        if not np.isin(self._first, [*self.answers.told, *self.answers.failed]).all():
             return free  # before all of the first looks are taken nothing is known
-        first = int((self._positive(self._first) | np.isnan(self.hits[self._first])).sum())
-        known = int(self._positive(np.array(self._order, np.int64)).sum())
+        first = int((self.answers.has_hit(self._first) | np.isnan(self.hits[self._first])).sum())
+        known = int(self.answers.has_hit(self.answers.rows).sum())
         every = all_tiles_at_most(first, self._first.size, self._cell, len(self.tiles.boxes))
         return max(0, min(free, every - known))
 
@@ -332,20 +316,9 @@ class TileSearch:
         FoundBoxes
             `boxes` of shape (k, 4) and `scores` of shape (k,), highest score first.
         """
-        every = np.array(self._inside, np.float64).reshape(-1, 6)
+        every = np.array(self.answers.inside, np.float64).reshape(-1, 6)
         kept = non_maximum_suppression(every[:, 1:5], every[:, 5], overlap)
         return FoundBoxes(every[kept, 1:5], every[kept, 5])
-
-    def _free(self, but: Sequence[int]) -> Array:
-        """Tiles without an answer. Those that failed stay unknown, but are not asked again."""
-        taken = [*self._order, *but, *(self._failed if but is self._asked else ())]
-        return np.setdiff1d(np.arange(len(self.tiles.boxes)), np.array(taken, np.int64))
-
-    def _positive(self, numbers: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            return np.asarray(
-                self.hits[numbers] > 0 if self.threshold is None else self.hits[numbers] >= self.threshold
-            )
 
     def _believe(self) -> TileBelief:
         """The posterior from all answers.
@@ -353,8 +326,8 @@ class TileSearch:
         Settings are compared on the first looks by a schedule, so that they are equal after a reload.
         """
         if self._belief is None:
-            rows = np.array(self._order, np.int64)
-            hits, compared = self._positive(rows), comparison(rows.size)
+            rows = self.answers.rows
+            hits, compared = self.answers.has_hit(rows), comparison(rows.size)
             with one_blas_thread():
                 if self._settings[0] != compared or not self._settings[1]:
                     self._settings = compared, likely_settings(self._space, rows[:compared], hits[:compared])
@@ -371,7 +344,7 @@ class TileSearch:
         dict
             What `from_state` takes.
         """
-        return tile_state.to_state(self)
+        return codec.to_json(TILE_SEARCH, self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> TileSearch:
@@ -389,7 +362,8 @@ class TileSearch:
 
         Raises
         ------
-        InvalidInput
+        ModelFileError
             If the state is of another version or damaged.
         """
-        return tile_state.from_state(cls, state)
+        found: TileSearch = codec.from_json(TILE_SEARCH, state)
+        return found

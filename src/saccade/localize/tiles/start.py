@@ -7,10 +7,12 @@ import numpy as np
 from saccade._core.arrays import Array
 
 
-def start(shape: tuple[int, int], count: int, rng: np.random.Generator) -> tuple[Array, int]:  # (m,), tiles in a cell
+def first_tiles(
+    shape: tuple[int, int], count: int, rng: np.random.Generator
+) -> tuple[Array, int]:  # (m,), tiles in a cell
     """About `count` tile numbers in random order, and how many tiles the largest cell has.
 
-    >>> numbers, cell = start((8, 8), 4, np.random.default_rng(0))
+    >>> numbers, cell = first_tiles((8, 8), 4, np.random.default_rng(0))
     >>> sorted((number // 8 // 4, number % 8 // 4) for number in numbers.tolist()), cell
     ([(0, 0), (0, 1), (1, 0), (1, 1)], 16)
     """

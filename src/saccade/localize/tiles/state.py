@@ -1,80 +1,76 @@
-"""A search over tiles as plain values and back: a dict for JSON. Reading it runs no code."""
+"""The fields of a search over tiles in a state: settings, answers in order and open questions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from saccade._core.errors import InvalidInput
+from saccade._core import limits
+from saccade._core.codec import Record
+from saccade._core.fields import Many, Maybe, Numbers, Row, number, text, whole
+from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.grid import Tiles
+from saccade.localize.tiles.policy import Policy
 
 if TYPE_CHECKING:
     from saccade.localize.tiles.search import TileSearch
 
-NAME, VERSION = "TileSearch", 1
+
+def _fields(search: TileSearch) -> dict[str, Any]:
+    answers, tiles = search.answers, search.tiles
+    grid = {"bounds": tiles.bounds, "tile": tiles.tile, "overlap": tiles.overlap, "features": search.features}
+    options = {name: getattr(search, name) for name in ("budget", "start", "policy", "threshold", "seed")}
+    prior = search.prior if np.ptp(search.prior) else search.prior[:1]
+    told = {name: getattr(answers, name) for name in ("failed", "asked", "inside", "problems")}
+    return {**grid, **options, **told, "prior": prior, "looks": answers.told.items()}
 
 
-def to_state(search: TileSearch) -> dict[str, Any]:
-    """Settings, answers in order, and open questions; the model is made again from them."""
-    order = search._order
-    return {
-        "kind": NAME,
-        "version": VERSION,
-        "bounds": search.tiles.bounds.tolist(),
-        "tile": search.tiles.tile,
-        "overlap": search.tiles.overlap,
-        "features": None if search.features is None else search.features.tolist(),
-        "prior": search.prior.tolist() if np.ptp(search.prior) else float(search.prior[0]),
-        "budget": search.budget,
-        "start": search.start,
-        "policy": search.policy,
-        "threshold": search.threshold,
-        "seed": search._seed,
-        "looks": [[number, float(search.hits[number])] for number in order],
-        "failed": list(search._failed),
-        "asked": list(search._asked),
-        "inside": [list(row) for row in search._inside],
-        "problems": [dict(problem) for problem in search.problems],
-    }
+def _made(**values: Any) -> TileSearch:
+    from saccade.localize.tiles.search import TileSearch
 
-
-def from_state(kind: type[TileSearch], state: Mapping[str, Any]) -> TileSearch:
-    """The search; an InvalidInput where the state is another's, of another version, or damaged."""
-    if not isinstance(state, Mapping) or state.get("kind") != NAME or state.get("version") != VERSION:
-        what = (
-            f"{state.get('kind')!r} of version {state.get('version')!r}" if isinstance(state, Mapping) else repr(state)
-        )
-        raise InvalidInput(f"This is the state of {what}, and a {NAME} of version {VERSION} is needed. Save it anew.")
-    search = kind.__new__(kind)
-    try:
-        search.tiles = Tiles.of(state["bounds"], state["tile"], state["overlap"])
-        prior = state["prior"]
-        prior = np.reshape(prior, search.tiles.shape) if isinstance(prior, list) else prior
-        own = (state["budget"], state["start"], state["policy"], state["threshold"], state["seed"])
-        search._setup(state["features"], prior, *own)
-        looks = [(_tile(search, number), float(value)) for number, value in state["looks"]]
-        search._order = [number for number, _ in looks]
-        search.hits[search._order] = [value for _, value in looks]
-        search._failed = [_tile(search, number) for number in state["failed"]]
-        search._asked = [_tile(search, number) for number in state["asked"]]
-        search._inside = [[float(value) for value in row] for row in state["inside"]]
-        search.problems = [dict(problem) for problem in state["problems"]]
-        if len({*search._order, *search._failed, *search._asked}) < search._spent or not all(
-            search._possible(value) for _, value in looks
-        ):
-            raise ValueError("a tile is in it twice, or without its answer")
-        if any(len(row) != 6 for row in search._inside):
-            raise ValueError("boxes must be tile, x0, y0, x1, y1, score")
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        if type(error) is not ValueError and isinstance(error, InvalidInput):
-            raise
-        raise InvalidInput(f"Not the whole state of a {NAME} ({error}). Pass what `to_state` gave.") from error
+    looks, inside, problems, seed, prior = (values.pop(k) for k in ("looks", "inside", "problems", "seed", "prior"))
+    failed, asked = (values.pop(name).tolist() for name in ("failed", "asked"))
+    bounds, tile = values.pop("bounds"), values.pop("tile")
+    prior = float(prior[0]) if prior.size == 1 else prior.reshape(Tiles.of(bounds, tile, values["overlap"]).shape)
+    search = TileSearch(bounds, tile, prior=prior, **values)
+    numbers = [tile for tile, _ in looks] + failed + asked
+    if len(set(numbers)) < len(numbers) or max([*numbers, *inside[:, 0]], default=0) >= len(search.tiles.boxes):
+        raise ValueError("a tile is in it twice, or is none of the picture")
+    if not all(search.answers.possible(value) for _, value in looks):
+        raise ValueError("an answer is no number of hits, and no score")
+    told = {"told": dict(looks), "failed": failed, "asked": asked, "inside": inside.tolist(), "problems": problems}
+    search.resume(seed, TileAnswers(search.tiles, search.threshold, **told))
     return search
 
 
-def _tile(search: TileSearch, number: Any) -> int:
-    if type(number) is not int or not 0 <= number < len(search.tiles.boxes):
-        raise ValueError(f"there is no tile {number!r}")
-    return number
+def _as_list(state: dict[str, Any]) -> dict[str, Any]:
+    """In older states a prior that is equal everywhere is a number."""
+    return state | ({"prior": [state["prior"]]} if isinstance(state.get("prior"), float) else {})
+
+
+TILE_SEARCH = Record(
+    _made,
+    {
+        "bounds": Numbers(4),
+        "tile": whole(1),
+        "overlap": number(0.0, 0.9),
+        "features": Maybe(Numbers("n", "d")),
+        "prior": Numbers("prior", least=0.0, most=1.0),
+        "budget": Maybe(whole(1)),
+        "start": number(0.0, 1.0),
+        "policy": text(*get_args(Policy)),
+        "threshold": Maybe(number()),
+        "seed": whole(),
+        "looks": Many(Row((whole(), number())), limits.TILES),
+        "failed": Numbers("failed", dtype=np.int64, least=0, count=limits.TILES),
+        "asked": Numbers("asked", dtype=np.int64, least=0, count=limits.TILES),
+        "inside": Numbers("inside", 6),
+        "problems": Many(Record(dict, {"tile": whole(), "box": Many(number(), 4), "what": text()}, take=dict)),
+    },
+    version=1,
+    name="TileSearch",
+    key="kind",
+    upgrade=_as_list,
+    take=_fields,
+)

@@ -1,0 +1,104 @@
+"""What was asked and told about tiles, in order: all that a search over tiles has to keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.localize.tiles.grid import Tiles
+
+
+@dataclass
+class TileAnswers:
+    """Answers, failures and open questions of a search.
+
+    Parameters
+    ----------
+    tiles : Tiles
+        The grid.
+    threshold : float or None
+        None: answers are numbers of hits. A number: a tile with at least this score has a hit.
+    told : dict of float
+        The answer for each tile that has one, in the order in which they came.
+    failed : list of int
+        Tiles for which there was no answer.
+    asked : list of int
+        Tiles that were asked for and have no answer yet.
+    inside : list of [tile, x0, y0, x1, y1, score]
+        Boxes that were told inside tiles.
+    problems : list of dict
+        "tile", "box" and "what" of each answer that is no number or was changed.
+
+    Examples
+    --------
+    >>> answers = TileAnswers(Tiles.of((100, 60), tile=40), threshold=None)
+    >>> answers.take(3, 2.0, [], "")
+    >>> answers.told, answers.has_hit(np.array([0, 3])), answers.without().tolist()
+    ({3: 2.0}, array([False,  True]), [0, 1, 2, 4, 5])
+    """
+
+    tiles: Tiles
+    threshold: float | None
+    told: dict[int, float] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    inside: list[list[float]] = field(default_factory=list)
+    problems: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.hits = np.full(len(self.tiles.boxes), np.nan)
+        self.hits[self.rows] = list(self.told.values())
+
+    @property
+    def rows(self) -> Array:
+        """Tiles with an answer, in order."""
+        return np.fromiter(self.told, np.int64, len(self.told))
+
+    @property
+    def spent(self) -> int:
+        """Looks taken, open questions included."""
+        return len(self.told) + len(self.failed) + len(self.asked)
+
+    def possible(self, value: float) -> bool:
+        """Whether it is a number of hits, or a score of any sign where there is a threshold."""
+        return 0.0 <= value <= limits.HITS if self.threshold is None else abs(value) <= limits.SCORE
+
+    def take(self, number: int, value: float, own: list[list[float]], problem: str) -> None:
+        """Take one answer and the boxes inside the tile; `problem` is the reason if the answer is NaN."""
+        self.asked = [each for each in self.asked if each != number]
+        before = self.told.get(number)
+        if np.isnan(value):
+            self._note(number, problem)
+            if before is None and number not in self.failed:
+                self.failed.append(number)
+            return
+        if before is None:
+            self.failed = [each for each in self.failed if each != number]
+        elif before != value:
+            self._note(number, f"changed from {before:g} to {value:g}")
+        self.told[number] = self.hits[number] = value
+        self.inside = [each for each in self.inside if each[0] != number] + own
+
+    def _note(self, number: int, what: str) -> None:
+        self.problems.append({"tile": number, "box": self.tiles.boxes[number].tolist(), "what": what})
+
+    def without(self, *, to_ask: bool = False) -> Array:
+        """Tiles without an answer; `to_ask` leaves out those that were asked or failed, too."""
+        taken = [*self.told, *(self.asked + self.failed if to_ask else ())]
+        return np.setdiff1d(np.arange(len(self.tiles.boxes)), np.array(taken, np.int64))
+
+    def has_hit(self, numbers: Array) -> Array:
+        """Whether each of these tiles has a hit; False where there is no answer."""
+        with np.errstate(invalid="ignore"):
+            found = self.hits[numbers]
+            return np.asarray(found > 0 if self.threshold is None else found >= self.threshold)
+
+    def hits_in_a_tile(self) -> Array:
+        """Numbers of hits in the tiles that have some; 1 where they are not known."""
+        values = self.hits[self.rows]
+        some = values[values > 0] if self.threshold is None else np.zeros(0)
+        return some if some.size else np.ones(1)
