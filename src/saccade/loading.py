@@ -35,12 +35,27 @@ class PictureModel(Pipeline):  # type: ignore[misc]  # scikit-learn has no types
 
 
 def load(path: Any) -> Any:
-    """What `model.save` wrote to `path`: it predicts, and cannot be trained further.
+    """Load what `model.save` wrote: it predicts, and cannot be trained further.
 
     A model that was saved alone is the estimator. One that was saved with `features=` is a scikit-learn Pipeline of
     those transformers and the estimator: it takes pictures, as `read_pictures` gives them or a list of paths or arrays,
     and answers what the estimator answers, such as `novelty` and `explain`. `pipeline[-1]` is the estimator, which
     takes vectors, and `pipeline[:-1]` makes them.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    GPClassifier, GPRegressor, OneClassGP, SVDD or Pipeline
+        As it was saved; it is fitted again where the file keeps the training rows.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, or no model.
     """
     model, header = model_file.load_with_header(path)
     if not header.get("pictures"):

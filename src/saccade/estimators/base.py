@@ -184,19 +184,37 @@ class GaussianProcess(BaseEstimator):
 
         With `balanced`, "laplace" and "ep" each class has its own noise, and a variance of its own. "fine" gives one
         that bounds them all, and so does "lowrank" with `balanced`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n,) or (n, m)
+            One column for two classes, or one class.
         """
         X = self._rows(X)
         mean, variance = self.gp_.mean_and_variance(X)
         return squeezed(mean), squeezed(variance)
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
-        """log p(Y) under the kernel and noise of the fit, all outputs together: larger explains the labels better.
+        """Log evidence log p(Y) under the kernel and noise of the fit: larger explains the labels better.
 
-        With inference="laplace" or "ep" it is that approximation of it, for the cumulative-Gaussian likelihood.
+        All outputs count together. With inference="laplace" or "ep" it is that approximation of it, for the
+        cumulative-Gaussian likelihood. Compare kernels on the same labels only.
 
-        "exact" factorises the matrix; "stochastic" estimates it from products and says its standard error; "bound" is
-        below it, by the upper bound of the determinant of H §5.2; "auto" is exact up to 2,048 examples. Compare kernels
-        on the same labels only.
+        Parameters
+        ----------
+        method : str
+            "exact" factorises the matrix; "stochastic" estimates it from products and says its standard error; "bound"
+            is below it, by the upper bound of the determinant of H §5.2; "auto" is exact up to 2,048 examples.
+
+        Returns
+        -------
+        Evidence
+            `value`, and its `error` where it is an estimate.
         """
         check_is_fitted(self)
         return self.gp_.evidence(method)
@@ -218,7 +236,18 @@ class GaussianProcess(BaseEstimator):
         return np.asarray(found / (found.sum() or 1.0))
 
     def quantized(self, bins: int = 256) -> Self:
-        """This fitted model with its mean read off `bins` even steps per dimension: faster and slightly coarser."""
+        """This fitted model with its mean read off `bins` even steps per dimension: faster and slightly coarser.
+
+        Parameters
+        ----------
+        bins : int
+            Steps, from 2 on.
+
+        Returns
+        -------
+        estimator
+            A copy; this one stays as it is.
+        """
         check_is_fitted(self)
         model = copy(self)
         model.gp_ = self.gp_.quantized(bins)
@@ -257,8 +286,9 @@ class GaussianProcess(BaseEstimator):
         why = why_examples(self.gp_, examples)
         if why or examples:
             X = rows_of(self.gp_)
-            return save_with_examples(self, path, X, self.targets_.to_state(), features, why)
-        save(self._compressed(), path, features, compact)
+            save_with_examples(self, path, X, self.targets_.to_state(), features, why)
+        else:
+            save(self._compressed(), path, features, compact)
 
     def _compressed(self) -> Self:
         """This model as it will be once loaded."""

@@ -73,7 +73,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     tune : None, "gradient", "nelder-mead", "grid", a dict of values to try, or a Tune
         Learn what the kernel has to learn, and the noise, from the training examples: see `saccade.Tune`. `kernel_`,
         `noise_` and `tuning_` say what came of it; `partial_fit` keeps it.
-    approximation : "auto", "exact", "lowrank", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", ...
+    approximation : "auto", "exact", "lowrank", "diagonal", "optimized", "fitc", "sor", "dtc", "sod" or others
         What stands for the inverse of the kernel matrix in the mean and in the variance; the same list for all
         estimators (`saccade.inference.approximations` says what each is). "diagonal" (FA) and "optimized" (OA) are
         those of A, "fitc", "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions. "auto":
@@ -106,21 +106,12 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Iterations of the solver (1 for Cholesky), the largest residual, and whether `tol` was reached.
     variance_method_ : str or None
         The approximation behind the variance.
-    leave_one_out_decision_ : array of shape (n,) or (n, M)
-        Decisions for the training examples, each predicted by all the others. With an approximate mean and more than
-        2,048 examples, those of a sample; NaN for the others.
-    leave_one_out_proba_ : array of shape (n, M)
-        Class probabilities from these decisions; two classes have two columns. Not in a loaded model.
-    leave_one_out_error_ : float
-        How far a label minus its leave-one-out mean is off, relatively: the root of the mean square over all examples.
-        0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
-        0.05 or half a second is spent; 0 where a factor is about as quick as these probes. With `balanced`, the larger
-        one of a class's own examples and of all others.
-    leave_one_out_accuracy_ : tuple of two floats
-        Share of training examples whose class all the others predict, and its standard error: what n examples leave
-        open, and what `leave_one_out_error_` may have added or taken. Not in a loaded model.
-    sharpness_ : float
-        What the means are multiplied with to become probabilities, found from these decisions.
+    targets_ : ClassTargets
+        Labels and weights of the training examples. Not in a loaded model.
+    calibration_ : Calibration
+        `sharpness_`, and the leave-one-out decisions that it comes from.
+    novelty_reference_ : KnownClasses or None
+        What `novelty` compares with; None until it is asked.
 
     Examples
     --------
@@ -173,7 +164,22 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X (n, d) with labels y (n,). A `sample_weight` of w makes an example count as w copies of it."""
+        """Train on labelled examples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : array of shape (n,)
+            Labels of two or more classes, text or numbers.
+        sample_weight : array of shape (n,), optional
+            A weight of w makes an example count as w copies of it.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True)
             check_classes(y)
@@ -187,6 +193,22 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
         With levels=None the result is that of `fit` on all examples with the same noise and kernel, up to `tol`. With a
         number of levels, the levels of the first call stay. The first call may name `classes` that have no example yet.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : array of shape (n,)
+            Their labels.
+        classes : array, optional
+            Classes to know of, with or without an example.
+        sample_weight : array of shape (n,), optional
+            A weight of w makes an example count as w copies of it.
+
+        Returns
+        -------
+        self
+            Fitted.
         """
         before = self._learned() if hasattr(self, "classes_") else None
         with self._replacing() as new:
@@ -247,6 +269,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     @property
     def sharpness_(self) -> float:
+        """What decisions are multiplied with to become probabilities, found from leave-one-out decisions."""
         return self.calibration_.sharpness
 
     @sharpness_.setter
@@ -254,16 +277,49 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self.calibration_ = replace(self.calibration_, sharpness=value)
 
     def decision_function(self, X: Any) -> Array:
-        """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep": (n,) for two classes, (n, M) for more."""
+        """The latent mean μ, or μ/√(v + σ²) with "laplace" and "ep".
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,) or (n, M)
+            One column for two classes: that of the second.
+        """
         return squeezed(self._decision(X))
 
     def predict(self, X: Any) -> Array:
-        """The class with the largest decision value."""
+        """The class with the largest decision value.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            Labels.
+        """
         best = class_means(self._decision(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
-        """Calibrated class probabilities (n, M), columns as in `classes_`."""
+        """Calibrated class probabilities.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n, M)
+            Columns as in `classes_`.
+        """
         decision = self._decision(X)
         return self.calibration_.probabilities(decision)
 
@@ -273,20 +329,36 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     @property
     def leave_one_out_decision_(self) -> Array:  # (n,) or (n, M)
+        """Decisions for the training examples, each predicted by all the others. Not in a loaded model.
+
+        With an approximate mean and more than 2,048 examples, those of a sample; NaN for the others.
+        """
         return squeezed(self._left_out("leave_one_out_decision_"))
 
     @property
     def leave_one_out_error_(self) -> float:
+        """How far a label minus its leave-one-out mean is off, relatively: root mean square over all examples.
+
+        0 after Cholesky. After conjugate gradients it is an estimate, and more probes are solved until it is at most
+        0.05 or half a second is spent; 0 where a factor is about as quick as these probes. With `balanced`, the larger
+        one of a class's own examples and of all others.
+        """
         self._left_out("leave_one_out_error_")
         return self.calibration_.error
 
     @property
     def leave_one_out_proba_(self) -> Array:  # (n, M)
+        """Class probabilities from `leave_one_out_decision_`; two classes have two columns. Not in a loaded model."""
         decision = self._left_out("leave_one_out_proba_")
         return self.calibration_.probabilities(decision)
 
     @property
     def leave_one_out_accuracy_(self) -> tuple[float, float]:
+        """Share of training examples whose class all the others predict, and its standard error.
+
+        The error is what n examples leave open, and what `leave_one_out_error_` may have added or taken. Not in a
+        loaded model.
+        """
         decision = class_means(self._left_out("leave_one_out_accuracy_"))
         return left_out_accuracy(decision, self.targets_.label, np.nan_to_num(self.calibration_.error))
 
@@ -297,13 +369,23 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self.calibration_.decision
 
     def explain(self, X: Any) -> Explanation:
-        """The exact share of each feature of the decision about every row of X (n, d); for HIK models, loaded ones too.
+        """The exact share of each feature of the decision about every row; for HIK models, loaded ones too.
 
         The decision of an HIK model is a sum of one function per feature. Shares sum to it, but for rounding: 1e-10, or
         1e-5 for quantised tables, which are float32.
 
         A share tells what the value adds in comparison with a value of 0, and nothing about why. With "laplace" and
         "ep", shares of the mean are divided by √(v + σ²), as the decision is.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        Explanation
+            Shares and offset; `of` picks those of one decision.
         """
         X, decisions, one = self._rows(X), self._decisions(), np.ones((1, self.n_outputs_))
         scale = decisions(one, self.gp_.variance(X)) if decisions.take_variance else one
@@ -317,6 +399,16 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         the product again compared: above 0.95 is about a twentieth of all examples of known classes, and what is new.
         One sign counts more than the other, or alone, where that finds known classes better that were hidden from
         training in turn (unknown_classes.py).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            From 0 to 1.
         """
         X = self._rows(X)
         known = self._known()  # first: its directions serve the tables of the variance too
@@ -332,9 +424,23 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self.novelty_reference_
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draws of the latent f from its joint posterior at the rows of X: (n, n_samples), or (n, M, n_samples).
+        """Draws of the latent f from its joint posterior at the rows of X.
 
         Classes are drawn independently of each other. The training examples are needed: not for a loaded model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState, Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        array of shape (n, n_samples) or (n, M, n_samples)
+            One column for two classes.
         """
         X = self._rows(X)
         return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))

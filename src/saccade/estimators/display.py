@@ -22,8 +22,15 @@ class RelevanceDisplay:
 
     Parameters
     ----------
-    relevance : array (d,), shares that sum to 1
-    names : names of the features, or None for their numbers
+    relevance : array of shape (d,)
+        Shares that sum to 1.
+    names : sequence of str or None
+        Names of the features; None for their numbers.
+
+    Examples
+    --------
+    >>> RelevanceDisplay(np.array([0.2, 0.8]), ["width", "height"]).relevance.argmax()
+    np.int64(1)
     """
 
     def __init__(self, relevance: Array, names: Sequence[str] | None = None) -> None:
@@ -32,13 +39,41 @@ class RelevanceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: GaussianProcess, *, top: int = 20, ax: Any = None) -> Self:
-        """Draw the `top` most relevant features of a fitted HIK model."""
+        """Draw the `top` most relevant features of a fitted HIK model.
+
+        Parameters
+        ----------
+        estimator : GPClassifier, GPRegressor or OneClassGP
+            Fitted, with an HIK kernel.
+        top : int
+            Number of bars.
+        ax : matplotlib axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        RelevanceDisplay
+            With `ax_` and `figure_`.
+        """
         check_is_fitted(estimator)
         names = getattr(estimator, "feature_names_in_", None)
         return cls(estimator.feature_relevance_, names).plot(top=top, ax=ax)
 
     def plot(self, *, top: int = 20, ax: Any = None) -> Self:
-        """Bars for the `top` features, and how much the rest has together."""
+        """Bars for the `top` features, and how much the rest has together.
+
+        Parameters
+        ----------
+        top : int
+            Number of bars.
+        ax : matplotlib axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        self
+            With `ax_` and `figure_`.
+        """
         top = check_count("top", top, "The default is 20.")
         order = np.argsort(-self.relevance, kind="stable")[:top]
         self.ax_ = _axes(ax, (6.0, 0.24 * order.size + 1.2))
@@ -60,7 +95,16 @@ class TuningDisplay:
 
     Parameters
     ----------
-    tuning : the `tuning_` of a fitted model
+    tuning : Tuning
+        `tuning_` of a fitted model.
+
+    Examples
+    --------
+    >>> from saccade import GPRegressor
+    >>> X = np.linspace(0, 1, 20)[:, None]
+    >>> model = GPRegressor(tune="grid", noise=0.1).fit(X, X[:, 0] ** 2)
+    >>> TuningDisplay(model.tuning_).tuning.objective
+    'evidence'
     """
 
     def __init__(self, tuning: Tuning) -> None:
@@ -68,14 +112,38 @@ class TuningDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: GaussianProcess, *, ax: Any = None) -> Self:
-        """Draw the search of a model that was fitted with `tune`."""
+        """Draw the search of a model that was fitted with `tune`.
+
+        Parameters
+        ----------
+        estimator : GPClassifier or GPRegressor
+            Fitted with `tune`.
+        ax : matplotlib axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        TuningDisplay
+            With `ax_` and `figure_`.
+        """
         check_is_fitted(estimator)
         if estimator.tuning_ is None:
             raise InvalidInput('There is no search to draw: the model was fitted with tune=None. Pass tune="gradient".')
         return cls(estimator.tuning_).plot(ax=ax)
 
     def plot(self, *, ax: Any = None) -> Self:
-        """Every evaluation as a dot, the best so far as a line; evaluations on a sample are pale."""
+        """Every evaluation as a dot, the best so far as a line; evaluations on a sample are pale.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; None makes a figure.
+
+        Returns
+        -------
+        self
+            With `ax_` and `figure_`.
+        """
         self.ax_ = _axes(ax, (6.0, 3.6))
         self.figure_ = self.ax_.figure
         evaluations = self.tuning.evaluations

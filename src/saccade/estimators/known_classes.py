@@ -38,7 +38,7 @@ class KnownClasses(Part):
     --------
     >>> known = KnownClasses(np.array([-0.9, -0.1]), np.array([0.5, 0.9]), np.array([0.2, 0.8]), 2)
     >>> known.novelty(unexplained=np.array([1.0, 0.0]), confidence=np.array([0.4, 1.0])).round(2)
-    array([0.67, 0.  ])
+    array([0.78, 0.  ])
     """
 
     explained: Array

@@ -75,8 +75,8 @@ class NormalScores(Part):
 
     Examples
     --------
-    >>> NormalScores(0.5, np.array([0.2, 0.6, 0.9]), 3).p_values(np.array([0.0, 0.7]))
-    array([0.25, 0.75])
+    >>> NormalScores(0.5, np.array([0.2, 0.6, 0.9]), 3).p_values(np.array([0.2, 0.7]))
+    array([0.5 , 0.75])
     """
 
     offset: float

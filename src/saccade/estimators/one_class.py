@@ -67,7 +67,7 @@ class OneClassGP(Outliers, GaussianProcess):
     measure : "probability", "variance", "mean" or "ratio"
         What the score is, O Table 1: log p(y = 1), −σ², μ or μ/σ. "variance" is as good where k(x, x) is constant, as
         for histograms of equal sums; elsewhere it takes a small k(x, x) for little doubt.
-    approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank", "parzen", ...
+    approximation : "auto", "exact", "diagonal", "optimized", "fitc", "sor", "dtc", "sod", "lowrank", "parzen" or others
         Of mean and variance alike. "diagonal" (FA) and "optimized" (OA) are those of A; "optimized-signed" is OA as
         printed, with weights of either sign: it ranks poorly, and its thresholds do not keep what they promise. "fitc",
         "sor", "dtc" and "sod" use some of the examples, "lowrank" the leading directions, "parzen" is the kernel
@@ -80,7 +80,9 @@ class OneClassGP(Outliers, GaussianProcess):
         Directions that "lowrank" looks at.
     contamination : float from 0 to 0.5
         The share of the training examples to be taken for novelties; 0 trusts them all.
-    levels, binning, solver, tol, max_iter, random_state
+    levels, binning : int or None, str
+        As for `GPClassifier`.
+    solver, tol, max_iter, random_state : str, float, int, int or None
         As for `GPClassifier`.
 
     Attributes
@@ -89,17 +91,12 @@ class OneClassGP(Outliers, GaussianProcess):
         As for `GPClassifier`.
     columns_ : ColumnScales or None
         How columns are scaled; None where they are taken as they are.
-    offset_ : float
-        `decision_function` is `score_samples` less this.
     leave_one_out_scores_ : array of shape (n,)
         The scores of the training examples, each predicted by all the others: those below `offset_` are outliers.
-    normal_scores_ : array
-        What `offset_` and `predict_proba` compare new scores with, in ascending order: the same scores, less what
-        rounding may do to them, so that equal examples count as equal; in a loaded model 501 quantiles of them. With
-        "lowrank" they are those of a quarter of the examples, 2,048 at most, that were held out: its directions follow
-        the other examples so closely that these look more normal than new ones.
-    n_known_ : int
-        The number of training examples that `normal_scores_` stands for.
+    novelty_reference_ : NormalScores
+        What new examples are compared with: `offset_`, `normal_scores_`, `n_known_` and more.
+    left_out_ : LeftOutExamples
+        What these come from. Not in a loaded model.
 
     Examples
     --------
@@ -169,7 +166,20 @@ class OneClassGP(Outliers, GaussianProcess):
         return found
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on X (n, d), examples of the one class; y is ignored."""
+        """Train on examples of the one class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : None
+            Ignored; pipelines pass it.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
         with self._replacing() as new:
             X = check_rows(new, X, reset=True)
             new.columns_ = new._scales(X)
@@ -207,6 +217,7 @@ class OneClassGP(Outliers, GaussianProcess):
 
     @property
     def offset_(self) -> float:
+        """Threshold: `decision_function` is `score_samples` less this."""
         return self.novelty_reference_.offset
 
     @offset_.setter
@@ -215,10 +226,17 @@ class OneClassGP(Outliers, GaussianProcess):
 
     @property
     def normal_scores_(self) -> Array:
+        """Ascending scores that `offset_` and `predict_proba` compare with: `leave_one_out_scores_`, less rounding.
+
+        So equal examples count as equal; in a loaded model they are 501 quantiles. With "lowrank" they are those of a
+        quarter of the examples, 2,048 at most, that were held out: its directions follow the other examples so closely
+        that these look more normal than new ones.
+        """
         return self.novelty_reference_.normal
 
     @property
     def n_known_(self) -> int:
+        """Number of training examples that `normal_scores_` stands for."""
         return self.novelty_reference_.known
 
     @property
@@ -229,7 +247,18 @@ class OneClassGP(Outliers, GaussianProcess):
         )
 
     def quantized(self, bins: int = 256) -> Self:
-        """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
+        """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has.
+
+        Parameters
+        ----------
+        bins : int
+            Steps, from 2 on.
+
+        Returns
+        -------
+        OneClassGP
+            A copy; this one stays as it is.
+        """
         model = super().quantized(bins)
         if isinstance(self.gp_, GP) and isinstance(model.gp_, GP):
             model.left_out_ = self.left_out_.moved(self.gp_, model.gp_)
@@ -247,6 +276,16 @@ class OneClassGP(Outliers, GaussianProcess):
         A row whose k(x, x) is below a hundredth of the training examples' mean has nothing to compare: it is neither
         normal nor novel. It has the median of the training scores, and a warning says how many such rows there are.
         With measure="mean", a plain sum over the features, it has a mean near 0 like any other row.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            Higher is more normal.
         """
         X = self._rows(X)
         scores, prior, known = self._scoring().at(self.gp_, X), self.kernel_.diag(X), self.novelty_reference_
@@ -254,7 +293,18 @@ class OneClassGP(Outliers, GaussianProcess):
         return known.unless_empty(scores, prior)
 
     def explain(self, X: Any) -> Explanation:
-        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do."""
+        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        Explanation
+            Shares, and minus the threshold as offset.
+        """
         X = self._rows(X)
         if self.measure != "mean":
             raise InvalidInput(
@@ -277,11 +327,21 @@ class OneClassGP(Outliers, GaussianProcess):
         return super().feature_relevance_
 
     def predict_proba(self, X: Any) -> Array:  # (n, 2)
-        """Columns for −1 and 1. The second is how often a normal example would score no higher than this one.
+        """Probabilities: how often a normal example would score no higher than this one, and 1 less that.
 
         It is the share of the training examples that do, each left out in turn (a conformal p-value): taking what is
         below 0.05 for novel raises a false alarm in about a twentieth of the normal examples that come from the source
         of the training examples, whatever that is.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            Columns for −1 and 1.
         """
         scores = self.score_samples(X)
         normal = self.novelty_reference_.p_values(scores)
@@ -291,6 +351,16 @@ class OneClassGP(Outliers, GaussianProcess):
         """How new each example is, as `GPClassifier.novelty`: the first column of `predict_proba`.
 
         scikit-learn's checks take the name for a detector whose thresholds are not about its training examples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            From 0 to 1.
         """
         return np.asarray(self.predict_proba(X)[:, 0])
 
@@ -302,6 +372,15 @@ class OneClassGP(Outliers, GaussianProcess):
         approximations have no tables of their variance, and the file keeps the training rows, unless `measure` is
         "mean": no verdict takes the variance then, and the file has that of "lowrank" too. `examples` is as for
         `GPClassifier.save`.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        features : transformer or Pipeline of saccade.features, optional
+            What made X.
+        examples : bool or None
+            As for `GPClassifier.save`.
         """
         check_is_fitted(self)
         why = why_examples(self.gp_, examples) or self._why_variance(examples)
@@ -309,8 +388,9 @@ class OneClassGP(Outliers, GaussianProcess):
             model = copy(self)  # whose parameters say what "auto" did
             model.kernel = HIK() if self.kernel is None else self.kernel
             model.scale = None if self.columns_ is None else "columns"
-            return save_with_examples(model, path, self.training_rows(), {}, features, why)
-        save(self._compressed(), path, features)
+            save_with_examples(model, path, self.training_rows(), {}, features, why)
+        else:
+            save(self._compressed(), path, features)
 
     def training_rows(self) -> Any:
         """The training rows as they came.

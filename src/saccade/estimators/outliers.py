@@ -21,12 +21,45 @@ class Outliers(OutlierMixin):
 
     @abstractmethod
     def score_samples(self, X: Any) -> Array:  # (n,)
-        """Higher is more normal."""
+        """Higher is more normal.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            Scores.
+        """
 
     def decision_function(self, X: Any) -> Array:  # (n,)
-        """`score_samples` less `offset_`: negative for novelties."""
+        """Score less threshold: `score_samples` − `offset_`.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            Negative for novelties.
+        """
         return np.asarray(self.score_samples(X) - self.offset_)
 
     def predict(self, X: Any) -> Array:  # (n,)
-        """1 for normal examples, −1 for novelties."""
+        """Verdicts: 1 for normal examples, −1 for novelties.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            1 or −1.
+        """
         return np.where(self.decision_function(X) >= 0, 1, -1)

@@ -14,7 +14,7 @@ PREFIX = "scores_"  # of the arrays of parts in a model file
 
 def part_record(kind: type, fields: Mapping[str, Field]) -> Record:
     """The fields of a part; whoever reads a file is told of the model, not of the part."""
-    return Record(kind, fields, name="model")
+    return Record(kind, fields, name="a model")
 
 
 class Part:

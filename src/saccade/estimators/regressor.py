@@ -34,8 +34,18 @@ EXACT = {"solver": ("auto", "cholesky"), "approximation": ("auto", "exact"), "va
 class GPRegressor(RegressorMixin, GaussianProcess):
     """Gaussian-process regression for one or many targets.
 
+    Equal rows of X are joined to one with the mean of their targets and the noise over their number: posterior and
+    evidence stay the same. They are not joined where the answer would differ: with another `approximation` or
+    `variance` than "auto" and "exact", and for the leave-one-out objective of `tune`.
+
     Parameters
     ----------
+    kernel : Kernel, default HIK()
+        As for `GPClassifier`, without "auto".
+    noise : float
+        The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is. 0: the
+        targets are exact. Predictions go through them, and equal rows of X must have equal targets and count once. No
+        jitter is added: where rounding makes the matrix singular, an error says which noise is enough.
     mean : None, float or function
         The mean of the targets before any example, in their units; far from all examples predictions return to it. A
         function takes the rows X as an array (n, d), or a sparse matrix where X is one, and gives (n,), or (n, m) for m
@@ -47,21 +57,25 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         squared units of the targets. Predictions and the evidence are in units of the targets either way.
         scikit-learn's default is False, because its kernels are usually tuned; here True, because a noise of 0.1 must
         mean the same on any data.
-    noise : float
-        The variance of the noise: as a share of the targets' variance, or with normalize_y=False as it is. 0: the
-        targets are exact. Predictions go through them, and equal rows of X must have equal targets and count once. No
-        jitter is added: where rounding makes the matrix singular, an error says which noise is enough.
-
-    Equal rows of X are joined to one with the mean of their targets and the noise over their number: posterior and
-    evidence stay the same. They are not joined where the answer would differ: with another `approximation` or
-    `variance` than "auto" and "exact", and for the leave-one-out objective of `tune`.
-
-    The other parameters are those of `GPClassifier`.
+    levels, binning : int or None, str
+        As for `GPClassifier`.
+    solver, tol, max_iter : str, float, int
+        As for `GPClassifier`.
+    tune : str, dict, Tune or None
+        As for `GPClassifier`.
+    approximation, variance, inducing, variance_rank : str, str or None, float or array, int
+        As for `GPClassifier`.
+    random_state : int, RandomState or None
+        As for `GPClassifier`.
 
     Attributes
     ----------
     gp_, kernel_, noise_, tuning_, n_iter_, residual_, converged_, variance_method_
         As for `GPClassifier`; `noise_` and `residual_` are those of the normalised targets.
+    targets_ : NumberTargets
+        Targets and weights of the training examples. Not in a loaded model.
+    units_ : TargetUnits
+        Offset and scale of the targets.
 
     Examples
     --------
@@ -112,7 +126,22 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on X (n, d) and y (n,) or (n, m)."""
+        """Train on examples with their targets.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : array of shape (n,) or (n, m)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            A weight of w makes an example count as w copies of it.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=True, multi_output=True, y_numeric=True)
             X, y, weight = weighed(X, y, sample_weight)
@@ -123,7 +152,22 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them."""
+        """Add examples; the solver starts from the last solution. With levels=None the same as `fit` on all of them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : array of shape (n,) or (n, m)
+            Targets.
+        sample_weight : array of shape (n,), optional
+            A weight of w makes an example count as w copies of it.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
         if not hasattr(self, "gp_"):
             return self.fit(X, y, sample_weight)
         before = self._learned()
@@ -190,13 +234,21 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return int(self.units_.offset.size)
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
-        """log p(y) of the targets as they were given, all outputs together: larger explains them better.
+        """Log evidence log p(y) of the targets as they were given: larger explains them better.
 
         `normalize_y` divides every target by a standard deviation, and a density in other units is another density:
         log p(y) is that of the normalised targets less the logarithm of it for each. So models with and without
         `normalize_y` can be compared.
 
-        `method` is as for `GPClassifier.log_marginal_likelihood`.
+        Parameters
+        ----------
+        method : str
+            As for `GPClassifier.log_marginal_likelihood`.
+
+        Returns
+        -------
+        Evidence
+            `value`, and its `error` where it is an estimate.
         """
         found, targets = super().log_marginal_likelihood(method), self.targets_
         scatter, unit = targets.scatter(), float(np.log(self.units_.scale).sum())
@@ -206,7 +258,20 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """The posterior mean; also the standard deviation or the covariance of the noise-free function, if wanted.
 
-        `return_std` is by the method that `variance` names. `return_cov` is exact: (n, n), or (n, n, m) for m targets.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+        return_std : bool
+            Also the standard deviation, by the method that `variance` names.
+        return_cov : bool
+            Also the covariance of all rows, exact.
+
+        Returns
+        -------
+        mean : array of shape (n,) or (n, m)
+            In units of the targets; with `return_std` or `return_cov` a tuple of it and (n,) or (n, m), or (n, n) or
+            (n, n, m).
         """
         if return_std and return_cov:
             raise InvalidParameter("At most one of `return_std` and `return_cov` can be True. Call predict twice.")
@@ -220,22 +285,61 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return answer if variance is None else (answer, units.squeezed(np.sqrt(variance) * units.scale))
 
     def explain(self, X: Any) -> Explanation:
-        """As `GPClassifier.explain`: the prediction is the sum of the shares and the mean before any example."""
+        """As `GPClassifier.explain`: the prediction is the sum of the shares and the mean before any example.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        Explanation
+            Shares, and the mean before any example as offset.
+        """
         X = self._rows(X)
         return explained(self.gp_, X, self.units_.scale[None], self.units_.prior_mean(X))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
+        """Draws of the noise-free function from its joint posterior at X.
 
         The training examples are needed: not for a loaded model.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState, Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        array of shape (n, n_samples) or (n, m, n_samples)
+            In units of the targets.
         """
         X = self._rows(X)
         return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)), X)
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
-        """Draws of the function at X before any example, of the same shape as those of `sample_y`.
+        """Draws of the function at X before any example.
 
         After fit with the kernel, mean and scale that were learned; before fit as if normalize_y=False.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+        n_samples : int
+            Number of draws.
+        random_state : int, RandomState, Generator or None
+            Seed of the draws.
+
+        Returns
+        -------
+        array
+            Of the same shape as those of `sample_y`.
         """
         model = self if hasattr(self, "gp_") else self._before_fit(X)
         X = check_rows(model, X, reset=False)
@@ -252,7 +356,18 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return model
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Mean and variance of the noise-free function, in units of the targets."""
+        """Mean and variance of the noise-free function, in units of the targets.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        mean, variance : arrays of shape (n,) or (n, m)
+            As `predict` gives them, the variance in squared units.
+        """
         mean, std = self.predict(X, return_std=True)
         return mean, std**2
 

@@ -80,10 +80,8 @@ class SVDD(Outliers, BaseEstimator):
 
     Attributes
     ----------
-    radius_ : float
-        R, not R².
-    offset_ : float
-        −R², less 1e-12 of the largest k(x, x) for rounding: `decision_function` is `score_samples` less this.
+    ball_ : Ball
+        Centre and radius.
     support_ : array of shape (n_support,)
         Which training examples have an α above 0.
     dual_coef_ : array of shape (n_support,)
@@ -136,7 +134,20 @@ class SVDD(Outliers, BaseEstimator):
         return fresh
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the ball around X (n, d); y is ignored."""
+        """Find the ball around X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Training examples.
+        y : None
+            Ignored; pipelines pass it.
+
+        Returns
+        -------
+        self
+            Fitted.
+        """
         new = copy(self)  # a failure or an interruption leaves this estimator as it was
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)
@@ -176,7 +187,18 @@ class SVDD(Outliers, BaseEstimator):
             )
 
     def score_samples(self, X: Any) -> Array:  # (n,)
-        """−‖Φ(x) − c‖², higher for more normal examples: −(k(x, x) − 2 k*ᵀα + αᵀKα)."""
+        """Squared distance from the centre, negative: −‖Φ(x) − c‖², higher for more normal examples.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        array of shape (n,)
+            −(k(x, x) − 2 k*ᵀα + αᵀKα).
+        """
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         similarity, own = self._similarities(X)
@@ -195,10 +217,18 @@ class SVDD(Outliers, BaseEstimator):
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         Of a kernel that has no tables it keeps the support vectors, which are training rows, and a warning says so.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        features : transformer or Pipeline of saccade.features, optional
+            What made X.
         """
         check_is_fitted(self)
         if self.centre_ is not None:
-            return save(self, path, features)
+            save(self, path, features)
+            return
         why = f"{type(self.kernel_).__name__} has no tables"
         arrays: dict[str, Array | None] = {"dual": self.dual_coef_, "support": self.support_}
         found = {"n_iter": self.n_iter_, "residual": self.residual_, "converged": self.converged_}
@@ -206,15 +236,17 @@ class SVDD(Outliers, BaseEstimator):
 
     @property
     def radius_(self) -> float:
+        """Radius R, not R²."""
         return self.ball_.radius
 
     @property
     def offset_(self) -> float:
+        """Threshold −R², less 1e-12 of the largest k(x, x) for rounding: `decision_function` is the score less this."""
         return self.ball_.offset
 
     @property
     def tables_(self) -> PiecewiseTables | GridTables | None:
-        """k*ᵀα as tables, where the kernel has some."""
+        """The mean k*ᵀα as tables, where the kernel has some."""
         return None if self.centre_ is None else self.centre_.tables
 
     def __sklearn_tags__(self) -> Any:

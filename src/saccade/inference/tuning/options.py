@@ -116,6 +116,7 @@ class Tune(BaseEstimator):
         self.tol = tol
 
     def check(self) -> None:
+        """An error where an option is out of range, or two do not go together."""
         check_choice("method", self.method, METHODS)
         check_choice("objective", self.objective, ("auto", *OBJECTIVES))
         check_positive("max_evaluations", self.max_evaluations, "The default is 60.")
@@ -146,7 +147,18 @@ class Tune(BaseEstimator):
             raise InvalidParameter(f"`grid` must have up to {limits.GRID_POINTS} combinations, got {points}.")
 
     def kind(self, classes: bool) -> ObjectiveKind:
-        """The objective, for classes or numbers where it is "auto"."""
+        """The objective, for classes or numbers where it is "auto".
+
+        Parameters
+        ----------
+        classes : bool
+            Whether a classifier is tuned.
+
+        Returns
+        -------
+        "evidence" or "loo"
+            What is made small.
+        """
         if self.objective != "auto":
             return self.objective
         return "loo" if classes and self.method != "nelder-mead" else "evidence"
