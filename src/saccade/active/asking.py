@@ -13,7 +13,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_positive
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.active.choosing import QueryRequest, choose_rows
+from saccade.active.choosing import Lines, QueryRequest, choose_rows
 from saccade.active.models import beliefs_of, field_of, kernel_and_noise
 from saccade.active.others import query_by
 from saccade.active.pool import check_pool, known_labels
@@ -135,26 +135,32 @@ def query(
     if size > open_.size:
         warnings.warn(f"`batch_size` is {size} and there are {open_.size} candidates: all are asked.", stacklevel=2)
     clf = GPClassifier() if clf is None else clf
+    _check_pair(strategy, clf)
+    model = kernel_and_noise(clf, X, rows, labels, fit_clf)
+    field = field_of(model, X, rows, labels)
+    beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
+    cost = _costs(costs, n, X.shape[0] - n, first)
+    aims = _targets(targets, n)
+    wanted = QueryRequest(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
+    found, lines = choose_rows(field, beliefs, open_, strategy, wanted)
+    return (found - first, _utilities(lines, X.shape[0])[:, first:]) if return_utilities else found - first
+
+
+def _utilities(lines: Lines, n: int) -> Array:  # (b, n)
+    """The scores of each question; NaN for rows that were not candidates then."""
+    utilities = np.full((len(lines), n), np.nan)
+    for line, (scored, score) in zip(utilities, lines, strict=True):
+        line[scored] = np.where(np.isfinite(score), score, np.nan)
+    return utilities
+
+
+def _check_pair(strategy: str, clf: Predictor) -> None:
+    """An error for a strategy that asks a model what it does not know."""
     if WAYS[strategy].one_class != isinstance(clf, OneClassGP) and strategy not in ("random", "variance", "typical"):
         raise InvalidParameter(
             f'strategy="{strategy}" and {type(clf).__name__} do not go together: "novel" and "doubtful" are for '
             "OneClassGP, the others for classifiers."
         )
-    model = kernel_and_noise(clf, X, rows, labels, fit_clf)
-    field = field_of(model, X, rows, labels)
-    beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
-    cost = _costs(costs, n, X.shape[0] - n, first)
-    aims = _rows(targets, "targets", n)
-    if aims is not None and not aims.size:
-        raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
-    wanted = QueryRequest(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
-    found, lines = choose_rows(field, beliefs, open_, strategy, wanted)
-    if not return_utilities:
-        return found - first
-    utilities = np.full((found.size, X.shape[0]), np.nan)
-    for line, (scored, score) in zip(utilities, lines, strict=True):
-        line[scored] = np.where(np.isfinite(score), score, np.nan)
-    return found - first, utilities[:, first:]
 
 
 def _check_ours(strategy: Any, **given: Any) -> None:
@@ -184,6 +190,13 @@ def _candidates(X: Any, candidates: Any, labelled: Array) -> tuple[Any, Array, i
         raise InvalidInput(f"`candidates` has {more.shape[1]} features and X has {X.shape[1]}. They must be equal.")
     stack = sp.vstack([X, more], format="csr") if sp.issparse(X) or sp.issparse(more) else np.vstack([X, more])
     return stack, np.arange(n, n + more.shape[0]), n
+
+
+def _targets(targets: Any, n: int) -> Array | None:
+    found = _rows(targets, "targets", n)
+    if found is not None and not found.size:
+        raise InvalidInput("`targets` is empty, so no label is worth anything. Pass None for all rows.")
+    return found
 
 
 def _rows(numbers: Any, name: str, n: int) -> Array | None:

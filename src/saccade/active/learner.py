@@ -13,7 +13,7 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_costs, check_count, check_flag, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
-from saccade.active.answers import Label, Told, label_array
+from saccade.active.answers import Label, Told
 from saccade.active.choosing import QueryRequest
 from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool
@@ -119,8 +119,6 @@ class ActiveLearner(OneAtATime):
         """Number of rows of X."""
         return int(self.X.shape[0])
 
-    # ---- what is known
-
     @property
     def labels(self) -> dict[int, Label]:
         """Every answer so far by its row, the audited ones too; None where nobody could tell."""
@@ -184,17 +182,14 @@ class ActiveLearner(OneAtATime):
             If all rows were asked.
         """
         k = check_count("k", k, "The default is 1.")
-        with one_blas_thread():
-            return self._ask(k)
-
-    def _ask(self, k: int) -> Array:  # (k,)
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
         due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
         catch_up = int(np.ceil(2.0 * self.audit.share * k))  # many labels told unasked: not all audits at once
         audits = self.audit.next_rows(min(due, catch_up), known)
         cost = None if self.costs is None else self.costs[self.pool_model.rows]
         wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
-        found = self.pool_model.choose(self._labels, self.strategy, wanted)
+        with one_blas_thread():
+            found = self.pool_model.choose(self._labels, self.strategy, wanted)
         if not found.size and not audits.size:
             audits = self.audit.next_rows(k, known)
             if not audits.size:
@@ -264,19 +259,9 @@ class ActiveLearner(OneAtATime):
     def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
         """Replace the labels: the posterior follows in closed form, and then all changes in one step."""
         model = self.pool_model.moved(labels)
-        vars(self).update(pool_model=model, audit=self._looked(labels, model), _labels=labels, _told=told)
+        vars(self).update(pool_model=model, audit=model.looked(self.audit, labels), _labels=labels, _told=told)
 
     # ---- stopping
-
-    def _looked(self, labels: dict[int, Label], model: PoolModel) -> Audit:
-        """The audit after the model's guesses at all audited rows were compared with the answers."""
-        in_turn = self.audit.in_turn(np.fromiter(labels, np.int64)).tolist()
-        audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
-        if not self.audit.looks_at(audited.size):
-            return self.audit
-        guesses, answers = model.guesses(labels, audited), label_array(labels[int(row)] for row in audited)
-        right = guesses == answers if guesses.size else np.zeros(audited.size, bool)
-        return self.audit.looked(np.asarray(right), model.field.rows.size)
 
     def accuracy(self) -> Accuracy:
         """The accuracy of `model` on new rows: an estimate from the audit, with an interval.

@@ -15,6 +15,7 @@ from saccade.active.answers import Label, label_array
 from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
 from saccade.active.models import Prior, beliefs_of, is_plain, kernel_and_noise
 from saccade.active.pool import one_against_rest, pool_gram
+from saccade.active.stopping import Audit
 from saccade.active.strategies import Strategy
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
@@ -115,6 +116,16 @@ class PoolModel:
             return self.rows[:0]
         found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted)[0]
         return np.asarray(self.rows[found])
+
+    def looked(self, audit: Audit, labels: Labels) -> Audit:
+        """The audit after the guesses of this model at all audited rows were compared with the answers."""
+        in_turn = audit.in_turn(np.fromiter(labels, np.int64)).tolist()
+        audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
+        if not audit.looks_at(audited.size):
+            return audit
+        guesses, answers = self.guesses(labels, audited), label_array(labels[int(row)] for row in audited)
+        right = guesses == answers if guesses.size else np.zeros(audited.size, bool)
+        return audit.looked(np.asarray(right), self.field.rows.size)
 
     def guesses(self, labels: Labels, rows: Array) -> Array:
         """The labels that the model of `labels` gives to audited rows of X; none while it knows no class."""
