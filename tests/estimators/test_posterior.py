@@ -98,7 +98,7 @@ def test_made_at_the_first_use_and_forgotten_by_a_new_fit(digits: Any) -> None:
     assert model.latent_mean_and_variance(new)[1].mean() < 0.9 * first.mean()  # these it has seen now
     fine = GPClassifier(variance="fine", random_state=0).fit(X, y)
     fine.latent_mean_and_variance(new)
-    assert "_variance" not in vars(fine.fit(X[:50], y[:50]).gp_)
+    assert "variance" not in vars(fine.fit(X[:50], y[:50]).gp_.inverse)
 
 
 @pytest.mark.parametrize("method", VARIANCES)

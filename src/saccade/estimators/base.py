@@ -35,6 +35,7 @@ from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
+from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.objective import Losses, Task
 from saccade.inference.tuning.options import Tuning, check_tune
@@ -76,6 +77,7 @@ class GaussianProcess(BaseEstimator):
     feature_names_in_: Array
     _weight: Array | None
     _coding: tuple[int | None, Binning]
+    _before: PriorMean | None = None  # the mean before any example; None: 0
     _calibrated = False  # whether a fit needs leave-one-out predictions of its examples
 
     # ---- check
@@ -161,17 +163,18 @@ class GaussianProcess(BaseEstimator):
         held = not by.streams or self.inference != "regression" or check_tune(self.tune) is not None
         gram = kernel.gram(X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed)
         self.noise_, self.tuning_, self._coding = self._given_noise(), None, (self.levels, self.binning)
-        gram = self._chosen(X, self._tuned(kernel, gram, Y, seed), Y, seed)
+        left = Y if self._before is None else Y - self._before.values
+        gram = self._chosen(X, self._tuned(kernel, gram, left, seed), left, seed)
         return self._keep(
             GP.fit(
                 gram,
                 Y,
                 self._noise_diagonal(Y, self._weight),
                 weight=self._weight,
+                mean=self._before,
                 inference=self.inference,
                 solving=self._solving(seed),
                 by=by,
-                leave_one_out=self._calibrated,
             )
         )
 
@@ -212,14 +215,14 @@ class GaussianProcess(BaseEstimator):
                 Y,
                 self._noise_diagonal(Y, self._weight),
                 self._weight,
+                mean=self._before,
                 kernel=None if keeps else kernel,
                 start=start,
-                leave_one_out=self._calibrated,
             )
         )
 
     def _solving(self, seed: int) -> Solving:
-        return Solving(self.solver, self.tol, self.max_iter, seed)
+        return Solving(self.solver, self.tol, self.max_iter, seed, self._calibrated)
 
     def _keep(self, gp: GP) -> GP:
         """The posterior, and how it was found."""

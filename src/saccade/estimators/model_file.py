@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -220,6 +221,8 @@ def _read_targets(model: GPRegressor, extra: dict[str, Any]) -> int:
     sound = model._offset.shape == model._scale.shape == (m,) and (m == 1 or not model._flat)
     if not sound or not np.isfinite([model._offset, model._scale]).all() or (model._scale <= 0).any():
         raise ValueError("offset and scale of the targets do not fit together")
+    assert isinstance(model.gp_, Compressed)
+    model.gp_ = replace(model.gp_, prior_mean=model._target_mean)
     return int(m)
 
 

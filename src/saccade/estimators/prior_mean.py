@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 
-PriorMean = float | Callable[[Any], Any] | None
+MeanOption = float | Callable[[Any], Any] | None
 LARGEST, SMALLEST = 1e153, 1e-150  # targets, and differences of them, whose squares float64 can add up
 CONSTANT = 1e-12  # share of the targets below which a difference is rounding
 
@@ -52,6 +53,24 @@ def values_at(
     return np.asarray(np.broadcast_to(table, (n, *wanted)))
 
 
+@dataclass(frozen=True, eq=False)
+class TargetMean:
+    """The mean that a process has before any example, where it sees targets divided by their scale."""
+
+    function: Callable[[Any], Any] | None  # of the user; None for a number
+    offset: Array  # (m,): the number; 0 beside a function
+    scale: Array  # (m,)
+
+    def __call__(self, X: Any) -> Array:  # (n, m)
+        return self.of_targets(X) / self.scale
+
+    def of_targets(self, X: Any) -> Array:  # (n, m)
+        """In units of the targets."""
+        if self.function is not None:
+            return values_at(self.function, X, self.offset.size)
+        return np.broadcast_to(self.offset, (X.shape[0], self.offset.size))
+
+
 def check_targets(
     y: Array,  # (n,) or (n, m)
 ) -> Array:  # (n,) or (n, m)
@@ -66,7 +85,7 @@ def offset_and_scale(
     Y: Array,  # (n, m): the targets, less the mean where it is a function
     weight: Array | None,  # (n,)
     scatter: Array | None,  # (n, m): Σ (y − ȳ)² of equal rows that were joined
-    mean: PriorMean,
+    mean: MeanOption,
     normalize: bool,
 ) -> tuple[Array, Array]:  # (m,), (m,)
     """What is subtracted from the targets, and what the rest is divided by, before the process sees them."""

@@ -17,11 +17,12 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.estimators.base import Binning, GaussianProcess, weighed
 from saccade.estimators.examples_file import rows_of
 from saccade.estimators.model_file import save, save_with_examples
-from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
+from saccade.estimators.prior_mean import MeanOption, TargetMean, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.evidence import Evidence
+from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.posterior.sampling import sample_normal
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import check_tune
@@ -85,7 +86,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
-        mean: PriorMean = None,
+        mean: MeanOption = None,
         normalize_y: bool = True,
         levels: int | None = None,
         binning: Binning = "quantile",
@@ -174,15 +175,19 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def _scatter(self) -> Array | None:
         return None if self._apart is None else self._apart / self._scale**2
 
-    def _prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
-        """The mean before any example, in units of the targets."""
-        return self._offset if self._function is None else values_at(self._function, X, self._offset.size)
+    @property
+    def _target_mean(self) -> TargetMean:
+        """The mean before any example."""
+        return TargetMean(self._function, self._offset, self._scale)
 
     def _normalised(self) -> Array:  # (n, m)
+        """The targets over their scale; the process subtracts its prior mean."""
         Y, self._flat = self._y.reshape(len(self._y), -1), self._y.ndim == 1
-        Y = Y if self._prior is None else Y - self._prior
-        self._offset, self._scale = offset_and_scale(Y, self._weight, self._apart, self.mean, self.normalize_y)
-        return np.asarray((Y - self._offset) / self._scale)
+        left = Y if self._prior is None else Y - self._prior
+        self._offset, self._scale = offset_and_scale(left, self._weight, self._apart, self.mean, self.normalize_y)
+        values = np.broadcast_to(self._offset, Y.shape) if self._prior is None else self._prior
+        self._before = PriorMean(self._target_mean, values / self._scale)
+        return np.asarray(Y / self._scale)
 
     def _check_parameters(self) -> Kernel:
         check_flag("normalize_y", self.normalize_y)
@@ -232,7 +237,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         mean, variance = self.gp_.mean_and_variance(X) if return_std else (self.gp_.mean(X), None)
-        mean = mean * self._scale + self._prior_mean(X)
+        mean = mean * self._scale
         answer = mean[:, 0] if self._flat else mean
         if return_cov:
             covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(self._scale)
@@ -243,7 +248,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return answer, std[:, 0] if self._flat else std
 
     def _additive(self, X: Any) -> tuple[Array, Array]:
-        return self._scale[None], self._prior_mean(X)
+        return self._scale[None], self._offset if self._function is None else self._target_mean.of_targets(X)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X: (n, n_samples), or (n, m, n_samples).
@@ -253,7 +258,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         check_is_fitted(self)
         X = check_rows(self, X, reset=False)
         drawn = self.gp_.sample(X, *check_draws(n_samples, random_state))
-        drawn = drawn * self._scale[:, None] + self._prior_mean(X)[..., None]
+        drawn = drawn * self._scale[:, None]
         return np.asarray(drawn[:, 0] if self._flat else drawn)
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
@@ -266,7 +271,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         count, rng = check_draws(n_samples, random_state)
         m = model._scale.size
         drawn = sample_normal(np.zeros(X.shape[0]), model.kernel_(X), m * count, rng).reshape(-1, m, count)
-        drawn = drawn * model._scale[:, None] + model._prior_mean(X)[..., None]
+        drawn = drawn * model._scale[:, None] + model._target_mean.of_targets(X)[..., None]
         return np.asarray(drawn[:, 0] if model._flat else drawn)
 
     def _before_fit(self, X: Any) -> Self:

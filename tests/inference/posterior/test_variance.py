@@ -63,7 +63,8 @@ def test_explains_no_more_than_everything_does(
     operator = intersection(encoded(X, layout), kernel.levels)
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     trained = RegularizedSystem(operator, noise, (), 1e-8, 200)
-    found = explainer(method, trained, rank, np.random.default_rng(0)).explained(k_star)
+    made = explainer(method, trained, rank, np.random.default_rng(0))
+    found = made.explained(made.supported(k_star))
     assert_below(found, exact(K, noise, k_star), K)
 
 
@@ -80,7 +81,8 @@ def test_so_for_other_kernels(method: str, kernel: Any, data: st.DataObject, lev
         with pytest.raises(InvalidInput, match="needs kernel values ≥ 0"):
             explainer(method, trained, 3, np.random.default_rng(0))
         return
-    found = explainer(method, trained, 3, np.random.default_rng(0)).explained(k_star)
+    made = explainer(method, trained, 3, np.random.default_rng(0))
+    found = made.explained(made.supported(k_star))
     assert_below(found, exact(K, noise, k_star), K)
 
 

@@ -16,17 +16,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.inference.approximations.low_rank import low_rank
-from saccade.inference.posterior.observed import Observed, SubsetOperator, observed
+from saccade.inference.posterior.observed import SubsetOperator, observed, observed_first, observed_more
 from saccade.inference.posterior.sketch import Sketch, signs
+from saccade.inference.solving.conditional import Conditional, squared_columns
 from saccade.kernels.gram import Gram
-from saccade.solvers.cholesky import factorise
+from saccade.solvers.cholesky import Factor, factorise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +46,7 @@ class PoolPosterior:
     noise: float
     rows: Array  # (l,): the observed ones, in the order in which they came
     targets: Array  # (l, m)
-    observed: Observed  # K̃
+    observed: Conditional  # the process given these rows
     alpha: Array  # (l, m)
     inverse_diagonal: Array  # (l,): of K̃⁻¹
     mean: Array  # (n, m)
@@ -63,7 +63,7 @@ class PoolPosterior:
         )
 
     def __repr__(self) -> str:
-        return f"Field({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
+        return f"PoolPosterior({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
 
     # ---- steps
 
@@ -87,7 +87,7 @@ class PoolPosterior:
         """By the step above, once targets of the others are as they are to be."""
         n, unit = self.rows.size, np.eye(rows.size)
         K = self.gram.matmul_rows(rows, unit, np.append(self.rows, rows))
-        more, V = self.observed.grown(rows, K[:n], K[n:] + self.noise * unit)
+        more, V = observed_more(self.observed, K[:n], K[n:] + self.noise * unit)
         c = self.gram.matmul_rows(np.append(rows, self.rows), np.vstack([unit, -V]))
         S = factorise(c[rows], np.full(rows.size, self.noise))
         gain = S.solve(targets[n:] - self.mean[rows])
@@ -95,11 +95,11 @@ class PoolPosterior:
             self,
             rows=np.append(self.rows, rows),
             targets=targets,
-            observed=more,
+            observed=more or observed(self.gram, self.noise, np.append(self.rows, rows)),
             alpha=np.vstack([self.alpha - V @ gain, gain]),
-            inverse_diagonal=np.append(self.inverse_diagonal + _squares(S.L, V), S.inverse_diagonal()),
+            inverse_diagonal=np.append(self.inverse_diagonal + _explained(S, V), S.inverse_diagonal()),
             mean=self.mean + c @ gain,
-            variance=np.maximum(self.variance - _squares(S.L, c), 0.0),
+            variance=np.maximum(self.variance - _explained(S, c), 0.0),
             sketch=self.sketch.less(c, S.solve(self.sketch.rows(rows))),
         )
 
@@ -135,16 +135,16 @@ class PoolPosterior:
         D = factorise(A[places], np.zeros(places.size))
         P, gain = self._from_observed(A), D.solve(self.alpha[places])
         last = np.array_equal(kept, np.arange(kept.size))
-        rest = self.observed.shortened(kept.size) if last else observed(self.gram, self.noise, self.rows[kept])
+        rest = observed_first(self.observed, kept.size) if last else None
         return replace(
             self,
             rows=self.rows[kept],
             targets=self.targets[kept],
-            observed=rest,
+            observed=rest or observed(self.gram, self.noise, self.rows[kept]),
             alpha=(self.alpha - A @ gain)[kept],
-            inverse_diagonal=(self.inverse_diagonal - _squares(D.L, A))[kept],
+            inverse_diagonal=(self.inverse_diagonal - _explained(D, A))[kept],
             mean=self.mean - P @ gain,
-            variance=np.minimum(self.variance + _squares(D.L, P), self.prior),
+            variance=np.minimum(self.variance + _explained(D, P), self.prior),
             sketch=self.sketch.less(P, -D.solve(P.T @ signs(self.prior.size))),
         )
 
@@ -205,10 +205,9 @@ class PoolPosterior:
         return sums - self._from_observed(self.observed.solve(sums[self.rows].astype(np.float64)).astype(sums.dtype))
 
 
-def _squares(
-    S: Array,  # (b, b) lower
+def _explained(
+    S: Factor,  # of (b, b)
     c: Array,  # (n, b)
 ) -> Array:  # (n,)
-    """diag(c (SSᵀ)⁻¹ cᵀ)."""
-    half = solve_triangular(S, c.T, lower=True)
-    return np.asarray(np.einsum("ij,ij->j", half, half))
+    """diag(c S⁻¹ cᵀ)."""
+    return squared_columns(S.half_solve(c.T))
