@@ -289,10 +289,10 @@ def _root(
     try:
         return np.asarray(cholesky(np.eye(len(V)) + (V / scale) @ V.T, lower=True))
     except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        largest = squared_columns(V).max()
         raise InvalidInput(
-            f"With a noise of {scale.min():.3g} next to kernel values of {squared_columns(V).max():.3g}, float64 cannot tell "
-            f"the inducing points apart. Raise `noise` to {1e-12 * squared_columns(V).max():.1g} or more, or pass fewer "
-            "`inducing` points."
+            f"With a noise of {scale.min():.3g} next to kernel values of {largest:.3g}, float64 cannot tell the "
+            f"inducing points apart. Raise `noise` to {1e-12 * largest:.1g} or more, or pass fewer `inducing` points."
         ) from None
 
 

@@ -22,6 +22,7 @@ from saccade.inference.approximations.exact import Exact
 from saccade.inference.leave_one_out.by_approximation import left_out_by
 from saccade.inference.leave_one_out.centre import without_each
 from saccade.inference.leave_one_out.closed_form import leave_one_out
+from saccade.inference.posterior.prior_mean import plus_values
 
 if TYPE_CHECKING:
     from saccade.inference.posterior.gp import GP
@@ -51,7 +52,7 @@ def moments(
     if not isinstance(method, Approximation):
         raise InvalidInput(f'variance="{gp.variance_method}" cannot leave examples out. Use "auto" or "lowrank".')
     mean, variance, with_itself = left_out_by(method, gp.gram, gp.sites, gp.weight, rows)
-    if gp.gram.given is not None or gp.tabled is not None:
+    if gp.gram.given is not None or gp.inverse.tabled is not None:
         shifted = variance + gp.variance(X) - with_itself
         variance = np.clip(shifted, 0.0, gp.kernel.diag(X)[:, None])
     if gp.by.mean == gp.variance_method:
@@ -139,4 +140,4 @@ def _mean_shift(gp: GP, rows: Array, X: Any = None) -> Array | float:  # (b, m)
     if gp.gram.given is None and gp.grid is None:
         return 0.0
     X = gp.gram.as_given(rows) if X is None else X
-    return np.asarray(gp.learned(X) - gp.gram.matmul(gp.solution.alpha)[rows])
+    return gp.mean(X) - plus_values(gp.prior_mean, rows, gp.gram.matmul(gp.solution.alpha)[rows])

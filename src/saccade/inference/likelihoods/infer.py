@@ -35,7 +35,8 @@ class Solving:
     seed : int
         Of the random numbers inside: the same ones every time.
     leave_one_out : bool
-        Whether leave-one-out predictions of all examples will be wanted, as with labels.
+        Whether leave-one-out predictions of all examples will be wanted, as with labels. These are iterated where that
+        is far quicker than a factor, which is then made when a question needs it.
     start : array (n, m) or None
         A first guess of α.
 

@@ -51,21 +51,6 @@ class Posterior(ABC):
         """
 
     @abstractmethod
-    def learned(self, X: Any) -> Array:
-        """What the examples add to the prior mean.
-
-        Parameters
-        ----------
-        X : array or sparse matrix (b, d)
-            Rows.
-
-        Returns
-        -------
-        array (b, m)
-            `mean` less the prior mean.
-        """
-
-    @abstractmethod
     def variance(self, X: Any) -> Array:
         """Var f(x), or an upper bound of it, from 0 to k(x, x).
 
@@ -225,7 +210,7 @@ class Posterior(ABC):
 
     @property
     def relevance(self) -> Array:
-        """The standard deviation of f_d over the examples, of f(x) = Σ_d f_d(x_d): how much a feature moves the mean."""
+        """How much each feature moves the mean: the standard deviation of f_d over the examples, f = Σ_d f_d(x_d)."""
         self.needs_examples()
 
     def leave_one_out(self) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,11 +14,13 @@ from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.prior_mean import Mean, plus
-from saccade.kernels.base import Kernel
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.intersection import HIK
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+
+if TYPE_CHECKING:
+    from saccade.inference.posterior.gp import GP
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,10 +46,7 @@ class Compressed(Posterior):
         return None if self.norms is None else "lowrank"
 
     def mean(self, X: Any) -> Array:
-        return plus(self.prior_mean, X, self.learned(X))
-
-    def learned(self, X: Any) -> Array:
-        return walk(self.kernel, self.mean_tables, X)
+        return plus(self.prior_mean, X, walk(self.kernel, self.mean_tables, X))
 
     def variance(self, X: Any) -> Array:
         if self.norms is None:
@@ -99,12 +98,17 @@ def check_bins(tables: object, bins: object) -> PiecewiseTables:
     return tables
 
 
-def not_in_tables(kernel: Kernel) -> NoReturn:
-    """Complain of a kernel that has no tables."""
-    raise ModelFileError(
-        f"A {type(kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
-        "examples=True to keep them in the file, or use HIK()."
-    )
+def compress(gp: GP) -> Compressed:
+    """The tables of a fitted process; an error where its kernel has none."""
+    if not isinstance(gp.gram, TabledGram):
+        raise ModelFileError(
+            f"A {type(gp.kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
+            "examples=True to keep them in the file, or use HIK()."
+        )
+    norms, tables = None if gp.variance_method is None else gp.inverse.norms, gp.tables
+    assert tables is not None
+    mean = None if gp.prior_mean is None else gp.prior_mean.function
+    return Compressed(gp.gram.kernel, tables, norms, gp.gram.tops, mean)
 
 
 def no_variance() -> NoReturn:

@@ -25,12 +25,12 @@ from saccade.inference.leave_one_out import examples
 from saccade.inference.likelihoods.infer import Inference, Solving, infer
 from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.base import Posterior
-from saccade.inference.posterior.compressed import Compressed, check_bins, not_in_tables, unexplained, walk
+from saccade.inference.posterior.compressed import Compressed, check_bins, compress, unexplained, walk
 from saccade.inference.posterior.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.posterior.inverse import Inverse
-from saccade.inference.posterior.prior_mean import PriorMean, plus
-from saccade.inference.posterior.relevance import deviations, no_relevance
-from saccade.inference.posterior.sampling import sample_intersection, sample_outputs
+from saccade.inference.posterior.prior_mean import PriorMean, plus, plus_values
+from saccade.inference.posterior.relevance import deviations
+from saccade.inference.posterior.sampling import sample
 from saccade.inference.solving.regression import Solution, grown, solve, unsolved
 from saccade.inference.solving.solver_choice import labels_by
 from saccade.kernels.base import Kernel
@@ -109,8 +109,6 @@ class GP(Posterior):
     ) -> GP:
         """Find sites and solution; an approximate mean takes no solution of a regression.
 
-        Labels are iterated where that is far quicker than a factor, which is then made when a question needs it.
-
         Parameters
         ----------
         gram : Gram
@@ -119,7 +117,7 @@ class GP(Posterior):
             Targets, or labels ±1.
         noise : array (n, 1) or (n, m)
             Of an example with all its copies.
-        weight, mean, inference, solving, by
+        weight, mean, inference, solving, by : optional
             Fields of a `GP`; `mean` is its prior mean.
 
         Returns
@@ -139,12 +137,15 @@ class GP(Posterior):
                 options: dict[str, Any] = solving.options | {"solver": solver, "leave_one_out": labels}
                 solution = solve(gram, noise, Y, start=solving.start, **options)
         gp = cls(gram, sites, solution, weight, inference, replace(solving, start=None), by, mean)
-        if by.mean == "exact":
-            return gp
-        alpha = gp.inverse.mean.weights(sites.targets)
-        return gp._changed(gp.inverse, solution=replace(solution, alpha=alpha))
+        if by.mean != "exact":
+            solution = replace(solution, alpha=gp.inverse.mean.weights(sites.targets))
+        return gp if by.mean == "exact" else gp._changed(gp.inverse, solution=solution)
 
-    # ---- mean and variance
+    @cached_property
+    def inverse(self) -> Inverse:
+        """(K + N)⁻¹, exact and approximated."""
+        known = self.gram, self.sites.noise, self.solution.factors, self.weight
+        return Inverse(*known, self.inference, self.solving, self.by)
 
     @cached_property
     def _piecewise(self) -> PiecewiseTables | None:
@@ -154,71 +155,52 @@ class GP(Posterior):
     def tables(self) -> PiecewiseTables | GridTables | None:
         return self._piecewise if self.grid is None else self.grid
 
-    @cached_property
-    def inverse(self) -> Inverse:
-        """(K + N)⁻¹, exact and approximated."""
-        how = self.weight, self.inference, self.solving, self.by
-        return Inverse(self.gram, self.sites.noise, self.solution.factors, *how)
-
     @property
     def variance_method(self) -> Method | None:
         return self.inverse.variance_method
 
     @property
-    def tabled(self) -> TabledGram | None:
-        """The kernel matrix behind the tables of the variance; None where the variance is not from tables."""
-        return self.gram if self.variance_method == "lowrank" and isinstance(self.gram, TabledGram) else None
-
-    @property
     def support(self) -> Array | None:
-        """Numbers of the examples that carry α or enter the variance, ascending; None for all.
-
-        A kernel without tables compares new rows with these alone: r of n with inducing examples or a subset.
-        """
+        """Numbers of the examples that carry α or enter the variance, ascending: new rows need no others. None: all."""
         return self.inverse.support
 
     def mean(self, X: Any) -> Array:
-        return plus(self.prior_mean, X, self.learned(X))
-
-    def learned(self, X: Any) -> Array:
         if isinstance(self.gram, TabledGram):
-            return walk(self.gram, self.tables, X)
+            return plus(self.prior_mean, X, walk(self.gram, self.tables, X))
         gram, rows = self.inverse.carrying
         alpha = self.solution.alpha[rows]
-        return np.concatenate([k_star.T @ alpha for k_star, _ in new_columns(gram, X)])
+        return plus(self.prior_mean, X, np.concatenate([k_star.T @ alpha for k_star, _ in new_columns(gram, X)]))
 
     def variance(self, X: Any) -> Array:
-        if self.tabled is not None:
-            return unexplained(self.inverse.norms, self.tabled.features(X))
+        if self.inverse.tabled is not None:
+            return unexplained(self.inverse.norms, self.inverse.tabled.features(X))
         method, gram = self.inverse.variance, self.inverse.explaining
         return np.concatenate([method.variance(k_star, prior) for k_star, prior in new_columns(gram, X)])
 
     def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        if self.tabled is not None:
-            features = self.tabled.features(X)
-            mean, variance = walk(self.tabled, self.tables, X, features), unexplained(self.inverse.norms, features)
+        if (tabled := self.inverse.tabled) is not None:
+            features = tabled.features(X)
+            mean, variance = walk(tabled, self.tables, X, features), unexplained(self.inverse.norms, features)
             return plus(self.prior_mean, X, mean), variance
         method, (gram, rows) = self.inverse.variance, self.inverse.carrying
         if isinstance(self.gram, TabledGram) or self.inverse.explaining is not gram:
             return self.mean(X), self.variance(X)
-        alpha = self.solution.alpha[rows]
-        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in new_columns(gram, X)]
+        alpha, columns = self.solution.alpha[rows], new_columns(gram, X)
+        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in columns]
         mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return plus(self.prior_mean, X, mean), variance
 
     def prepare(self) -> None:
         """Compute now what the variance needs, and not at the first question."""
-        _ = self.inverse.norms if self.tabled is not None else self.inverse.variance
-
-    # ---- copies
+        _ = self.inverse.norms if self.inverse.tabled is not None else self.inverse.variance
 
     def with_variance(self, method: Method | None) -> GP:
-        """Use another approximation of the variance.
+        """Use another approximation of the variance, or none (None).
 
         Parameters
         ----------
         method : str or None
-            Its name; None for no variance.
+            Its name.
 
         Returns
         -------
@@ -239,12 +221,7 @@ class GP(Posterior):
         return new
 
     def compressed(self) -> Compressed:
-        if not isinstance(self.gram, TabledGram):
-            not_in_tables(self.kernel)
-        norms = None if self.variance_method is None else self.inverse.norms
-        assert self.tables is not None
-        mean = None if self.prior_mean is None else self.prior_mean.function
-        return Compressed(self.gram.kernel, self.tables, norms, self.gram.tops, mean)
+        return compress(self)
 
     def extended(
         self,
@@ -263,51 +240,37 @@ class GP(Posterior):
         if self.inverse.grows_to(gram, noise):
             with suppress(InvalidInput), blas_threads_for(n):  # made anew where rounding spoils a factor that grows
                 targets = Y if mean is None else Y - mean.values
-                sites, solution = (
-                    Sites.of_regression(targets, noise, weight),
+                solution, sites = (
                     grown(self.solution, gram, noise, targets),
+                    Sites.of_regression(targets, noise, weight),
                 )
                 return GP(gram, sites, solution, weight, self.inference, self.solving, self.by, mean)
         if start is None and Y.shape[1] == self.solution.alpha.shape[1]:
             start = np.vstack([self.solution.alpha, np.zeros((len(Y) - n, Y.shape[1]))])
-        options: dict[str, Any] = {"inference": self.inference, "solving": replace(self.solving, start=start)}
-        return GP.fit(gram, Y, noise, weight=weight, mean=mean, by=self.by, **options)
-
-    # ---- the whole posterior: exact, whatever approximates mean and variance
-
-    @property
-    def _alpha(self) -> Array:
-        known = self.by.mean == "exact" and (self.solution.factors or not self.inverse.factored)
-        return self.solution.alpha if known else self.inverse.alpha(self.sites.targets)
+        how: dict[str, Any] = {
+            "inference": self.inference,
+            "solving": replace(self.solving, start=start),
+            "by": self.by,
+        }
+        return GP.fit(gram, Y, noise, weight=weight, mean=mean, **how)
 
     def covariance(self, X: Any) -> list[Array]:
         prior = self.kernel(X)
         return [prior - explained for explained in self.inverse.exact.covariances(self.gram.cross(X))]
 
     def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
-        gram, noise, targets = self.gram, self.sites.noise, self.sites.targets
-        if isinstance(gram, TabledGram):
-            train, new = gram.features(gram.rows()), gram.features(X)
-            drawn = sample_intersection(gram.operator, train, new, noise, targets, self.inverse.solve, count, rng)
-        else:
-            drawn = sample_outputs(gram.cross(X).T @ self._alpha, self.covariance(X), count, rng)
-        return plus(self.prior_mean, X, drawn)
+        return plus(self.prior_mean, X, sample(self, X, count, rng))
 
     def evidence(self, method: str = "auto") -> Evidence:
-        sites, rng = self.sites, self.solving.rng()
         factors = self.inverse.factors if method in ("auto", "exact") else self.solution.factors
-        known: dict[str, Any] = {"method": method, "rng": rng, "factors": factors}
-        found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, self._alpha, **known)
+        known: dict[str, Any] = {"method": method, "rng": self.solving.rng(), "factors": factors}
+        alpha, sites = self.inverse.alpha(self.sites, self.solution), self.sites
+        found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, alpha, **known)
         return replace(found, value=found.value + sites.log_norm)
 
     @property
     def relevance(self) -> Array:
-        if not isinstance(self.gram, TabledGram):
-            no_relevance()
-        assert self._piecewise is not None
-        return deviations(self.gram.operator, self._piecewise, self.weight, self.gram.width)
-
-    # ---- training examples, each as if it had not been there: leave_one_out/examples.py
+        return deviations(self.gram, self._piecewise, self.weight)
 
     @cached_property
     def refitted(self) -> tuple[Array, Array]:
@@ -321,21 +284,17 @@ class GP(Posterior):
 
     def left_out(self, rows: Array, X: Any = None) -> tuple[Array, Array]:
         mean, variance = examples.moments(self, rows, X)
-        return self._with_prior(mean, rows), variance
+        return plus_values(self.prior_mean, rows, mean), variance
 
     def leave_one_out(self) -> tuple[Array, Array]:
         mean, variance = examples.exact_moments(self)
-        return self._with_prior(mean), variance
+        return plus_values(self.prior_mean, slice(None), mean), variance
 
     def left_out_mean(self, rows: Array, X: Any = None) -> Array:
-        return self._with_prior(examples.mean_alone(self, rows, X), rows)
+        return plus_values(self.prior_mean, rows, examples.mean_alone(self, rows, X))
 
     def left_out_variance(self, exact: Array | None, most: int) -> tuple[Array, Array]:
         return examples.variance_alone(self, exact, most)
 
     def comparable(self, most: int | None = None) -> Array:
         return examples.comparable(self, most)
-
-    def _with_prior(self, mean: Array, rows: Array | slice = slice(None)) -> Array:
-        """With the prior mean at training examples."""
-        return mean if self.prior_mean is None else mean + self.prior_mean.values[rows]

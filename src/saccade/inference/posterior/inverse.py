@@ -14,8 +14,9 @@ from saccade.inference.approximations.by_name import Approximating, Method
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, hold_out
 from saccade.inference.likelihoods.infer import Inference, Solving
+from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.compressed import no_variance
-from saccade.inference.solving.regression import is_direct, keeps_factors
+from saccade.inference.solving.regression import Solution, is_direct, keeps_factors
 from saccade.inference.solving.solver_choice import factor_when_asked
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.norms import NormTables, all_norm_tables
@@ -71,14 +72,13 @@ class Inverse:
         """(K + N)⁻¹B for column j of the noise."""
         return self.exact.parts[j].solve(B)
 
-    def alpha(
-        self,
-        targets: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def alpha(self, sites: Sites, solution: Solution) -> Array:  # (n, m)
         """(K + N)⁻¹t as exactly as it is solved for, whatever approximates the mean."""
+        if self.by.mean == "exact" and (self.solved or not self.factored):
+            return solution.alpha
         if self.factors:
-            return self.exact.weights(targets)
-        return self.solving(self.gram, self.noise, targets, leave_one_out=False).alpha
+            return self.exact.weights(sites.targets)
+        return self.solving(self.gram, self.noise, sites.targets, leave_one_out=False).alpha
 
     def grows_to(
         self,
@@ -99,6 +99,11 @@ class Inverse:
     def variance_method(self) -> Method | None:
         """As asked for, or what "auto" stands for."""
         return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], self.factored)
+
+    @property
+    def tabled(self) -> TabledGram | None:
+        """The kernel matrix behind the tables of the variance; None where the variance is not from tables."""
+        return self.gram if self.variance_method == "lowrank" and isinstance(self.gram, TabledGram) else None
 
     @cached_property
     def mean(self) -> Approximation:

@@ -6,11 +6,11 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade.inference.solving.conditional import ByFactor, ByIteration, Conditional
+from saccade.inference.solving.conditional import ByFactor, ByIteration, Conditional, squared_columns
 from saccade.kernels.gram import Gram
 from saccade.operators.base import Operator
 from saccade.solvers.bordered import Bordered
-from saccade.solvers.cholesky import factorise
+from saccade.solvers.cholesky import Factor, factorise
 
 TOL, STEPS = 1e-8, 2000  # of the iteration: largest residual, where labels are ±1, and most steps
 
@@ -47,6 +47,14 @@ def observed_first(known: Conditional, size: int) -> ByFactor | None:
     if not isinstance(known, ByFactor) or not isinstance(known.factor, Bordered):
         return None
     return ByFactor(known.factor.shortened(size))
+
+
+def explained(
+    S: Factor,  # of (b, b)
+    c: Array,  # (n, b)
+) -> Array:  # (n,)
+    """diag(c S⁻¹ cᵀ)."""
+    return squared_columns(S.half_solve(c.T))
 
 
 class SubsetOperator(Operator):

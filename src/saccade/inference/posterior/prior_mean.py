@@ -44,3 +44,12 @@ def plus(
         return learned
     before = mean(X)
     return np.asarray(learned + (before[:, :, None] if learned.ndim == 3 else before))
+
+
+def plus_values(
+    mean: PriorMean | None,
+    rows: Array | slice,  # of training examples
+    learned: Array,  # (b, m)
+) -> Array:  # (b, m)
+    """What was learned about training examples, on top of the prior mean."""
+    return learned if mean is None else np.asarray(learned + mean.values[rows])

@@ -32,25 +32,15 @@ class Conditional(ABC):
     """f given its values at n places."""
 
     @abstractmethod
-    def solve(
-        self,
-        B: Array,  # (n, m)
-        start: Array | None = None,  # (n, m): a first guess, for iteration
-    ) -> Array:  # (n, m)
-        """K̃⁻¹B."""
+    def solve(self, B: Array, start: Array | None = None) -> Array:  # (n, m)
+        """K̃⁻¹B; `start` is a first guess of it, for iteration."""
 
     @abstractmethod
-    def explained(
-        self,
-        k: Array,  # (n, b)
-    ) -> Array:  # (b,)
-        """kᵀK̃⁻¹k of every column: what the values explain of the variance; not more where it is iterated."""
+    def explained(self, k: Array) -> Array:  # (b,)
+        """kᵀK̃⁻¹k of every column of k (n, b): what is explained of the variance, and not more where it is iterated."""
 
     @abstractmethod
-    def explained_covariance(
-        self,
-        k: Array,  # (n, b)
-    ) -> Array:  # (b, b)
+    def explained_covariance(self, k: Array) -> Array:  # (b, b)
         """kᵀK̃⁻¹k of all pairs of columns."""
 
     @abstractmethod
@@ -58,11 +48,7 @@ class Conditional(ABC):
         """The diagonal of K̃⁻¹; an estimate where it is iterated."""
 
     @abstractmethod
-    def alpha_and_diagonal(
-        self,
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), (b,)
+    def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:  # (b, m), (b,)
         """K̃⁻¹Y and the diagonal of K̃⁻¹ at some places, neither of them estimated."""
 
 
@@ -72,18 +58,12 @@ class ByFactor(Conditional):
 
     factor: Factor | Bordered
 
-    def half(
-        self,
-        k: Array,  # (n, b)
-    ) -> Array:  # (n, b)
+    def half(self, k: Array) -> Array:  # (n, b)
         """L⁻¹k: inner products of its columns are what is explained."""
         return self.factor.half_solve(k) if len(k) else k
 
-    def log_density(
-        self,
-        half: Array,  # (n, m): L⁻¹t
-    ) -> float:
-        """log p(t), all columns together."""
+    def log_density(self, half: Array) -> float:
+        """log p(t) of L⁻¹t (n, m), all columns together."""
         rest = self.factor.log_determinant() + len(half) * np.log(2.0 * np.pi)
         return float(-0.5 * (np.einsum("ij,ij->", half, half) + half.shape[1] * rest))
 
@@ -120,7 +100,7 @@ class ByFactor(Conditional):
             return self.factor.inverse_diagonal()
 
     def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:
-        return self.solve(Y)[rows], self.inverse_diagonal()[rows]
+        return self.solve(Y)[rows], self._diagonal[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +150,6 @@ def squared_columns(V: Array) -> Array:  # (b,)
     return np.asarray(np.einsum("ij,ij->j", V, V))
 
 
-def unexplained(
-    prior: Array | float,  # (b,)
-    half: Array,  # (n, b): L⁻¹k
-) -> Array:  # (b,)
-    """The variance that the values leave."""
+def unexplained(prior: Array | float, half: Array) -> Array:  # (b,)
+    """The variance that the values leave of the prior's, by L⁻¹k (n, b)."""
     return np.asarray(np.maximum(prior - squared_columns(half), 0.0))
