@@ -215,6 +215,7 @@ def test_every_variance_lies_between_zero_and_the_prior() -> None:
     for method in VARIANCES:
         known = explainer(method, trained, 20, np.random.default_rng(0))
         for k, prior in ((k_star, np.full(k_star.shape[1], 0.3 * K.diagonal().mean())), (-K, K.diagonal())):
+            k = known.supported(k)
             variance = known.variance(k, prior)
             assert (variance >= 0.0).all()
             assert (variance <= prior[:, None]).all()
