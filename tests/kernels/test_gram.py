@@ -1,8 +1,9 @@
 """One suite for every kernel matrix: what it does must be what dense algebra does with the matrix written out."""
 
 import pickle
+import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -98,12 +99,51 @@ def test_rows_in_any_order_and_more_than_once(make: Callable[[Any], Gram], data:
 def test_new_rows(make: Callable[[Any], Gram], data: st.DataObject) -> None:
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
     gram = make(X)
-    assert_close(gram.cross(new), gram.kernel(gram.rows(), new))
+    wanted = gram.kernel(gram.rows(), new)
+    some = np.array(data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=6)), np.int64)
+    for rows in (some, some[::-1], np.unique(some)):  # before features of all rows are there, and then after
+        for _ in range(2):
+            assert_close(gram.cross(new, rows), wanted[rows])
+    assert_close(gram.cross(new), wanted)
+    assert_close(gram.cross(new, some), wanted[some])
+    K, own = gram.cross_and_own(new, some)
+    assert_close(K, wanted[some])
+    assert_close(own, gram.kernel.diag(new))
     if isinstance(gram, TabledGram):
         V = columns(len(X), 3)
         assert gram.has_tables
         assert gram.kernel.has_tables
         assert_close(gram.tables(V).walk(gram.features(new)), gram.cross(new).T @ V)
+
+
+class Counting(RBF):
+    """Remembers how many values it was asked for."""
+
+    asked: ClassVar[list[int]] = []
+
+    def __call__(self, X: Any, Z: Any = None) -> Array:
+        self.asked.append(X.shape[0] * (X if Z is None else Z).shape[0])
+        return super().__call__(X, Z)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_part_of_the_rows_takes_no_value_of_the_others(held: bool) -> None:
+    X = np.random.default_rng(0).random((200, 3))
+    gram = Counting(1.0).gram(X, held=held)
+    Counting.asked.clear()
+    gram.cross(X[:10], np.array([150, 3, 3]))
+    assert sum(Counting.asked) == 20
+
+
+def test_a_part_of_the_rows_takes_no_features_of_the_others() -> None:
+    gram = HIK().gram(sp.random(4000, 50, 0.2, "csr", rng=np.random.default_rng(0)))
+    rows, new = np.arange(0, 4000, 100), gram.rows(np.arange(5))
+    gram.cross(new, rows[:1])  # compiled
+    tracemalloc.start()
+    gram.cross(new, rows)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 4000 * 8  # features of all rows are 40,000 numbers
 
 
 @every

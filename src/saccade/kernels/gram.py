@@ -81,13 +81,22 @@ class Gram(Operator):
     def cross(
         self,
         X: Matrix,  # (b, d)
-    ) -> Array:  # (n, b)
-        """k(x_i, x) of all training rows and new ones."""
-        return self.kernel(self.rows(), X)
+        rows: Array | None = None,  # (p,), at least one, in any order; None for all n
+    ) -> Array:  # (n, b), or (p, b)
+        """k(x_i, x) of training rows and new ones; no value of another training row is computed."""
+        if rows is None:
+            return self.kernel(self.rows(), X)
+        some, places = np.unique(rows, return_inverse=True)
+        K = self.kernel(self.rows(some), X)
+        return np.asarray(K if np.array_equal(some, rows) else K[places])
 
-    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:  # (n, b), (b,)
+    def cross_and_own(
+        self,
+        X: Matrix,  # (b, d)
+        rows: Array | None = None,  # (p,)
+    ) -> tuple[Array, Array]:  # as `cross`, and (b,)
         """`cross`, and k(x, x) of the new rows."""
-        return self.cross(X), self.kernel.diag(X)
+        return self.cross(X, rows), self.kernel.diag(X)
 
     def columns(self, rows: Array) -> Array:
         return self.kernel(self.rows(), self.rows(rows))

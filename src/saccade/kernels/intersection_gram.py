@@ -45,6 +45,7 @@ class IntersectionGram(TabledGram):
         transform = kernel.levels if levels is None else lambda values, starts: levels
         self.operator: Intersection = intersection(codes, transform)
         self._how, self._seed, self.width = how, seed, width
+        self._part = np.zeros(0, np.int64), sp.csr_matrix((0, codes.shape[1]))  # row numbers and their features
         with np.errstate(over="ignore"):
             check_range(self.operator.diag())
 
@@ -104,12 +105,24 @@ class IntersectionGram(TabledGram):
         """Those of the training rows, for comparisons one by one."""
         return self.kernel.features(self.rows())
 
-    def cross(self, X: Matrix) -> Array:
-        return self.cross_and_own(X)[0]
+    def _features_of(self, rows: Array) -> sp.csr_matrix:
+        """Those of some training rows in any order. The last ones are kept: predictions ask for the same rows again."""
+        if "_features" in self.__dict__:
+            return self._features[rows]
+        numbers, features = self._part
+        if not np.array_equal(numbers, rows):
+            some, places = np.unique(rows, return_inverse=True)
+            features = self.kernel.features(self.rows(some))[places]
+            self._part = rows.copy(), features
+        return features
 
-    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:
+    def cross(self, X: Matrix, rows: Array | None = None) -> Array:
+        return self.cross_and_own(X, rows)[0]
+
+    def cross_and_own(self, X: Matrix, rows: Array | None = None) -> tuple[Array, Array]:
         features = self.features(X)
-        return intersections(self._features, features), np.asarray(features.sum(axis=1)).ravel()
+        own = self._features if rows is None else self._features_of(rows)
+        return intersections(own, features), np.asarray(features.sum(axis=1)).ravel()
 
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
