@@ -117,7 +117,7 @@ class LeftOut(Posterior):
     def _recentred(self) -> tuple[Array, Array]:  # (n, m), and (n, 1) or (n, m)
         """`leave_one_out` where the mean of the training examples goes without each of them too."""
         sites, part, found = self.sites, self.kernel.centred_part(), list[tuple[Array, Array]]()
-        C = None if part is self.kernel or part is None else part(self.gram.rows())
+        C = None if part is self.kernel or part is None else part(self.gram.all_rows())
         alpha, d = Exact(self._trained).alpha_and_diagonal(np.arange(self.gram.shape[0]), sites.targets)
         for j, noise in enumerate(sites.noise.T):
             solve, (own, Y) = partial(self._solve, j=j), (outputs(A, sites.noise, j) for A in (alpha, sites.targets))

@@ -41,7 +41,7 @@ from saccade.inference.solving.regression import Solution, grown, is_direct, kee
 from saccade.inference.solving.solver_choice import factor_when_asked, labels_by
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
-from saccade.operators.norms import NormTables, all_norm_tables
+from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.cholesky import Factor, factorise
@@ -139,7 +139,7 @@ class GP(LeftOut):
     @property
     def variance_method(self) -> Method | None:
         """As asked for, or what "auto" stands for."""
-        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], self._factored)
+        return self.by.variance_method(isinstance(self.gram, TabledGram), self.gram.shape[0], self._factored)
 
     @property
     def _tabled(self) -> TabledGram | None:
@@ -231,7 +231,7 @@ class GP(LeftOut):
         assert isinstance(self.gram, TabledGram)
         known = self._variance if self.variance_method == "lowrank" else self._ready("lowrank")
         parts = known.parts if isinstance(known, PerOutput) else (known,)
-        return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
+        return self.gram.norm_tables([part.W for part in parts if isinstance(part, LowRank)])
 
     def on_some(self, rows: Array) -> GP:
         weight, by = None if self.weight is None else self.weight[rows], self.by.on_some(rows)
@@ -282,8 +282,8 @@ class GP(LeftOut):
         """Exact; outputs are independent of each other."""
         gram, noise, targets = self.gram, self.sites.noise, self.sites.targets
         if isinstance(gram, TabledGram):
-            train, new = gram.features(gram.rows()), gram.features(X)
-            return sample_intersection(gram.operator, train, new, noise, targets, self._solve, count, rng)
+            train, new = gram.features(gram.all_rows()), gram.features(X)
+            return sample_intersection(gram, train, new, noise, targets, self._solve, count, rng)
         return sample_outputs(gram.cross(X).T @ self._exact_alpha(), self.covariance(X), count, rng)
 
     def _solve(self, B: Array, j: int) -> Array:  # (n, k)
@@ -315,7 +315,7 @@ class GP(LeftOut):
         if not isinstance(self.gram, TabledGram):
             no_relevance()
         assert self._piecewise is not None
-        return deviations(self.gram.operator, self._piecewise, self.weight, self.gram.width)
+        return deviations(self.gram, self._piecewise, self.weight)
 
     def extended(
         self,

@@ -15,13 +15,13 @@ import scipy.sparse as sp
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
+from saccade.kernels.gram import TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
 
 
 def sample_intersection(
-    K: Intersection,
+    K: TabledGram,
     train: sp.csr_matrix,  # (n, D): values after the kernel's transforms, all of them levels of K
     new: sp.csr_matrix,  # (b, D')
     noise: Array,  # (n, 1) or (n, m)
