@@ -43,7 +43,12 @@ class Automatic(ClassAnswers):
         losses = ClassLosses(self._label, self._weight)
         if self.kernel == "auto" and len(Y) <= limits.AUTO_KERNEL_UP_TO:
             kernel, self.noise_ = chosen_kernel(X, Y, losses, self.noise_, learns, seed)
-            options: dict[str, Any] = {"levels": self.levels, "binning": self.binning, "seed": seed}
+            options: dict[str, Any] = {
+                "levels": self.levels,
+                "binning": self.binning,
+                "seed": seed,
+                "engine": self.engine,
+            }
             return kernel.gram(X, weight=self._weight, **options)
         if learns:
             self.noise_ = learned_noise(gram, Y, losses, self.noise_, seed)

@@ -42,7 +42,8 @@ from saccade.inference.tuning.options import Tuning, check_tune
 from saccade.inference.tuning.search import tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.kernels.gram import Gram, check_kind
+from saccade.kernels.engines import MEMORY, Engine
+from saccade.kernels.gram import Gram, TabledGram, check_kind
 from saccade.operators.tables import GridTables, PiecewiseTables
 
 Binning = Literal["quantile", "width"]
@@ -67,6 +68,7 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
+    engine: Engine = MEMORY  # where kernel matrices are held
     noise_free: bool = False  # whether `noise` may be 0
     compares_novelty: bool = True  # whether new examples are compared with training examples that the variance left out
     gp_: GP | Compressed
@@ -161,7 +163,9 @@ class GaussianProcess(BaseEstimator):
         by = self._approximating(kernel, len(Y))
         report("encoding", 0.0)
         held = not by.streams or self.inference != "regression" or check_tune(self.tune) is not None
-        gram = kernel.gram(X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed)
+        gram = kernel.gram(
+            X, levels=self.levels, binning=self.binning, weight=self._weight, held=held, seed=seed, engine=self.engine
+        )
         self.noise_, self.tuning_, self._coding = self._given_noise(), None, (self.levels, self.binning)
         left = Y if self._before is None else Y - self._before.values
         gram = self._chosen(X, self._tuned(kernel, gram, left, seed), left, seed)
@@ -245,7 +249,7 @@ class GaussianProcess(BaseEstimator):
         if examples is not None:
             check_flag("examples", examples)
             return None
-        has_tables = not isinstance(self.gp_, GP) or self.gp_.gram.has_tables
+        has_tables = not isinstance(self.gp_, GP) or isinstance(self.gp_.gram, TabledGram)
         return None if has_tables else f"{type(self.kernel_).__name__} has no tables"
 
     def _restore_tables(self, tables: Compressed) -> None:

@@ -24,6 +24,7 @@ from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.objective import Losses
 from saccade.kernels import Kernel
+from saccade.kernels.gram import TabledGram
 from saccade.scores.probability import class_means
 
 
@@ -304,7 +305,7 @@ class GPClassifier(ClassifierMixin, Automatic):
     def _compressed(self) -> GPClassifier:
         """This model as it will be once loaded: tables, and probabilities for the variance that they have."""
         model = copy(self)
-        if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.variance_method_ is not None:
+        if isinstance(self.gp_, GP) and isinstance(self.gp_.gram, TabledGram) and self.variance_method_ is not None:
             if self.variance_method_ != "lowrank":
                 model.gp_ = gp = self.gp_.with_variance("lowrank")
                 model._known_scores = None

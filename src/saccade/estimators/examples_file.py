@@ -37,7 +37,7 @@ def rows_of(gp: Any) -> Any:  # (n, d)
             "The training rows were rounded to `levels` and are not there as they came, so a file cannot keep them. "
             "Fit with levels=None to save them."
         )
-    return gp.gram.rows()
+    return gp.gram.all_rows()
 
 
 def save_examples(

@@ -27,6 +27,7 @@ from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.gram import TabledGram
 from saccade.scores.novelty import MEASURES, Measure, p_values, quantiles
 
 
@@ -221,7 +222,7 @@ class OneClassGP(Outliers, JudgedExamples):
         """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has."""
         model = super().quantized(bins)
         if isinstance(self.gp_, GP) and isinstance(model.gp_, GP):
-            train = self.gp_.gram.rows()
+            train = self.gp_.gram.all_rows()
             model._left_out_mean = self._left_out_mean + (model.gp_.mean(train) - self.gp_.mean(train))[:, 0]
             model._compare_anew(model.gp_)
         return model
@@ -321,7 +322,7 @@ class OneClassGP(Outliers, JudgedExamples):
     def _compressed(self) -> OneClassGP:
         """This model as it will be once loaded: tables, and a threshold for the variance that they have."""
         model, gp, method = copy(self), self.gp_, self.variance_method_
-        if not isinstance(gp, GP) or not gp.gram.has_tables or method == "lowrank":
+        if not isinstance(gp, GP) or not isinstance(gp.gram, TabledGram) or method == "lowrank":
             return model
         if self.measure == "mean":
             model.gp_ = gp.with_variance("lowrank")

@@ -16,7 +16,6 @@ from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, hold_out, low_rank, low_ranks
 from saccade.kernels import HIK, RBF, Exponential, Linear, Power, Weights
 from saccade.operators.base import Dense
-from saccade.operators.intersection import intersection
 from saccade.operators.norms import norm_tables
 from saccade.solvers.cholesky import factorise
 from tests.operators.histograms import LAYOUTS, encoded, histograms, sparse_rows
@@ -60,7 +59,7 @@ def test_explains_no_more_than_everything_does(
     """With ties, empty rows, equal rows, one example, more directions than examples, and a noise for each output."""
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
     layout = data.draw(st.sampled_from(LAYOUTS))
-    operator = intersection(encoded(X, layout), kernel.levels)
+    operator = kernel.operator(encoded(X, layout))
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     trained = RegularizedSystem(operator, noise, (), 1e-8, 200)
     made = explainer(method, trained, rank, np.random.default_rng(0))
@@ -92,7 +91,7 @@ def test_so_for_other_kernels(method: str, kernel: Any, data: st.DataObject, lev
 def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, columns: int, nodes: int) -> None:
     """Tables of few nodes too, between the nodes and beyond the last one."""
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
-    operator = intersection(encoded(X, data.draw(st.sampled_from(LAYOUTS))), kernel.levels)
+    operator = kernel.operator(encoded(X, data.draw(st.sampled_from(LAYOUTS))))
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     wanted = exact(K, noise, k_star).min(axis=1)
     W = low_rank(operator, noise, 5, np.random.default_rng(0)).W
@@ -104,7 +103,7 @@ def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, 
 def problem(n: int = 150) -> tuple[Array, Array, Any, Array]:
     X = sparse_rows(n + 40, 12)
     kernel = HIK().resolved(X[:n])
-    operator = intersection(encoded(X[:n], "sorted"), kernel.levels)
+    operator = kernel.operator(encoded(X[:n], "sorted"))
     return kernel(X[:n]), kernel(X[:n], X[n:]), operator, np.full((n, 1), 0.05)
 
 
@@ -175,7 +174,7 @@ def test_an_unfinished_solve_still_gives_a_bound() -> None:
 def test_scales_that_float64_barely_holds() -> None:
     """A kernel of 1e12 with noise 1e-6: rounding alone must not explain more than there is."""
     X = np.vstack([sparse_rows(30, 4)] * 2) * 1e12
-    operator, noise = intersection(encoded(X, "sorted"), HIK(scale=1.0).levels), np.full((60, 1), 1e-6)
+    operator, noise = HIK(scale=1.0).operator(encoded(X, "sorted")), np.full((60, 1), 1e-6)
     low = low_rank(operator, noise, 60, np.random.default_rng(0))
     assert isinstance(low, LowRank)
     K = HIK(scale=1.0)(X)

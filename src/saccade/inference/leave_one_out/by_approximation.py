@@ -52,11 +52,11 @@ def left_out_by(
 def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:
     """Some rows at a time, with their columns of K where these are needed."""
     found, every, support = [], gram.diag(), method.support
-    inner, k_rows = gram if support is None else gram.subset(support), NOT_NEEDED
-    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // inner.shape[0])):
+    size, k_rows = len(targets) if support is None else support.size, NOT_NEEDED
+    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // size)):
         these, prior = rows[some], every[rows[some]]
         if gram.given is not None or method.takes_columns():
-            k_rows = gram.columns(these) if support is None else inner.cross(gram.rows(these))
+            k_rows = gram.columns(these) if support is None else gram.cross(gram.rows(these), support)
         with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, prior)
         found.append((*method.left_out(k_rows, prior, these, targets), with_itself))
         report("leaving one out", some.stop / rows.size)

@@ -107,7 +107,7 @@ def has_centre(gp: GP) -> bool:
 def recentre(gp: GP) -> Moments:
     """`exact_moments` where the mean of the training examples goes without each of them too."""
     sites, part, found = gp.sites, gp.kernel.centred_part(), list[Moments]()
-    C = None if part is gp.kernel or part is None else part(gp.gram.rows())
+    C = None if part is gp.kernel or part is None else part(gp.gram.all_rows())
     alpha, d = Exact(gp.inverse.system).alpha_and_diagonal(np.arange(gp.gram.shape[0]), sites.targets)
     for j, noise in enumerate(sites.noise.T):
         solve, (own, Y) = partial(gp.inverse.solve, j=j), (outputs(A, sites.noise, j) for A in (alpha, sites.targets))

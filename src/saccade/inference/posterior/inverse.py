@@ -19,7 +19,7 @@ from saccade.inference.posterior.compressed import no_variance
 from saccade.inference.solving.regression import Solution, is_direct, keeps_factors
 from saccade.inference.solving.solver_choice import factor_when_asked
 from saccade.kernels.gram import Gram, TabledGram
-from saccade.operators.norms import NormTables, all_norm_tables
+from saccade.operators.norms import NormTables
 from saccade.solvers.cholesky import Factor, factorise
 
 
@@ -98,7 +98,7 @@ class Inverse:
     @property
     def variance_method(self) -> Method | None:
         """As asked for, or what "auto" stands for."""
-        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], self.factored)
+        return self.by.variance_method(isinstance(self.gram, TabledGram), self.gram.shape[0], self.factored)
 
     @property
     def tabled(self) -> TabledGram | None:
@@ -125,7 +125,7 @@ class Inverse:
         assert isinstance(self.gram, TabledGram)
         known = self.variance if self.variance_method == "lowrank" else self._ready("lowrank")
         parts = known.parts if isinstance(known, PerOutput) else (known,)
-        return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
+        return self.gram.norm_tables([part.W for part in parts if isinstance(part, LowRank)])
 
     def with_variance(self, method: Method | None) -> Inverse:
         """Another approximation of the variance; that of the mean stays."""

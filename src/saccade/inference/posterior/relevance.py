@@ -25,11 +25,8 @@ def deviations(
             "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
             "over features. sklearn.inspection.permutation_importance serves any model."
         )
-    operator, features = gram.operator, gram.width
-    weight = np.ones(operator.shape[0]) if weight is None else weight
-    counts = operator.level_sums(weight)
-    if counts.size != tables.levels.size:  # tables of exact codes have a zero before each dimension's levels
-        counts = np.insert(counts, operator.starts[:-1], 0.0)
+    weight = np.ones(gram.shape[0]) if weight is None else weight
+    counts, features = gram.level_counts(weight), gram.width
     dims, total = level_dims(tables.level_starts) % features, float(weight.sum())
     zeros, squares, sizes = total - np.bincount(dims, counts, features), np.zeros(features), np.zeros(features)
     for values in tables.T.T:

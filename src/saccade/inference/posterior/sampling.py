@@ -20,7 +20,6 @@ from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade.kernels.gram import TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
 
 if TYPE_CHECKING:
@@ -31,8 +30,8 @@ def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b
     """`count` draws of each output at the rows of X, jointly and exact, less the prior mean."""
     gram, sites = gp.gram, gp.sites
     if isinstance(gram, TabledGram):
-        train, new, solve = gram.features(gram.rows()), gram.features(X), gp.inverse.solve
-        return sample_intersection(gram.operator, train, new, sites.noise, sites.targets, solve, count, rng)
+        train, new, solve = gram.features(gram.all_rows()), gram.features(X), gp.inverse.solve
+        return sample_intersection(gram, train, new, sites.noise, sites.targets, solve, count, rng)
     mean = gram.cross(X).T @ gp.inverse.alpha(sites, gp.solution)
     covariances, found = gp.covariance(X), []
     for j, column in enumerate(mean.T):
@@ -41,7 +40,7 @@ def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b
 
 
 def sample_intersection(
-    K: Intersection,
+    K: TabledGram,
     train: sp.csr_matrix,  # (n, D): values after the kernel's transforms, all of them levels of K
     new: sp.csr_matrix,  # (b, D')
     noise: Array,  # (n, 1) or (n, m)
