@@ -75,12 +75,11 @@ def products(n: int, levels: int | None) -> list[dict[str, Any]]:
     from saccade.kernels import HIK
     from saccade.operators.codes import encode
     from saccade.operators.decode import decode
-    from saccade.operators.intersection import intersection
 
     X, _ = data(n)
     unit = measure.unit(X)
     codes = encode(X, levels)
-    operator = intersection(codes, HIK(scale=1.0).levels)
+    operator = HIK(scale=1.0).operator(codes)
     few = np.arange(0, n, n // 20)
     block = HIK(scale=1.0)(decode(codes, few), decode(codes))  # dense rows: the judge
     rows = []

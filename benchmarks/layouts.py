@@ -17,7 +17,6 @@ from saccade._core.arrays import Array
 from saccade._core.threads import share, thread_count
 from saccade.kernels import HIK
 from saccade.operators import codes as code_room
-from saccade.operators.intersection import intersection
 
 SIZES = (10_000, 50_000, 300_000)
 
@@ -110,7 +109,7 @@ def rivals(X: Any, encoded: Any, code_dtype: Any, v: Array, with_rows: bool) -> 
 
 
 def ours(X: Any, levels: int | None, v: Array, block_rows: int = limits.BLOCK_ROWS) -> float:
-    operator = intersection(code_room.encode(X, levels, most_rows=block_rows), HIK(scale=1.0).levels)
+    operator = HIK(scale=1.0).operator(code_room.encode(X, levels, most_rows=block_rows))
     return measure.seconds(lambda: operator.matmul(v[:, None]))
 
 

@@ -85,7 +85,7 @@ class Case:
         self.many = sp.vstack([new] * -(-TIMED // new.shape[0]), format="csr")[:TIMED]
         self.exact = self.model.latent_mean_and_variance(self.some)[1]
         self.prior = self.model.kernel_.diag(self.some)
-        self.K = self.model.gp_.gram.operator
+        self.K = self.model.kernel_.operator(self.model.gp_.gram.codes)
 
     def row(self, rank: int) -> dict[str, Any]:
         model, features = self.model, self.model.kernel_.features

@@ -73,7 +73,7 @@ def scores(blocks: Blocks) -> dict[str, Array]:  # (t,) each, higher is more nor
     found = {"SVDD": mean(blocks.k_star, ball(blocks.K))}
     for name in APPROXIMATIONS:
         made = learn(blocks.K, name)
-        found[f"{name}-Var"] = made.explained(blocks.k_star)[:, 0]
+        found[f"{name}-Var"] = made.explained(made.supported(blocks.k_star))[:, 0]
         found[f"{name}-Mean"] = mean(blocks.k_star, made.weights(np.ones((len(blocks.K), 1)))[:, 0])
     return found
 
@@ -140,7 +140,7 @@ def times_of(blocks: Blocks) -> dict[str, tuple[float, float]]:
     for name in APPROXIMATIONS:
         made = learn(K, name)
         learning, alpha = seconds(learn, K, name), made.weights(ones)[:, 0]
-        found[f"{name}-Var"] = learning, seconds(made.variance, k_star, prior) / new
+        found[f"{name}-Var"] = learning, seconds(made.variance, made.supported(k_star), prior) / new
         found[f"{name}-Mean"] = learning + seconds(made.weights, ones), seconds(mean, k_star, alpha) / new
     return found
 
@@ -172,7 +172,8 @@ def sorted_variances(data: Collection) -> dict[str, Array]:
     """A Fig. 1: all new examples of one task, those of high exact variance first."""
     blocks = next(tasks(data, np.unique(data.y)[0], 1))
     prior = np.ones(blocks.k_star.shape[1])
-    found = {name: learn(blocks.K, name).variance(blocks.k_star, prior)[:, 0] + NOISE for name in APPROXIMATIONS}
+    every = {name: learn(blocks.K, name) for name in APPROXIMATIONS}
+    found = {name: made.variance(made.supported(blocks.k_star), prior)[:, 0] + NOISE for name, made in every.items()}
     order = np.argsort(-found["exact"])
     return {name: values[order] for name, values in found.items()} | {"normal": blocks.normal[order]}
 

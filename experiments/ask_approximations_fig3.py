@@ -55,7 +55,7 @@ def ask(
     made = learn(K, method)
     if criterion == "mean":
         return int(np.abs(made.weights(targets)[:, 0] @ k_star).argmin())
-    return int(made.variance(k_star, np.ones(k_star.shape[1]))[:, 0].argmax())
+    return int(made.variance(made.supported(k_star), np.ones(k_star.shape[1]))[:, 0].argmax())
 
 
 def run(

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 
 from saccade.inference.approximations.base import VarianceApproximation
 from saccade.operators.base import Dense, Operator
-from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
 from saccade.operators.nodes import kept_nodes
 from saccade.operators.tables import PiecewiseTables
@@ -81,7 +80,7 @@ def rough_tables(
     """The tables, with at most `nodes` nodes a dimension."""
     ones = np.ones((K.shape[0], 1))
     plain = K.tables(ones)
-    squares = intersection(K.codes, lambda _, __: np.square(K.levels)).tables(ones)
+    squares = K.with_levels(np.square(K.levels)).tables(ones)
     kept, starts = kept_nodes(plain.levels, plain.level_starts, nodes)
     T = np.column_stack([squares.T[kept, 0], plain.T[kept, 0]])
     return RoughTables(rough(K, noise), starts, plain.levels[kept], T)

@@ -92,12 +92,11 @@ def coded(name: str, X: Any, positive: Any, scale: float) -> Problem:
     from saccade.kernels import HIK
     from saccade.operators.codes import encode
     from saccade.operators.decode import decode
-    from saccade.operators.intersection import intersection
 
     kernel = HIK(scale=scale)
     codes = encode(X, levels=255)
     features = np.ascontiguousarray(kernel.features(decode(codes)).toarray())
-    return Problem(name, intersection(codes, kernel.levels), features, np.where(positive, 1.0, -1.0))
+    return Problem(name, kernel.operator(codes), features, np.where(positive, 1.0, -1.0))
 
 
 class Clock:

@@ -88,7 +88,11 @@ def measure(X: Any, y: Array, new: Any) -> dict[str, dict[str, Any]]:
         model = GPClassifier(noise=NOISE, solver="cholesky", variance=own, variance_rank=rank, random_state=0)
         gp = model.fit(X, y).gp_
         start = time.perf_counter()
-        variance = gp.variance if own else _rough(rough_tables(gp.gram.operator, gp.sites.noise), gp.gram.features)
+        variance = (
+            gp.variance
+            if own
+            else _rough(rough_tables(gp.kernel.operator(gp.gram.codes), gp.sites.noise), gp.gram.features)
+        )
         found = variance(new)[:, 0]
         first = time.perf_counter() - start
         start = time.perf_counter()

@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.active import ActiveLearner
+from saccade.active.pool_model import PoolModel
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -136,7 +137,7 @@ def test_an_interrupted_answer_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ActiveLearner, "_looked", stop)
+    monkeypatch.setattr(PoolModel, "looked", stop)
     with pytest.raises(KeyboardInterrupt):
         learner.tell([0], [1])
     assert_same(learner, same)

@@ -78,7 +78,7 @@ def test_large_matrices_have_the_threads_that_are_set() -> None:
 
 ALGEBRA = {
     "saccade.solvers.cholesky": {"factorise", "solve", "inverse_diagonal", "inverse", "grown"},
-    "saccade.inference.approximations.exact": {"_half_norms"},
+    "saccade.inference.solving.conditional": {"_half_norms"},
     "saccade.inference.approximations.low_rank": {"_leading", "_explaining"},
     "numpy.linalg._linalg": {"qr", "eigh"},
 }

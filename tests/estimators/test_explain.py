@@ -69,7 +69,9 @@ def test_shares_sum_to_the_decision(model: Any, y: Any, sparse: bool, tmp_path: 
 @pytest.mark.parametrize("levels", [None, 3])
 def test_each_share_is_the_function_of_its_feature(levels: int | None) -> None:
     model = GPClassifier(HIK(Power(0.5)), levels=levels).fit(X, three)
-    G, g = (model.kernel_.features(Z).toarray() for Z in (model.gp_.gram.rows(), NEW))  # positive, then negative parts
+    G, g = (
+        model.kernel_.features(Z).toarray() for Z in (model.gp_.gram.all_rows(), NEW)
+    )  # positive, then negative parts
     parts = np.stack([np.minimum(a[:, None], b) @ model.gp_.solution.alpha for a, b in zip(g.T, G.T, strict=True)])
     expected = parts[:5] + parts[5:]  # (d, n, m)
     for j, part in enumerate(model.explain(NEW).shares):

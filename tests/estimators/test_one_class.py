@@ -120,11 +120,11 @@ def test_held_out_examples_are_judged_by_the_tables_that_judge_new_ones() -> Non
     """More values in each dimension than the tables have nodes, so there is slack to be counted."""
     rows = np.random.default_rng(0).random((600, 300))
     model = OneClassGP(approximation="lowrank", measure="variance", variance_rank=16).fit(rows)
-    held_out = model.gp_._variance.held_out
+    held_out = model.gp_.inverse.variance.held_out
     assert held_out.size == model.n_known_ == 150
     scores = model.score_samples(rows[held_out])
     np.testing.assert_allclose(model.leave_one_out_scores_[held_out], scores, rtol=1e-9)
-    exact_products = model.kernel_.diag(rows[held_out]) - np.square(model.gp_._variance.KW[held_out]).sum(axis=1)
+    exact_products = model.kernel_.diag(rows[held_out]) - np.square(model.gp_.inverse.variance.KW[held_out]).sum(axis=1)
     assert (-scores > exact_products + 2e-5).all()
     np.testing.assert_allclose(model.normal_scores_, np.sort(scores), rtol=1e-6)
 

@@ -21,6 +21,7 @@ from saccade.estimators.number_targets import Normalising, NumberTargets, Target
 from saccade.estimators.part import Part
 from saccade.estimators.svdd import Ball
 from saccade.estimators.targets import ClassTargets, MemberTargets, joined_weight
+from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF
 from saccade.scores.novelty import p_values
@@ -158,13 +159,13 @@ def test_numbers_are_normalised_and_come_back() -> None:
     looks, keys = looks_at(X, y, None, joins=True, exact=False)
     assert keys is None
     targets = NumberTargets.of(looks, Normalising(None, True))
-    np.testing.assert_allclose(targets.columns().mean(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(targets.columns().std(axis=0), 1.0)
-    np.testing.assert_allclose(targets.units.values(targets.columns(), X), y)
+    np.testing.assert_allclose(targets.left().mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(targets.left().std(axis=0), 1.0)
+    np.testing.assert_allclose(targets.units.values(targets.left() + targets.units(X)), y)
     draws = np.repeat(targets.columns()[..., None], 3, axis=2)
-    np.testing.assert_allclose(targets.units.values(draws, X), np.repeat(y[..., None], 3, axis=2))
+    np.testing.assert_allclose(targets.units.values(draws), np.repeat(y[..., None], 3, axis=2))
     flat = NumberTargets.of(looks_at(X, y[:, 0], None, joins=False, exact=False)[0], Normalising(50.0, False)).units
-    np.testing.assert_allclose(flat.values(np.ones((40, 1)), X), np.full(40, 51.0))
+    np.testing.assert_allclose(flat.values(1.0 + flat(X)), np.full(40, 51.0))
 
 
 @pytest.mark.parametrize("mean", [None, 2.0, lambda X: X[:, 0]], ids=["none", "number", "function"])
@@ -174,7 +175,8 @@ def test_targets_that_grew_are_those_of_all_rows(mean: Any) -> None:
     rows, grown = first.grown(X[25:], y[25:], weight[25:], how, exact=False)
     whole = NumberTargets.of(looks_at(X, y, weight, joins=True, exact=False)[0], how)
     np.testing.assert_array_equal(rows, X[25:])
-    assert_close(grown.columns(), whole.columns())
+    assert_close(grown.left(), whole.left())
+    assert_close(grown.prior_mean().values, grown.prior_mean()(X))
     assert_close(grown.noise_diagonal(0.1), whole.noise_diagonal(0.1))
     np.testing.assert_allclose(grown.count, weight.sum())
     alpha = rng.random((25, 1))
@@ -210,7 +212,9 @@ def test_a_function_as_mean_is_not_written() -> None:
 
 def fitted() -> tuple[GP, ClassTargets]:
     targets = ClassTargets.of(LABEL)
-    return GP.fit(HIK().gram(X), targets.columns(), targets.noise_diagonal(0.1), leave_one_out=True), targets
+    return GP.fit(
+        HIK().gram(X), targets.columns(), targets.noise_diagonal(0.1), solving=Solving(leave_one_out=True)
+    ), targets
 
 
 def test_sharpness_is_that_of_the_left_out_decisions() -> None:
@@ -247,7 +251,7 @@ def test_novelty_compares_both_signs_with_left_out_examples() -> None:
 def test_scores_of_left_out_examples_set_the_threshold(measure: Any) -> None:
     targets, scoring = MemberTargets(36), Scoring(measure, False, 0.1, 0.25)
     trained, apart = np.arange(36), np.arange(36, 40)
-    gp = GP.fit(RBF(2.0).gram(X[:36]), targets.columns(), targets.noise_diagonal(0.1), leave_one_out=True)
+    gp = GP.fit(RBF(2.0).gram(X[:36]), targets.columns(), targets.noise_diagonal(0.1))
     examples, normal, scores = LeftOutExamples.judged(gp, X, trained, scoring)
     mean, variance = (found[:, 0] for found in gp.left_out(trained))
     assert_close(scores[trained], scoring.scores(mean, variance))

@@ -86,19 +86,19 @@ def test_auto_says_what_it_picked(digits: Any) -> None:
 def test_made_at_the_first_use_and_forgotten_by_a_new_fit(digits: Any) -> None:
     X, y, new = digits
     model = GPClassifier(variance="lowrank", random_state=0).fit(X, y)
-    assert "norms" not in vars(model.gp_)
+    assert "norms" not in vars(model.gp_.inverse)
     first = model.latent_mean_and_variance(new)[1]
-    tables = model.gp_.norms
+    tables = model.gp_.inverse.norms
     np.testing.assert_array_equal(model.latent_mean_and_variance(new)[1], first)
-    assert model.gp_.norms is tables
+    assert model.gp_.inverse.norms is tables
     again = GPClassifier(variance="lowrank", random_state=0).fit(X, y)
     np.testing.assert_array_equal(again.latent_mean_and_variance(new)[1], first)
     model.partial_fit(new, np.zeros(100, int))
-    assert "norms" not in vars(model.gp_)
+    assert "norms" not in vars(model.gp_.inverse)
     assert model.latent_mean_and_variance(new)[1].mean() < 0.9 * first.mean()  # these it has seen now
     fine = GPClassifier(variance="fine", random_state=0).fit(X, y)
     fine.latent_mean_and_variance(new)
-    assert "_variance" not in vars(fine.fit(X[:50], y[:50]).gp_)
+    assert "variance" not in vars(fine.fit(X[:50], y[:50]).gp_.inverse)
 
 
 @pytest.mark.parametrize("method", VARIANCES)
@@ -150,7 +150,7 @@ def test_a_large_exact_model_has_small_tables() -> None:
     exact = GPRegressor(noise=0.01, variance="exact", tol=1e-6, random_state=0).fit(X, X.sum(axis=1))
     new = rng.random((20, 300)) * 1.2
     found, wanted = (m.predict(new, return_std=True)[1] for m in (model, exact))
-    assert len(model.gp_.norms[0].T) <= 300 * 128
+    assert len(model.gp_.inverse.norms[0].T) <= 300 * 128
     assert (found >= wanted - 1e-9).all()
 
 

@@ -34,7 +34,7 @@ y = (X[:, 0] > X[:, 1]).astype(int) + (X[:, 3] > 0.7)
 def test_the_spread_of_the_functions_written_out(model: Any, weighted: bool) -> None:
     weight = rng.integers(1, 4, 60).astype(float) if weighted else np.ones(60)
     model.fit(X, y, sample_weight=weight if weighted else None)
-    G = model.kernel_.features(model.gp_.gram.rows()).toarray()  # positive parts, then negative ones
+    G = model.kernel_.features(model.gp_.gram.all_rows()).toarray()  # positive parts, then negative ones
     parts = np.stack([np.minimum(g[:, None], g) @ model.gp_.solution.alpha for g in G.T])  # (2d, n, m)
     functions = parts[:4] + parts[4:]
     mean = np.average(functions, axis=1, weights=weight)

@@ -14,7 +14,6 @@ from saccade._core.errors import InvalidParameter
 from saccade.kernels import HIK, Power
 from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from saccade.operators.sorted_intersection import SortedIntersection
 from tests.experiments import coordinate_reference as reference
 from tests.solvers.problems import Problem, coded_problems, correlated, hik, random_problem
@@ -39,7 +38,7 @@ def test_against_dense_algebra(problem: Problem, tol: float, random: bool, seed:
 def test_both_layouts_with_transformed_levels(density: float) -> None:
     rng = np.random.default_rng(0)
     X = sp.random(80, 30, density, format="csr", random_state=0)
-    operator = intersection(encode(X, levels=8), HIK(Power(0.5), scale=2.0).levels)
+    operator = HIK(Power(0.5), scale=2.0).operator(encode(X, levels=8))
     assert isinstance(operator, BinnedIntersection)
     assert (operator.codes.rows is None) == (density > 0.5)
     noise, b = np.full(80, 0.5), rng.standard_normal(80)

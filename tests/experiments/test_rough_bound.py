@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.kernels import HIK
-from saccade.operators.intersection import intersection
 from tests.inference.posterior.test_variance import KERNELS, assert_below, exact, many, noises, problem
 from tests.operators.histograms import LAYOUTS, encoded, histograms
 
@@ -24,7 +23,7 @@ def test_explains_no_more_than_everything_does(
     kernel: HIK, data: st.DataObject, level: float, columns: int, nodes: int
 ) -> None:
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
-    operator = intersection(encoded(X, data.draw(st.sampled_from(LAYOUTS))), kernel.levels)
+    operator = kernel.operator(encoded(X, data.draw(st.sampled_from(LAYOUTS))))
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     wanted = exact(K, noise, k_star).min(axis=1)
     assert_below(rough(operator, noise).explained(k_star)[:, 0], wanted, K)

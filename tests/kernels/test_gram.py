@@ -1,8 +1,11 @@
 """One suite for every kernel matrix: what it does must be what dense algebra does with the matrix written out."""
 
 import pickle
+import tempfile
+import tracemalloc
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -10,10 +13,12 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Linear, Power
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram, TabledGram
+from tests.kernels.disk_engine import DiskEngine
 from tests.operators.histograms import columns, histograms
 from tests.tolerances import assert_close
 
@@ -21,11 +26,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def many_values(X: Array) -> Array:
-    """Rows that are exact only as sorted columns: one dimension has more values than a byte."""
-    more = np.column_stack([np.arange(300.0), np.zeros((300, X.shape[1] - 1))])
-    return np.vstack([X, more])[: max(len(X), 300)]
+    return np.asarray(X + np.arange(300.0 * X.shape[1]).reshape(300, -1)[: len(X)])
 
 
+FOLDER = tempfile.TemporaryDirectory()  # until the tests end
+DISK = DiskEngine(Path(FOLDER.name))
 MAKERS: dict[str, Callable[[Any], Gram]] = {
     "dense": lambda X: RBF(0.7).gram(X),
     "dense, settled on the data": lambda X: GeneralizedRBF(HIK(), "auto").gram(X),
@@ -33,19 +38,21 @@ MAKERS: dict[str, Callable[[Any], Gram]] = {
     "dense, sparse rows": lambda X: RBF(0.7).gram(sp.csr_matrix(X)),
     "streamed": lambda X: RBF(0.7).gram(X, held=False),
     "intersection": lambda X: HIK().gram(X),
-    "intersection, many values": lambda X: HIK(Power(0.5)).gram(
-        X + np.arange(300.0 * X.shape[1]).reshape(300, -1)[: len(X)]
-    ),
+    "intersection, many values": lambda X: HIK(Power(0.5)).gram(many_values(X)),
     "intersection, signed": lambda X: HIK(scale=2.0).gram(sp.csr_matrix(X - 0.5)),
     "intersection, four levels": lambda X: HIK().gram(X, levels=4),
     "intersection, sum": lambda X: (HIK() + 2.0 * HIK(Power(2.0))).gram(X),
+    "on disk, dense": lambda X: RBF(0.7).gram(X, engine=DISK),
+    "on disk, intersection": lambda X: HIK().gram(sp.csr_matrix(X - 0.5), engine=DISK),
+    "on disk, many values": lambda X: HIK(Power(0.5)).gram(many_values(X), engine=DISK),
+    "on disk, four levels": lambda X: HIK().gram(X, levels=4, engine=DISK),
 }
 every = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 few = settings(max_examples=15, deadline=None)
 
 
 def matrix(gram: Gram) -> Array:
-    return gram.kernel(gram.rows())
+    return gram.kernel(gram.all_rows())
 
 
 @every
@@ -98,12 +105,50 @@ def test_rows_in_any_order_and_more_than_once(make: Callable[[Any], Gram], data:
 def test_new_rows(make: Callable[[Any], Gram], data: st.DataObject) -> None:
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
     gram = make(X)
-    assert_close(gram.cross(new), gram.kernel(gram.rows(), new))
+    wanted = gram.kernel(gram.all_rows(), new)
+    some = np.array(data.draw(st.lists(st.integers(0, len(X) - 1), min_size=1, max_size=6)), np.int64)
+    for rows in (some, some[::-1], np.unique(some)):  # before features of all rows are there, and then after
+        for _ in range(2):
+            assert_close(gram.cross(new, rows), wanted[rows])
+    assert_close(gram.cross(new), wanted)
+    assert_close(gram.cross(new, some), wanted[some])
+    K, own = gram.cross_and_own(new, some)
+    assert_close(K, wanted[some])
+    assert_close(own, gram.kernel.diag(new))
     if isinstance(gram, TabledGram):
         V = columns(len(X), 3)
-        assert gram.has_tables
         assert gram.kernel.has_tables
         assert_close(gram.tables(V).walk(gram.features(new)), gram.cross(new).T @ V)
+
+
+class Counting(RBF):
+    """Remembers how many values it was asked for."""
+
+    asked: ClassVar[list[int]] = []
+
+    def __call__(self, X: Any, Z: Any = None) -> Array:
+        self.asked.append(X.shape[0] * (X if Z is None else Z).shape[0])
+        return super().__call__(X, Z)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_part_of_the_rows_takes_no_value_of_the_others(held: bool) -> None:
+    X = np.random.default_rng(0).random((200, 3))
+    gram = Counting(1.0).gram(X, held=held)
+    Counting.asked.clear()
+    gram.cross(X[:10], np.array([150, 3, 3]))
+    assert sum(Counting.asked) == 20
+
+
+def test_a_part_of_the_rows_takes_no_features_of_the_others() -> None:
+    gram = HIK().gram(sp.random(4000, 50, 0.2, "csr", rng=np.random.default_rng(0)))
+    rows, new = np.arange(0, 4000, 100), gram.rows(np.arange(5))
+    HIK().gram(new).cross(new)  # compiled
+    tracemalloc.start()
+    gram.cross(new, rows)
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 4000 * 8  # features of all rows are 40,000 numbers
 
 
 @every
@@ -174,3 +219,27 @@ def test_a_pickle_does_not_hold_what_can_be_made_again() -> None:
     copy = pickle.loads(pickle.dumps(gram))
     assert len(pickle.dumps(gram)) < 2 * X.nbytes + 2000
     np.testing.assert_array_equal(copy.matmul(np.ones((len(X), 1))), product)
+
+
+def test_rows_are_copied_unless_nobody_can_change_them() -> None:
+    X = np.random.default_rng(0).random((6, 2))
+    view, frozen = X[:], X.copy()
+    view.flags.writeable = frozen.flags.writeable = False
+    for rows in (X, view, X.astype(np.float32), sp.csr_matrix(X)):
+        gram = RBF(1.0).gram(rows)
+        wanted = gram.cross(frozen)
+        (rows.data if sp.issparse(rows) else X if rows is view else rows)[:] = 7.0
+        assert_close(gram.cross(frozen), wanted)
+        X[:] = frozen
+    assert np.shares_memory(RBF(1.0).gram(frozen).all_rows(), frozen)
+
+
+def test_all_rows_are_the_blocks_of_rows() -> None:
+    X = sp.random(limits.ROWS_AT_ONCE + 10, 3, 0.4, "csr", rng=np.random.default_rng(0))
+    for gram in (HIK().gram(X), RBF(1.0).gram(X, held=False)):
+        blocks = list(gram.row_blocks())
+        assert [some.start for some, _ in blocks[1:]] == [some.stop for some, _ in blocks[:-1]]
+        assert blocks[-1][0].stop == X.shape[0]
+        for some, block in blocks:
+            np.testing.assert_array_equal(block.toarray(), X[some].toarray())
+        np.testing.assert_array_equal(gram.all_rows().toarray(), X.toarray())

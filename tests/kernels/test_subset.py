@@ -17,7 +17,6 @@ from saccade.kernels.slope import MatrixSlope, VectorSlope
 from saccade.operators import codes
 from saccade.operators.codes import CodeBlocks, SortedColumns
 from saccade.operators.decode import decode
-from saccade.operators.intersection import intersection
 from saccade.operators.subset import sorted_columns, subset
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, intersections, sparse_rows
 from tests.operators.test_codes import assert_well_formed
@@ -45,7 +44,7 @@ def some_rows(draw: Any, n: int) -> Array:
 
 
 def plain(c: codes.Codes) -> Any:
-    return intersection(c, HIK(scale=1.0).levels)
+    return HIK(scale=1.0).operator(c)
 
 
 @by_layout
@@ -109,7 +108,7 @@ def test_matrix_of_some_rows(kernel: Any, options: Any, sign: float, container: 
     X[:, 1] *= sign
     whole: Gram = kernel.gram(container(X), **options)
     rows = some_rows(data.draw, len(X))
-    K, part, V = whole.kernel(whole.rows()), whole.subset(rows), columns(rows.size, 3)
+    K, part, V = whole.kernel(whole.all_rows()), whole.subset(rows), columns(rows.size, 3)
     assert type(part) is type(whole)
     assert part.kernel is whole.kernel
     assert part.shape == (rows.size, rows.size)
@@ -164,8 +163,8 @@ def test_the_space_of_some_rows_is_that_of_the_rows_alone(kernel: HIK, levels: i
         assert space.coordinates.names == alone.coordinates.names
         assert_close(space.coordinates.table, alone.coordinates.table)
         K = space.gram(theta)
-        assert_close(K.matmul(np.eye(rows.size)), alone.kernel(theta)(part.rows()))
-        np.testing.assert_array_equal(K.operator.levels, K.kernel.levels(K.codes.values, K.operator.starts))
+        assert_close(K.matmul(np.eye(rows.size)), alone.kernel(theta)(part.all_rows()))
+        np.testing.assert_array_equal(K._operator.levels, K.kernel.levels(K.codes))
         moved = part.with_kernel(space.kernel(theta + 0.1))
         assert_close(space.gram(theta + 0.1).diag(), moved.diag())  # not those of the place before
         assert space.parameters(theta).keys() == alone.parameters(theta).keys()

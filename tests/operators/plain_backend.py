@@ -42,7 +42,7 @@ class OnDevice:
     def copy(self) -> OnDevice:
         return OnDevice(self.values.copy())
 
-    def astype(self, dtype: Any, copy: bool = True) -> OnDevice:
+    def astype(self, dtype: Any, *, copy: bool = True) -> OnDevice:
         return OnDevice(self.values.astype(dtype, copy=copy))
 
     def __add__(self, other: OnDevice | float) -> OnDevice:
@@ -119,7 +119,7 @@ class PlainBackend:
         pairs = (r.values, r.values), (r.values, u.values), (gap, gap), (s.values, gap)
         return np.array([(a * b).sum(axis=0) for a, b in pairs])
 
-    def advance(self, by: Stride, z: OnDevice, u: OnDevice, run: Run) -> Array:
+    def advance(self, by: Stride, z: OnDevice, u: OnDevice, run: Run[OnDevice]) -> Array:
         x, y, r, s, p, copy = run
         x.values += by.step * p.values
         p.values = z.values - u.values * by.along + by.beta * p.values
@@ -132,7 +132,13 @@ class PlainBackend:
 class DenseOnDevice(Dense):
     """A matrix whose products are made where the vectors are."""
 
-    backend = PlainBackend()
+    def __init__(self, K: Array) -> None:
+        super().__init__(K)
+        self._backend = PlainBackend()
+
+    @property
+    def backend(self) -> PlainBackend:
+        return self._backend
 
     def matmul(self, V: Any) -> Any:
         return OnDevice(super().matmul(V.values)) if isinstance(V, OnDevice) else super().matmul(V)

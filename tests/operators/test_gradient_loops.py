@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from saccade.kernels import HIK
 from saccade.operators import codes, gradient_loops
-from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
 from tests.operators import reference
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, sparse_rows
@@ -71,14 +70,14 @@ def test_binned_moments(same: bool) -> None:
 
 
 def with_levels(operator: Intersection, levels: Array) -> Intersection:
-    return intersection(operator.codes, lambda values, starts: levels)
+    return operator.with_levels(levels)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("count", [1, 3, 11])
 def test_level_gradient_is_the_derivative(layout: str, count: int) -> None:
     X = sparse_rows(30, 5)
-    operator = intersection(encoded(X, layout), HIK(scale=1.0).levels)
+    operator = HIK(scale=1.0).operator(encoded(X, layout))
     left, right = columns(30, count), columns(30, count, seed=1)
     v = columns(30, 1, seed=2)[:, 0]
     zero = operator.levels == 0.0

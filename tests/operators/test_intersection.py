@@ -13,7 +13,7 @@ from saccade.kernels import HIK, Exponential, Power, Weights
 from saccade.operators.append import append
 from saccade.operators.base import Dense, Operator
 from saccade.operators.binned_intersection import BinnedIntersection
-from saccade.operators.codes import SortedColumns, encode, split_signs
+from saccade.operators.codes import Codes, SortedColumns, encode, split_signs
 from saccade.operators.decode import decode
 from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
@@ -26,9 +26,9 @@ by_layout = pytest.mark.parametrize("layout", LAYOUTS)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def plain(values: Array, starts: Array) -> Array:
-    """The levels of the plain kernel: the values themselves."""
-    return values
+def plain(codes: Codes) -> Intersection:
+    """The products of the plain kernel, whose levels are the values themselves."""
+    return intersection(codes, codes.values)
 
 
 def to_dense(operator: Intersection) -> Array:
@@ -43,7 +43,7 @@ def to_dense(operator: Intersection) -> Array:
 @pytest.mark.parametrize("m", [1, 2, 3, 5, 10, 16, 17, 33])
 def test_product(layout: str, dtype: type, m: int) -> None:
     X = sparse_rows(60, 9)
-    operator = intersection(encoded(X, layout), plain)
+    operator = plain(encoded(X, layout))
     V = columns(60, m, dtype)
     product = operator.matmul(V)
     assert product.dtype == dtype
@@ -58,7 +58,7 @@ def test_product(layout: str, dtype: type, m: int) -> None:
 @given(data=st.data(), m=st.sampled_from([1, 4]))
 def test_product_and_diagonal_of_awkward_histograms(layout: str, dtype: type, data: st.DataObject, m: int) -> None:
     X = data.draw(histograms(dtype))
-    operator = intersection(encoded(X, layout), plain)
+    operator = plain(encoded(X, layout))
     assert operator.shape == (len(X), len(X))
     assert_close(operator.matmul(columns(len(X), m, dtype)), intersections(X) @ columns(len(X), m, dtype), dtype)
     assert_close(operator.diag(), X.astype(np.float64).sum(axis=1))
@@ -68,7 +68,7 @@ def test_product_and_diagonal_of_awkward_histograms(layout: str, dtype: type, da
 @by_layout
 def test_columns_may_come_in_any_memory_order(layout: str) -> None:
     X = sparse_rows(20, 5)
-    operator = intersection(encoded(X, layout), plain)
+    operator = plain(encoded(X, layout))
     V = columns(20, 12)
     frozen = V.copy()
     frozen.setflags(write=False)
@@ -80,7 +80,7 @@ def test_columns_may_come_in_any_memory_order(layout: str) -> None:
 @by_layout
 def test_symmetric_and_positive_semidefinite_also_with_signs(layout: str) -> None:
     X = sparse_rows(40, 6) * np.sign(np.random.default_rng(1).normal(size=(40, 6)))
-    K = to_dense(intersection(encoded(split_signs(X), layout), plain))
+    K = to_dense(plain(encoded(split_signs(X), layout)))
     assert_close(K, K.T)
     assert_positive_semidefinite(K)
     assert_close(K, HIK(scale=1.0)(X))
@@ -92,7 +92,7 @@ def test_symmetric_and_positive_semidefinite_also_with_signs(layout: str) -> Non
 @given(X=histograms(), levels=st.integers(1, 4))
 def test_binned_operator_is_exact_for_the_binned_rows(layout: str, binning: str, X: Array, levels: int) -> None:
     c = encoded(X, layout, levels, binning)
-    operator = intersection(c, plain)
+    operator = plain(c)
     K = to_dense(operator)
     assert_close(K, intersections(decode(c).toarray()))
     assert_close(operator.diag(), np.diag(K))
@@ -107,7 +107,7 @@ def test_sorted_operator_is_what_many_values_get(dtype: type) -> None:
     X = np.random.default_rng(0).random((400, 7)).astype(dtype)
     X[X < 0.3] = 0
     for c in (encode(X), encode(sp.csr_matrix(X))):
-        operator = intersection(c, plain)
+        operator = plain(c)
         assert isinstance(operator, SortedIntersection)
         assert operator.work == np.count_nonzero(X)
         for m in (1, 6):
@@ -126,7 +126,7 @@ def test_blocks_for_real_and_the_edge_between_them() -> None:
     weight = [np.bincount(inverse, v[:, 0]), np.bincount(inverse[::-1], v[:, 0])]
     table = [np.minimum.outer(levels, levels) @ w for w in weight]
     expected = table[0][inverse] + table[1][inverse[::-1]]
-    operator = intersection(encode(X), plain)
+    operator = plain(encode(X))
     assert isinstance(operator, BinnedIntersection)
     assert operator.codes.bases.size > 2
     assert_close(operator.matmul(v)[:, 0], expected)
@@ -139,10 +139,10 @@ def test_any_number_of_threads_gives_the_same(layout: str, dtype: type, monkeypa
     X = sparse_rows(50, 7)
     V = columns(50, 5, dtype)
     expected = intersections(X) @ V.astype(np.float64)
-    elsewhere = intersection(encoded(X, layout), plain)
+    elsewhere = plain(encoded(X, layout))
     for threads in ("1", "2", "3", "64"):
         monkeypatch.setenv("SACCADE_NUM_THREADS", threads)
-        for operator in (elsewhere, intersection(encoded(X, layout), plain)):
+        for operator in (elsewhere, plain(encoded(X, layout))):
             assert_close(operator.matmul(V), expected, dtype)
             assert_close(operator.matmul(V[:, :1]), expected[:, :1], dtype)
             assert_close(operator.diag(), X.sum(axis=1))
@@ -151,7 +151,7 @@ def test_any_number_of_threads_gives_the_same(layout: str, dtype: type, monkeypa
 @by_layout
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (3, 2)])
 def test_nothing_times_anything_is_nothing(layout: str, shape: tuple[int, int]) -> None:
-    operator = intersection(encoded(np.zeros(shape), layout), plain)
+    operator = plain(encoded(np.zeros(shape), layout))
     for m in (1, 5):
         np.testing.assert_array_equal(operator.matmul(columns(shape[0], m)), np.zeros((shape[0], m)))
         assert (
@@ -164,11 +164,11 @@ def test_nothing_times_anything_is_nothing(layout: str, shape: tuple[int, int]) 
 @by_layout
 def test_huge_and_tiny_values(layout: str) -> None:
     X = sparse_rows(20, 6) * np.array([1e300, 1e-300, 1.0, 0.0, 1e150, 5e-324])
-    operator = intersection(encoded(X, layout), plain)
+    operator = plain(encoded(X, layout))
     V = columns(20, 2)
     scale = np.abs(X).sum()
     assert_close(operator.matmul(V / scale), intersections(X) @ (V / scale))
-    only_tiny = intersection(encoded(X[:, 1:2], layout), plain)
+    only_tiny = plain(encoded(X[:, 1:2], layout))
     assert_close(only_tiny.matmul(V) * 1e300, intersections(X[:, 1:2]) @ V * 1e300)
 
 
@@ -196,7 +196,7 @@ def test_other_kernels_share_the_codes(layout: str, signed: bool, kernel: HIK) -
     c = encoded(split_signs(X), layout)
     values = c.values.copy()
     fitted = kernel.resolved(X)
-    operator, K = intersection(c, fitted.levels), fitted(X)
+    operator, K = fitted.operator(c), fitted(X)
     assert_close(operator.matmul(V), K @ V)
     assert_close(operator.diag(), np.diag(K))
     np.testing.assert_array_equal(c.values, values)
@@ -206,21 +206,21 @@ def test_other_kernels_share_the_codes(layout: str, signed: bool, kernel: HIK) -
 def test_appended_codes_make_the_longer_matrix(layout: str) -> None:
     X = sparse_rows(30, 6)
     c = append(encoded(X[:19], layout), X[19:])
-    assert_close(to_dense(intersection(c, plain)), intersections(X))
+    assert_close(to_dense(plain(c)), intersections(X))
 
 
 def test_a_limit_of_few_levels_leads_to_the_same_products() -> None:
     X, V = sparse_rows(40, 5), columns(40, 3)
     c = encode(X, most_levels=4)
     assert isinstance(c, SortedColumns)
-    assert_close(intersection(c, plain).matmul(V), intersection(encode(X), plain).matmul(V))
+    assert_close(plain(c).matmul(V), plain(encode(X)).matmul(V))
 
 
 @by_dtype
 def test_dense_and_intersection_keep_the_same_protocol(dtype: type) -> None:
     X, V = sparse_rows(25, 6), columns(25, 4, dtype)
     K = intersections(X)
-    operators: list[Operator] = [Dense(K), *(intersection(encoded(X, layout), plain) for layout in LAYOUTS)]
+    operators: list[Operator] = [Dense(K), *(plain(encoded(X, layout)) for layout in LAYOUTS)]
     for operator in operators:
         assert operator.shape == (25, 25)
         assert operator.work > 0

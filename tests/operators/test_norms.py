@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.kernels import HIK
-from saccade.operators.intersection import intersection
 from saccade.operators.nodes import kept_nodes
 from saccade.operators.norms import ROUNDING, all_norm_tables, norm_tables
 from tests.operators.histograms import LAYOUTS, columns, encoded, histograms, intersections, sparse_rows
@@ -22,7 +21,7 @@ plain = HIK(scale=1.0)
 def test_from_below(layout: str, data: st.DataObject, nodes: int, r: int, size: float) -> None:
     X, new = size * data.draw(histograms(dims=3)), size * data.draw(histograms(dims=3, top=1.5))
     W = columns(len(X), r)
-    found = norm_tables(intersection(encoded(X, layout), plain.levels), W, nodes).squared_norms(plain.features(new))
+    found = norm_tables(plain.operator(encoded(X, layout)), W, nodes).squared_norms(plain.features(new))
     wanted = np.square(intersections(new, X) @ W).sum(axis=1)
     assert (found <= wanted * (1 + 1e-9)).all()
 
@@ -31,10 +30,10 @@ def test_from_below(layout: str, data: st.DataObject, nodes: int, r: int, size: 
 def test_with_all_nodes_only_rounding_is_lost(r: int) -> None:
     X, new, W = sparse_rows(60, 5), sparse_rows(30, 5, seed=3), columns(60, r)
     W[:, 0] = np.abs(W[:, 0])  # as the leading direction is
-    tables = norm_tables(intersection(encoded(X, "sorted"), plain.levels), W, 100)
+    tables = norm_tables(plain.operator(encoded(X, "sorted")), W, 100)
     wanted = np.square(intersections(new, X) @ W).sum(axis=1)
     np.testing.assert_allclose(tables.squared_norms(plain.features(new)), wanted, rtol=1e-4)
-    few = norm_tables(intersection(encoded(X, "sorted"), plain.levels), W, 12)
+    few = norm_tables(plain.operator(encoded(X, "sorted")), W, 12)
     assert len(few.T) <= 5 * 12 < len(tables.T)
     assert few.squared_norms(plain.features(new)).sum() > 0.8 * wanted.sum()
 
@@ -42,12 +41,12 @@ def test_with_all_nodes_only_rounding_is_lost(r: int) -> None:
 def test_the_slack_is_the_largest_distance_from_the_line_but_for_the_first_column() -> None:
     """One dimension, values 0, 1, 2, 4 and one column: T = 0, 3, 5, 7. Without the two in the middle it is a line."""
     X, W = np.array([[1.0], [2.0], [4.0]]), np.ones((3, 1))
-    tables = norm_tables(intersection(encoded(X, "sorted"), plain.levels), W, 2)
+    tables = norm_tables(plain.operator(encoded(X, "sorted")), W, 2)
     assert tables.levels.tolist() == [0.0, 4.0]
     assert tables.T.ravel().tolist() == [0.0, 7.0]
     np.testing.assert_allclose(tables.slack, 0.0, atol=1e-4)  # too small already: 3.5 against 5 in the middle
     for second in (-1.0, 1.0):
-        both = norm_tables(intersection(encoded(X, "sorted"), plain.levels), np.hstack([W, second * W]), 2)
+        both = norm_tables(plain.operator(encoded(X, "sorted")), np.hstack([W, second * W]), 2)
         np.testing.assert_allclose(both.slack, [[0.0, 1.5], [0.0, 0.0]], atol=1e-4)
 
 
@@ -64,7 +63,7 @@ def test_nodes_are_few_and_lie_where_values_do() -> None:
 
 def test_nobody_and_nothing() -> None:
     X, W = sparse_rows(10, 4), columns(10, 3)
-    tables = norm_tables(intersection(encoded(X, "sorted"), plain.levels), W)
+    tables = norm_tables(plain.operator(encoded(X, "sorted")), W)
     assert tables.squared_norms(plain.features(np.zeros((0, 4)))).shape == (0,)
     assert not tables.squared_norms(plain.features(np.zeros((2, 4)))).any()
     wider = np.hstack([X, 5.0 * X])  # dimensions never seen
@@ -75,7 +74,7 @@ def test_nobody_and_nothing() -> None:
 def test_tables_and_slack_are_those_of_exact_tables_written_out(layout: str) -> None:
     """Two W side by side, each against `tables` at every level and the lines between the nodes."""
     X, Ws = sparse_rows(90, 5), [columns(90, 20), -columns(90, 3, seed=2)]
-    K = intersection(encoded(X, layout), plain.levels)
+    K = plain.operator(encoded(X, layout))
     for W, found in zip(Ws, all_norm_tables(K, Ws, 6), strict=True):
         W = W if W[:, 0].sum() >= 0 else -W
         exact = K.tables(W)

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saccade.kernels import HIK, Exponential, Power, Weights
+from saccade.operators.codes import Codes
 from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables, lane_tuple, padded, quantize
 from tests.operators.histograms import LAYOUTS, Array, columns, encoded, histograms, intersections, sparse_rows
 from tests.tolerances import TOL, assert_close
@@ -21,12 +23,13 @@ by_layout = pytest.mark.parametrize("layout", LAYOUTS)
 by_dtype = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def plain(values: Array, starts: Array) -> Array:
-    return values
+def plain(codes: Codes) -> Intersection:
+    """The products of the plain kernel, whose levels are the values themselves."""
+    return intersection(codes, codes.values)
 
 
 def tables_of(X: Array, V: Array, layout: str = "sorted") -> PiecewiseTables:
-    return intersection(encoded(X, layout), plain).tables(V)
+    return plain(encoded(X, layout)).tables(V)
 
 
 # ---------------------------------------------------------------- piecewise linear
@@ -100,7 +103,7 @@ def test_walk_of_another_kernel(layout: str, kernel: HIK, signed: bool) -> None:
         X, new = X * np.sign(rng.normal(size=X.shape)), new * np.sign(rng.normal(size=new.shape))
     V = columns(40, 3)
     split = np.hstack([np.maximum(X, 0), np.maximum(-X, 0)]) if signed else X
-    tables = intersection(encoded(split, layout), kernel.levels).tables(V)
+    tables = kernel.operator(encoded(split, layout)).tables(V)
     assert_close(tables.walk(kernel.features(new)), kernel(new, X) @ V)
 
 
@@ -178,7 +181,7 @@ def test_rows_outside_the_range_take_the_last_node() -> None:
 def test_grid_steps_through_raw_values_not_transformed_ones() -> None:
     kernel = HIK([Power(0.5), Weights([1.0, 2.0, 0.0, 1.0])], scale=1.0)
     X, V = sparse_rows(40, 4), columns(40, 2)
-    tables = intersection(encoded(X, "sorted"), kernel.levels).tables(V)
+    tables = kernel.operator(encoded(X, "sorted")).tables(V)
     bins = 11
     grid = quantize(tables, X.max(axis=0), kernel.features, bins)
     nodes = np.linspace(0.0, 1.0, bins)[:, None] * X.max(axis=0)

@@ -12,7 +12,6 @@ from saccade._core.arrays import Array
 from saccade.kernels import HIK, RBF
 from saccade.operators.base import Dense, Operator
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 
 
 class Problem(NamedTuple):
@@ -25,7 +24,7 @@ class Problem(NamedTuple):
 
 def hik(X: Array, levels: int | None = None) -> Problem:
     """The intersection kernel of X; few distinct values make it coded, many sorted."""
-    operator = intersection(encode(X, levels), HIK(scale=1.0).levels)
+    operator = HIK(scale=1.0).operator(encode(X, levels))
     return Problem(operator, np.minimum(X[:, None, :], X[None, :, :]).sum(axis=2), X)
 
 

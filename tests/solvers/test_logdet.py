@@ -10,7 +10,6 @@ from saccade.datasets.synthetic import histograms as synthetic
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.lanczos import lanczos
 from saccade.solvers.logdet import bound_log_determinant, stochastic_log_determinant
@@ -22,7 +21,7 @@ def problem(n: int, seed: int = 0):
     X, _ = synthetic(n, D=60, nonzeros=12, rng=np.random.default_rng(seed))
     X = X.multiply(np.random.default_rng(seed).gamma(2.0, size=(n, 1))).tocsr()
     kernel = HIK(scale=60.0)
-    return intersection(encode(X), kernel.levels), kernel(X)
+    return kernel.operator(encode(X)), kernel(X)
 
 
 def exact(K, noise) -> float:
@@ -76,7 +75,7 @@ def test_quadratures_are_bounds_of_the_logarithm(steps: int) -> None:
 @settings(max_examples=40, deadline=None)
 @given(X=histograms(), level=st.floats(1e-3, 10.0), leading=st.integers(1, 6))
 def test_bound_is_one(X: np.ndarray, level: float, leading: int) -> None:
-    operator, K = intersection(encode(X), HIK(scale=1.0).levels), HIK(scale=1.0)(X)
+    operator, K = HIK(scale=1.0).operator(encode(X)), HIK(scale=1.0)(X)
     noise = level * np.linspace(0.5, 1.5, len(X))
     bound = bound_log_determinant(operator, noise, leading=leading)
     assert bound >= exact(K, noise) - 1e-6 * (1 + abs(bound))
@@ -86,7 +85,7 @@ def test_bound_is_one(X: np.ndarray, level: float, leading: int) -> None:
 @given(X=histograms(), level=st.floats(1e-2, 10.0))
 def test_estimate_on_odd_data(X: np.ndarray, level: float) -> None:
     """Ties, empty rows, one example, one dimension: few examples leave nothing to chance."""
-    operator, K = intersection(encode(X), HIK(scale=1.0).levels), HIK(scale=1.0)(X)
+    operator, K = HIK(scale=1.0).operator(encode(X)), HIK(scale=1.0)(X)
     noise = np.full(len(X), level)
     value, error = stochastic_log_determinant(operator, noise, np.random.default_rng(0), steps=200)
     truth = exact(K, noise)
@@ -96,7 +95,7 @@ def test_estimate_on_odd_data(X: np.ndarray, level: float) -> None:
 def test_bound_is_tight_where_two_eigenvalues_make_the_matrix() -> None:
     """One direction and the rest alike: the quadrature behind the bound has these two nodes."""
     X = np.ones((30, 1))
-    operator = intersection(encode(X), HIK(scale=1.0).levels)
+    operator = HIK(scale=1.0).operator(encode(X))
     noise = np.full(30, 0.5)
     found = bound_log_determinant(operator, noise, leading=30)
     assert found == pytest.approx(exact(np.ones((30, 30)), noise), rel=1e-3)

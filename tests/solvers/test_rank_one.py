@@ -7,14 +7,13 @@ from saccade.datasets.synthetic import histograms
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from saccade.solvers.cg import solve_cg
 from saccade.solvers.rank_one import leading
 
 
 def problem(n: int = 800):
     X, y = histograms(n, D=100, nonzeros=30, rng=np.random.default_rng(0))
-    return intersection(encode(X), HIK(scale=1.0).levels), np.where(y == 1, 1.0, -1.0)[:, None]
+    return HIK(scale=1.0).operator(encode(X)), np.where(y == 1, 1.0, -1.0)[:, None]
 
 
 def test_brings_the_leading_eigenvalue_down_to_the_others() -> None:

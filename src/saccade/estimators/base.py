@@ -40,6 +40,7 @@ from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
+from saccade.kernels.engines import MEMORY, Engine
 from saccade.operators.tables import GridTables, PiecewiseTables
 
 NOTHING_CHOSEN = Automatic()
@@ -63,6 +64,7 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
+    engine: Engine = MEMORY  # where kernel matrices are held
     targets_: Targets
     gp_: GP | Compressed
     kernel_: Kernel
@@ -123,6 +125,7 @@ class GaussianProcess(BaseEstimator):
             inducing=self.inducing,
             variance_rank=self.variance_rank,
             random_state=self.random_state,
+            engine=self.engine,
             **more,
         )
 

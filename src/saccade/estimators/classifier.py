@@ -30,6 +30,7 @@ from saccade.inference.tuning.choice import NOISE
 from saccade.inference.tuning.options import check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
+from saccade.kernels.gram import TabledGram
 from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.probability import class_means
 
@@ -448,7 +449,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     def _compressed(self) -> Self:
         """With probabilities for the variance that the tables have."""
         model = copy(self)
-        if isinstance(self.gp_, GP) and self.gp_.gram.has_tables and self.variance_method_ is not None:
+        if isinstance(self.gp_, GP) and isinstance(self.gp_.gram, TabledGram) and self.variance_method_ is not None:
             if self.variance_method_ != "lowrank":
                 model.gp_ = gp = self.gp_.with_variance("lowrank")
                 model.novelty_reference_ = None

@@ -102,6 +102,8 @@ def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
         model.classes_ = read_classes(header["classes"])
     for name, kind in model.file_parts.items():
         setattr(model, name, kind.from_file(header["extra"], tensors, path))
+    if isinstance(model, GPRegressor):
+        model.gp_ = replace(gp, prior_mean=model.units_)
     if isinstance(model, OneClassGP) and model.columns_ is not None:
         model.scale = "columns"
         if model.columns_.spread.size != model.n_features_in_:

@@ -25,6 +25,7 @@ from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed_file import write_tables
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import Kernel
+from saccade.kernels.gram import TabledGram
 from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
@@ -150,7 +151,7 @@ def rows_of(gp: Posterior) -> Any:  # (n, d)
             "The training rows were rounded to `levels` and are not there as they came, so a file cannot keep them. "
             "Fit with levels=None to save them."
         )
-    return gp.gram.rows()
+    return gp.gram.all_rows()
 
 
 def why_examples(gp: Posterior, examples: bool | None) -> str | None:
@@ -158,5 +159,5 @@ def why_examples(gp: Posterior, examples: bool | None) -> str | None:
     if examples is not None:
         check_flag("examples", examples)
         return None
-    has_tables = not isinstance(gp, GP) or gp.gram.has_tables
+    has_tables = not isinstance(gp, GP) or isinstance(gp.gram, TabledGram)
     return None if has_tables else f"{type(gp.kernel).__name__} has no tables"

@@ -162,7 +162,7 @@ class LeftOutExamples:
 
     def moved(self, gp: GP, other: GP) -> Self:
         """For a posterior `other` of the same examples whose mean differs, such as a quantised one."""
-        X = gp.gram.rows()
+        X = gp.gram.all_rows()
         return replace(self, mean=self.mean + (other.mean(X) - gp.mean(X))[:, 0])
 
 

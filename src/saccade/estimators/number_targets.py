@@ -13,9 +13,10 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.fields import Numbers, flag
 from saccade.estimators.losses import DensityLosses
 from saccade.estimators.part import Part, part_record
-from saccade.estimators.prior_mean import PriorMean, check_mean, check_targets, offset_and_scale, values_at
+from saccade.estimators.prior_mean import MeanOption, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.estimators.targets import joined_weight, over_copies
+from saccade.inference.posterior.prior_mean import PriorMean
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,9 @@ class TargetUnits(Part):
     Examples
     --------
     >>> units = TargetUnits(np.array([10.0]), np.array([2.0]), flat=True)
-    >>> units.values(np.array([[0.0], [1.0]]), np.zeros((2, 3)))
-    array([10., 12.])
+    >>> units(np.zeros((2, 3))), units.values(np.array([[5.0], [6.0]]))
+    (array([[5.],
+           [5.]]), array([10., 12.]))
     """
 
     offset: Array
@@ -49,20 +51,23 @@ class TargetUnits(Part):
             raise ValueError("offset and scale of the targets do not fit together")
 
     @classmethod
-    def before_fit(cls, X: Any, mean: PriorMean) -> Self:
+    def before_fit(cls, X: Any, mean: MeanOption) -> Self:
         """Those of a prior without examples: nothing is normalised."""
         function = check_mean(mean)
         m = 1 if function is None else values_at(function, X).shape[1]
         return cls(*offset_and_scale(np.zeros((1, m)), None, None, mean, False), m == 1, function)
 
+    def __call__(self, X: Any) -> Array:  # (n, m)
+        """The mean before any example, in units of the process."""
+        return np.asarray(np.broadcast_to(self.prior_mean(X) / self.scale, (X.shape[0], self.offset.size)))
+
     def prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
         """The mean before any example, in units of the targets."""
         return self.offset if self.function is None else values_at(self.function, X, self.offset.size)
 
-    def values(self, found: Array, X: Any) -> Array:
-        """What the process says at X (n, d), (n, m) or (n, m, draws), in units of the targets."""
-        more = (...,) + (None,) * (found.ndim - 2)
-        return self.squeezed(found * self.scale[more] + self.prior_mean(X)[more])
+    def values(self, found: Array) -> Array:
+        """What the process says, (n, m) or (n, m, draws), in units of the targets."""
+        return self.squeezed(found * (self.scale if found.ndim == 2 else self.scale[:, None]))
 
     def to_state(self) -> dict[str, Any]:
         """The fields as values for JSON; an error where the prior mean is a function."""
@@ -105,7 +110,7 @@ class NumberTargets:
     --------
     >>> how = Normalising(mean=None, normalize=True)
     >>> targets = NumberTargets.of(Looks(np.zeros((2, 1)), np.array([1.0, 3.0])), how)
-    >>> targets.columns()[:, 0]
+    >>> targets.left()[:, 0]
     array([-1.,  1.])
     """
 
@@ -152,15 +157,21 @@ class NumberTargets:
         return np.vstack([alpha * (before.scale / self.units.scale), np.zeros((new, alpha.shape[1]))])
 
     def columns(self) -> Array:  # (n, m)
-        Y = self.y.reshape(len(self.y), -1)
-        Y = Y if self.prior is None else Y - self.prior
-        return np.asarray((Y - self.units.offset) / self.units.scale)
+        return np.asarray(self.y.reshape(len(self.y), -1) / self.units.scale)
+
+    def prior_mean(self) -> PriorMean:
+        values = np.broadcast_to(self.units.offset, (len(self.y), self.units.offset.size))
+        return PriorMean(self.units, (values if self.prior is None else self.prior) / self.units.scale)
+
+    def left(self) -> Array:  # (n, m)
+        """The targets less the prior mean: what is learned."""
+        return np.asarray(self.columns() - self.prior_mean().values)
 
     def noise_diagonal(self, noise: float) -> Array:  # (n, 1)
         return over_copies(noise, len(self.y), self.weight)
 
     def losses(self) -> DensityLosses:
-        return DensityLosses.of(self.columns(), self.weight)
+        return DensityLosses.of(self.left(), self.weight)
 
     def scatter(self) -> Array | None:
         return None if self.apart is None else self.apart / self.units.scale**2
@@ -186,7 +197,7 @@ class NumberTargets:
 class Normalising(NamedTuple):
     """The parameters of `GPRegressor` that offset and scale come from."""
 
-    mean: PriorMean
+    mean: MeanOption
     normalize: bool
 
     def units(

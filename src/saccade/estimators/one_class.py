@@ -30,6 +30,7 @@ from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
+from saccade.kernels.gram import TabledGram
 from saccade.scores.novelty import MEASURES, Measure
 
 
@@ -412,7 +413,7 @@ class OneClassGP(Outliers, GaussianProcess):
     def _compressed(self) -> Self:
         """This model as it will be once loaded: tables, and a threshold for the variance that they have."""
         model, gp, method = copy(self), self.gp_, self.variance_method_
-        if not isinstance(gp, GP) or not gp.gram.has_tables or method == "lowrank":
+        if not isinstance(gp, GP) or not isinstance(gp.gram, TabledGram) or method == "lowrank":
             return model
         if self.measure == "mean":
             model.gp_ = gp.with_variance("lowrank")

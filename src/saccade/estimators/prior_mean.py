@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
 
-PriorMean = float | Callable[[Any], Any] | None
+MeanOption = float | Callable[[Any], Any] | None
 LARGEST, SMALLEST = 1e153, 1e-150  # targets, and differences of them, whose squares float64 can add up
 CONSTANT = 1e-12  # share of the targets below which a difference is rounding
 
@@ -66,7 +66,7 @@ def offset_and_scale(
     Y: Array,  # (n, m): the targets, less the mean where it is a function
     weight: Array | None,  # (n,)
     scatter: Array | None,  # (n, m): Σ (y − ȳ)² of equal rows that were joined
-    mean: PriorMean,
+    mean: MeanOption,
     normalize: bool,
 ) -> tuple[Array, Array]:  # (m,), (m,)
     """What is subtracted from the targets, and what the rest is divided by, before the process sees them."""

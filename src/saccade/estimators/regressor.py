@@ -16,7 +16,7 @@ from saccade.estimators.base import GaussianProcess
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.number_targets import Normalising, NumberTargets, TargetUnits, looks_at
 from saccade.estimators.part import Part
-from saccade.estimators.prior_mean import PriorMean, check_mean
+from saccade.estimators.prior_mean import MeanOption, check_mean
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import weighed
 from saccade.inference.approximations.by_name import Method
@@ -95,7 +95,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         kernel: Kernel | None = None,
         *,
         noise: float = 0.1,
-        mean: PriorMean = None,
+        mean: MeanOption = None,
         normalize_y: bool = True,
         levels: int | None = None,
         binning: Binning = "quantile",
@@ -278,7 +278,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X = self._rows(X)
         units = self.units_
         mean, variance = self.gp_.mean_and_variance(X) if return_std else (self.gp_.mean(X), None)
-        answer = units.values(mean, X)
+        answer = units.values(mean)
         if return_cov:
             covariance = self.gp_.covariance(X)[0][:, :, None] * np.square(units.scale)
             return answer, covariance[:, :, 0] if units.flat else covariance
@@ -320,7 +320,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
             In units of the targets.
         """
         X = self._rows(X)
-        return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)), X)
+        return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
     def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draws of the function at X before any example.
@@ -346,7 +346,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         count, rng = check_draws(n_samples, random_state)
         m = model.units_.scale.size
         drawn = sample_normal(np.zeros(X.shape[0]), model.kernel_(X), m * count, rng).reshape(-1, m, count)
-        return model.units_.values(drawn, X)
+        return model.units_.values(drawn + model.units_(X)[:, :, None])
 
     def _before_fit(self, X: Any) -> Self:
         """A copy that has a prior; what a kernel settles on the data, it settles on X."""

@@ -19,6 +19,7 @@ from saccade.inference.tuning.objective import Task
 from saccade.inference.tuning.options import Tune, Tuning
 from saccade.inference.tuning.search import tune
 from saccade.kernels import Kernel
+from saccade.kernels.engines import MEMORY, Engine
 from saccade.kernels.gram import check_kind
 
 Binning = Literal["quantile", "width"]
@@ -50,6 +51,8 @@ class Settings:
         The search for parameters of the kernel.
     inference, levels, binning, solver, tol, max_iter, approximation, variance, inducing, variance_rank, random_state
         As `GPClassifier` has them.
+    engine : Engine
+        Where kernel matrices are held.
     variance_as_mean : bool
         Whether mean and variance have one approximation, instead of an exact mean.
     compares : bool
@@ -73,6 +76,7 @@ class Settings:
     inducing: Any
     variance_rank: int
     random_state: Any
+    engine: Engine = MEMORY
     variance_as_mean: bool = False
     compares: bool = True
     calibrates: bool = False
@@ -84,21 +88,24 @@ class Settings:
         report("encoding", 0.0)
         held = not by.streams or self.inference != "regression" or self.tune is not None
         options: dict[str, Any] = {"levels": self.levels, "binning": self.binning, "weight": weight, "seed": seed}
+        options["engine"] = self.engine
         gram, noise, tuning = self.kernel.gram(X, **options, held=held), self.noise, None
+        mean = targets.prior_mean()
+        left = Y if mean is None else Y - mean.values
         if self.tune is not None:
             shape, more = targets.noise_diagonal(1.0), (weight, self.max_iter, seed, targets.scatter())
-            gram, noise, tuning = tune(Task(self.kernel, gram, Y, shape, noise, targets.losses(), *more), self.tune)
-        chosen = self.automatic.choose(X, gram, Y, targets.losses(), noise, seed)
+            gram, noise, tuning = tune(Task(self.kernel, gram, left, shape, noise, targets.losses(), *more), self.tune)
+        chosen = self.automatic.choose(X, gram, left, targets.losses(), noise, seed)
         gram = gram if chosen.kernel is None else chosen.kernel.gram(X, **options)
         gp = GP.fit(
             gram,
             Y,
             targets.noise_diagonal(chosen.noise),
             weight=weight,
+            mean=mean,
             inference=self.inference,
             solving=self._solving(chosen.noise, seed),
             by=by,
-            leave_one_out=self.calibrates,
         )
         return Learned(gp, chosen.noise, tuning, (self.levels, self.binning))
 
@@ -121,9 +128,9 @@ class Settings:
             Y,
             targets.noise_diagonal(noise),
             targets.weight,
+            mean=targets.prior_mean(),
             kernel=None if keeps else kernel,
             start=start,
-            leave_one_out=self.calibrates,
         )
         return before._replace(gp=gp, noise=noise)
 
@@ -141,4 +148,4 @@ class Settings:
 
     def _solving(self, noise: float, seed: int) -> Solving:
         """Without noise by a factor: conjugate gradients would not end."""
-        return Solving("cholesky" if noise == 0 else self.solver, self.tol, self.max_iter, seed)
+        return Solving("cholesky" if noise == 0 else self.solver, self.tol, self.max_iter, seed, self.calibrates)

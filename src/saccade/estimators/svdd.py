@@ -24,6 +24,7 @@ from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
+from saccade.kernels.engines import MEMORY, Engine
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.base import Dense, Operator
 from saccade.operators.tables import GridTables, PiecewiseTables
@@ -98,6 +99,7 @@ class SVDD(Outliers, BaseEstimator):
     array([ 1, -1])
     """
 
+    engine: Engine = MEMORY  # where the kernel matrix is held
     kernel_: Kernel
     n_features_in_: int
     feature_names_in_: Array
@@ -152,7 +154,8 @@ class SVDD(Outliers, BaseEstimator):
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)
         report("encoding", 0.0)
-        gram = kernel.gram(X, levels=self.levels, held=X.shape[0] <= limits.SVDD_DENSE_UP_TO)
+        held = X.shape[0] <= limits.SVDD_DENSE_UP_TO
+        gram = kernel.gram(X, levels=self.levels, held=held, engine=self.engine)
         new.kernel_ = gram.kernel
         new._find(gram, X)
         self.__dict__ = new.__dict__

@@ -11,6 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_weight
 from saccade._core.errors import InvalidInput
 from saccade.estimators.losses import ClassLosses, DensityLosses
+from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.tuning.objective import Losses
 from saccade.scores.probability import class_means
 
@@ -24,6 +25,9 @@ class Targets(Protocol):
 
     def columns(self) -> Array:  # (n, m)
         """What the process learns, one column per output."""
+
+    def prior_mean(self) -> PriorMean | None:
+        """The mean of the process before any example; None: 0."""
 
     def noise_diagonal(self, noise: float) -> Array:  # (n, 1) or (n, m)
         """The noise of each example with all its copies."""
@@ -127,6 +131,9 @@ class ClassTargets:
     def scatter(self) -> None:
         return None
 
+    def prior_mean(self) -> None:
+        return None
+
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them and the classes."""
         return {"y": self.label, "weight": self.weight}
@@ -157,6 +164,9 @@ class MemberTargets:
         return DensityLosses.of(self.columns(), None)
 
     def scatter(self) -> None:
+        return None
+
+    def prior_mean(self) -> None:
         return None
 
     def to_state(self) -> dict[str, Array | None]:

@@ -5,7 +5,8 @@ tuning           kernel parameters and noise                solving, posterior.e
 leave_one_out    training examples left out                 approximations, solving
 approximations   of the inverse of K + N                    solving
 likelihoods      labels as Gaussian sites                   solving
-solving          systems with K + N                         kernels, solvers, operators
+solving          systems with K + N; `Conditional`, the     kernels, solvers, operators
+                 Gaussian given values, of all four jobs
 """
 
 from typing import TYPE_CHECKING

@@ -18,6 +18,7 @@ from .._core.errors import InvalidInput, InvalidParameter
 from .learned import differences, learned
 
 if TYPE_CHECKING:
+    from .engines import Engine
     from .gram import Gram
 
 __all__ = ["Array", "Kernel", "Matrix"]
@@ -79,15 +80,16 @@ class Kernel(BaseEstimator, abc.ABC):
         weight: Array | None = None,  # (n,)
         held: bool = True,
         seed: int = 0,
+        engine: Engine | None = None,
     ) -> Gram:
         """The kernel matrix of the training rows X, with this kernel settled on them.
 
-        `held` says whether it may be held as n² numbers; products are slow where it may not.
+        `held` says whether it may be held as n² numbers; products are slow where it may not. `engine` holds the matrix
+        elsewhere than in the memory of this process (saccade.kernels.engines).
         """
-        from .dense_gram import DenseGram, StreamedGram
+        from .engines import MEMORY
 
-        X = X.astype(np.float64)  # a copy: predictions need the rows as they are now
-        return (DenseGram if held else StreamedGram)(self.resolved(X, weight), X)
+        return (engine or MEMORY).dense(self, X, weight, held)
 
     @abc.abstractmethod
     def __call__(
@@ -168,6 +170,14 @@ class Kernel(BaseEstimator, abc.ABC):
         return Scaled(self, other) if type(other) is int else NotImplemented  # too large, as it says when it is used
 
     __rmul__ = __mul__
+
+
+def shares(
+    n: int,
+    weight: Array | None,  # (n,)
+) -> Array:  # (n,)
+    """The share of each training row in a mean over them."""
+    return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 
 
 def check_kernel(name: str, value: object) -> Kernel:

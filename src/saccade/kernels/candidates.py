@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .base import Array, Kernel, Matrix, decay, symmetric
+from .base import Array, Kernel, Matrix, decay, shares, symmetric
 from .distances import scaled_rows, squared_euclidean
 from .generalized import GeneralizedRBF, mean_distance
 from .intersection import HIK
@@ -68,7 +68,7 @@ def deviations(
     weight: Array | None = None,  # (n,)
 ) -> Array:  # (d,)
     """The standard deviation of each column; of one without any, its size, or 1."""
-    share = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+    share = shares(X.shape[0], weight)
     mean = np.asarray(share @ X).ravel()
     if sp.issparse(X):
         size = np.asarray(abs(X).max(axis=0).todense()).ravel()

@@ -12,9 +12,8 @@ from .._core import limits
 from .._core.checks import check_range
 from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
-from ..operators.intersection import intersection
 from ..operators.tables import PiecewiseTables
-from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, symmetric
+from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, shares, symmetric
 from .dot import Linear
 from .generalized import BLURRED
 from .intersection import HIK
@@ -61,10 +60,9 @@ class Centred(Kernel):
     ) -> Kernel:
         """The same kernel over the settled base, centred on X."""
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
-        share = _shares(X, weight)
+        share = shares(X.shape[0], weight)
         if isinstance(fitted.base, HIK):
-            K = intersection(encode(split_signs(X)), fitted.base.levels)
-            fitted._mean = K.tables(share[:, None])
+            fitted._mean = fitted.base.operator(encode(split_signs(X))).tables(share[:, None])
         elif fitted._moves_rows(X):
             fitted._mean = X[:1] + share @ (X - X[:1])  # sums of differences keep the digits
             return fitted
@@ -116,7 +114,7 @@ class Centred(Kernel):
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
         """K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH."""
-        share, sums = _shares(X, weight), A.sum(axis=1)
+        share, sums = shares(X.shape[0], weight), A.sum(axis=1)
         down = A - np.outer(share, sums) - np.outer(sums, share) + sums.sum() * np.outer(share, share)
         return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
 
@@ -169,8 +167,3 @@ def _warn_of_rounding(kernel: Centred, X: Matrix) -> None:
             LinAlgWarning,
             stacklevel=3,
         )
-
-
-def _shares(X: Matrix, weight: Array | None) -> Array:  # (n,)
-    """The share of each row in the mean."""
-    return np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()

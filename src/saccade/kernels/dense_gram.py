@@ -36,8 +36,12 @@ class StreamedGram(Gram):
         n, d = self.X.shape
         return int(n * n * max(1, d))
 
-    def rows(self, numbers: Array | None = None) -> Matrix:
-        return self.X if numbers is None else self.X[numbers]
+    def rows(self, numbers: Array) -> Matrix:
+        return self.X[numbers]
+
+    def row_blocks(self) -> Iterator[tuple[slice, Matrix]]:
+        """One: all rows are in memory, and kernels that are settled on rows prepare them once for each block."""
+        yield slice(0, self.shape[0]), self.X
 
     def append(self, X: Matrix, weight: Array | None) -> Self:
         return type(self)(self.kernel, stack_rows(self.X, X))

@@ -1,44 +1,55 @@
 """The kernel matrix of the training rows: the one thing that a kernel gives to inference, solvers and estimators.
 
-`kernel.gram(X)` makes it. What kind of kernel it is, nothing above asks: it asks what the matrix can do. A new way of
-holding it (on disk, on other machines, on a GPU) is a further class here, and passes tests/kernels/test_gram.py.
+`kernel.gram(X)` makes it, by an engine (engines.py). What kind of kernel it is, nothing above asks: it asks what the
+matrix can do. Another way of holding it (on disk, on other machines, on a GPU) passes tests/kernels/test_gram.py.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import joblib
 import numpy as np
 import scipy.sparse as sp
 
+from .._core import limits
+from .._core.chunks import batches
 from .._core.errors import InvalidParameter
 from ..operators.base import Operator
 
 if TYPE_CHECKING:
-    from ..operators.intersection_base import Intersection
+    from ..operators.norms import NormTables
     from ..operators.tables import PiecewiseTables
     from .base import Array, Kernel, Matrix
     from .intersection import HIK
+    from .slope import KernelSlope
     from .space import Space
 
 
 class Gram(Operator):
     """K_ij = k(x_i, x_j) of the training rows, and k(x_i, x) for new rows x."""
 
-    has_tables: ClassVar[bool] = False
-    """Whether it is a TabledGram."""
     kernel: Kernel
     """k with every data-dependent part settled."""
 
     @abstractmethod
     def rows(
         self,
-        numbers: Array | None = None,  # (b,) ascending, each once; None for all
+        numbers: Array,  # (b,) ascending, each once
     ) -> Matrix:  # (b, d)
-        """Training rows as K knows them: with a number of levels, rounded to these."""
+        """Some training rows as K knows them: with a number of levels, rounded to these."""
+
+    def row_blocks(self) -> Iterator[tuple[slice, Matrix]]:
+        """All training rows, as many at a time as memory has room for."""
+        for some in batches(self.shape[0], limits.ROWS_AT_ONCE):
+            yield some, self.rows(np.arange(some.start, some.stop))
+
+    def all_rows(self) -> Matrix:  # (n, d)
+        """All training rows at once, for those who cannot work on blocks."""
+        return stack_rows(*(block for _, block in self.row_blocks()))
 
     @abstractmethod
     def append(
@@ -81,16 +92,25 @@ class Gram(Operator):
     def cross(
         self,
         X: Matrix,  # (b, d)
-    ) -> Array:  # (n, b)
-        """k(x_i, x) of all training rows and new ones."""
-        return self.kernel(self.rows(), X)
+        rows: Array | None = None,  # (p,), at least one, in any order; None for all n
+    ) -> Array:  # (n, b), or (p, b)
+        """k(x_i, x) of training rows and new ones; no value of another training row is computed."""
+        if rows is None:
+            return np.concatenate([self.kernel(block, X) for _, block in self.row_blocks()])
+        some, places = np.unique(rows, return_inverse=True)
+        K = self.kernel(self.rows(some), X)
+        return np.asarray(K if np.array_equal(some, rows) else K[places])
 
-    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:  # (n, b), (b,)
+    def cross_and_own(
+        self,
+        X: Matrix,  # (b, d)
+        rows: Array | None = None,  # (p,)
+    ) -> tuple[Array, Array]:  # as `cross`, and (b,)
         """`cross`, and k(x, x) of the new rows."""
-        return self.cross(X), self.kernel.diag(X)
+        return self.cross(X, rows), self.kernel.diag(X)
 
     def columns(self, rows: Array) -> Array:
-        return self.kernel(self.rows(), self.rows(rows))
+        return self.cross(self.rows(np.unique(rows)))[:, np.unique(rows, return_inverse=True)[1]]
 
     def between(
         self,
@@ -124,22 +144,11 @@ class Gram(Operator):
 class TabledGram(Gram):
     """Of a kernel that is a sum over features: functions Σ_i v_i k(x_i, ·) are tables, one per feature."""
 
-    has_tables = True
     kernel: HIK
-    operator: Intersection
-    """The products, with the levels of the kernel."""
     tops: Array
     """The largest value of each dimension."""
     width: int
     """The number of features; dimensions are twice as many where some are negative."""
-
-    @abstractmethod
-    def with_levels(
-        self,
-        kernel: HIK,  # settled
-        levels: Array,  # (L,): kernel.levels of the values of the codes
-    ) -> Self:
-        """The same rows with another kernel, whose levels are made already."""
 
     @abstractmethod
     def tables(
@@ -147,6 +156,24 @@ class TabledGram(Gram):
         V: Array,  # (n, m)
     ) -> PiecewiseTables:
         """x ↦ Σ_i V_i k(x_i, x)."""
+
+    @abstractmethod
+    def norm_tables(
+        self,
+        Ws: Sequence[Array],  # (n, r) each, the leading direction first
+    ) -> tuple[NormTables, ...]:
+        """x ↦ ‖Wᵀk(X, x)‖ of each W, as tables that bound it from below."""
+
+    @abstractmethod
+    def level_gradient(self, slope: KernelSlope) -> Array:  # (L,)
+        """The derivative of a number with respect to every level, from that with respect to K."""
+
+    @abstractmethod
+    def level_counts(
+        self,
+        weight: Array,  # (n,)
+    ) -> Array:  # (L,)
+        """The weight of the training rows at each level of `tables`; rows at zero count nowhere."""
 
     @abstractmethod
     def features(
@@ -158,10 +185,30 @@ class TabledGram(Gram):
 
 def check_kind(gram: Gram, kernel: Kernel) -> None:
     """Complain of a kernel whose matrix is held in another way."""
-    if kernel.has_tables != gram.has_tables:
+    if kernel.has_tables != isinstance(gram, TabledGram):
         raise InvalidParameter("`kernel` must stay of one kind between calls of partial_fit. Call fit instead.")
+
+
+def own_rows(X: Any) -> Any:
+    """X in float64, in memory that nobody else writes to: predictions need the rows as they are now.
+
+    Rows are copied unless they are float64 already and cannot be written to, such as a memory map opened for reading.
+    """
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return X if X.dtype == np.float64 and all(map(_is_frozen, parts)) else X.astype(np.float64)
+
+
+def _is_frozen(values: Any) -> bool:
+    """Whether neither the array nor one that it is a view of can be written to."""
+    while isinstance(values, np.ndarray):
+        if values.flags.writeable:
+            return False
+        values = values.base
+    return True
 
 
 def stack_rows(*parts: Any) -> Any:
     """Rows one below the other: sparse if one of them is."""
+    if len(parts) == 1:
+        return parts[0]
     return sp.vstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.vstack(parts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,11 +19,14 @@ from ..operators.codes import Codes, encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
-from .base import Array, Kernel, Matrix, symmetric
+from .base import Array, Kernel, Matrix, shares, symmetric
 from .chain import Chain
 from .gram import TabledGram
 from .learned import prefixed
 from .transforms import Transform
+
+if TYPE_CHECKING:
+    from .engines import Engine
 
 __all__ = ["HIK"]
 
@@ -108,15 +112,15 @@ class HIK(Kernel):
 
     def resolved_on_codes(
         self,
-        codes: Codes,
+        K: Intersection,  # of the codes, with any levels
         weight: Array | None = None,  # (n,)
     ) -> HIK:
-        """As `resolved`, from coded data; examples may count more or less."""
+        """As `resolved`, from coded data; examples may count more or less.
 
-        def mean(steps: list[Transform]) -> float:
-            return float(np.average(intersection(codes, HIK(steps, scale=1.0).levels).diag(), weights=weight))
-
-        return self.scaled(mean)
+        The mean self-similarity is Σ share · level: one pass over the codes serves all transforms.
+        """
+        share = cache(lambda: K.level_sums(shares(K.shape[0], weight)))  # asked for where something is "auto"
+        return self.scaled(lambda steps: float(share() @ HIK(steps, scale=1.0).levels(K.codes)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Of a list of transforms, the one with number k is `transform{k}`."""
@@ -145,11 +149,13 @@ class HIK(Kernel):
         weight: Array | None = None,  # (n,)
         held: bool = True,
         seed: int = 0,
+        engine: Engine | None = None,
     ) -> TabledGram:
         """By codes and levels; it is never held as n² numbers."""
-        from .intersection_gram import IntersectionGram
+        from .engines import MEMORY
+        from .intersection_gram import Coding
 
-        return IntersectionGram.of_rows(self, X, levels, binning, weight, seed)
+        return (engine or MEMORY).intersection(self, X, weight, Coding(levels, binning, seed))
 
     def scaled(self, mean: Callable[[list[Transform]], float]) -> HIK:
         """A number for every "auto"; `mean` is the mean self-similarity of the data for such transforms, scale 1."""
@@ -215,11 +221,14 @@ class HIK(Kernel):
 
     def levels(
         self,
-        values: Array,  # (L,) raw levels, dimension after dimension
-        starts: Array,  # (D+1,)
+        codes: Codes,
     ) -> Array:  # (L,)
         """What the operator works with: transformed, weighted and scaled levels."""
-        return self.apply(values, level_dims(starts) if self.width else np.zeros(0, np.int64))
+        return self.apply(codes.values, level_dims(codes.level_starts) if self.width else np.zeros(0, np.int64))
+
+    def operator(self, codes: Codes) -> Intersection:
+        """The products of this kernel, settled, on codes."""
+        return intersection(codes, self.levels(codes))
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         """Rows whose plain intersection is this kernel: k(x, z) = Σ_d min(features(x)_d, features(z)_d)."""
@@ -264,9 +273,9 @@ class HIK(Kernel):
         """By way of the levels: one pass over the codes gives the derivative with respect to each."""
         self.check_width(X.shape[1])
         plain = _plain(X)
-        rows = np.full(X.shape[0], 1.0 / X.shape[0]) if weight is None else weight / weight.sum()
+        share = plain.level_sums(shares(X.shape[0], weight))
         upstream = plain.matrix_gradient(np.ascontiguousarray(A))
-        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, plain.level_sums(rows))[0]
+        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, share)[0]
 
     def level_gradient(
         self,
@@ -294,4 +303,4 @@ class HIK(Kernel):
 
 def _plain(X: Matrix) -> Intersection:
     """The rows of X under the plain intersection kernel."""
-    return intersection(encode(split_signs(compressed(canonical(X)))), HIK(scale=1.0).levels)
+    return HIK(scale=1.0).operator(encode(split_signs(compressed(canonical(X)))))

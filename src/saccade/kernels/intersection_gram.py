@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +14,11 @@ from .._core import limits
 from .._core.checks import check_range
 from ..operators.append import append
 from ..operators.block import intersections
-from ..operators.codes import Codes, column_max, encode, split_signs
+from ..operators.codes import Codes, SortedColumns, column_max, encode, split_signs
 from ..operators.decode import decode
 from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
+from ..operators.norms import NormTables, all_norm_tables
 from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables
 from .base import Array, Kernel, Matrix
@@ -23,93 +26,118 @@ from .gram import Gram, TabledGram, check_kind
 from .intersection import HIK
 from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
+from .slope import KernelSlope
 
 
+class Coding(NamedTuple):
+    """How values become codes, also those of rows that come later."""
+
+    levels: int | None = None  # per dimension; None for all values
+    binning: str = "quantile"
+    seed: int = 0  # of the rows that are kept as they came
+
+
+Operate: TypeAlias = Callable[[Codes, Array], Intersection]  # (codes, levels) -> their products
+
+
+@dataclass(eq=False)
 class IntersectionGram(TabledGram):
     """K of codes, which every kernel on the same rows shares; another kernel changes the levels alone."""
 
     kernel: HIK
+    _operator: Intersection  # with the levels of the kernel
+    tops: Array  # (D,)
+    width: int  # features of a row
+    coding: Coding
+    raw: RawRows | None = None
+    operate: Operate = intersection  # where an engine has its own place for codes, or its own products
+    _part: tuple[Array | None, Any] = field(default=(None, None), init=False)  # row numbers and their features
 
-    def __init__(
-        self,
-        kernel: HIK,  # settled
-        codes: Codes,
-        tops: Array,  # (D,)
-        how: tuple[int | None, str],  # levels and binning, for rows that come later
-        raw: RawRows | None,
-        width: int,  # features of a row
-        seed: int = 0,
-        levels: Array | None = None,  # (L,), where they are made already
-    ) -> None:
-        self.kernel, self.codes, self.tops, self.raw = kernel, codes, tops, raw
-        transform = kernel.levels if levels is None else lambda values, starts: levels
-        self.operator: Intersection = intersection(codes, transform)
-        self._how, self._seed, self.width = how, seed, width
+    def __post_init__(self) -> None:
         with np.errstate(over="ignore"):
-            check_range(self.operator.diag())
+            check_range(self._operator.diag())
 
-    @classmethod
-    def of_rows(
-        cls,
-        kernel: HIK,
-        X: Matrix,  # (n, d)
-        levels: int | None,
-        binning: str,
-        weight: Array | None,  # (n,)
-        seed: int,
-    ) -> IntersectionGram:
-        """Code the rows, and settle the kernel on the codes."""
-        kernel.check_width(X.shape[1])
-        split = split_signs(X)
-        codes = encode(split, levels, binning, weight)
-        raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
-        return cls(
-            kernel.resolved_on_codes(codes, weight), codes, column_max(split), (levels, binning), raw, X.shape[1], seed
-        )
+    @property
+    def codes(self) -> Codes:
+        return self._operator.codes
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.operator.shape
+        return self._operator.shape
 
     @property
     def work(self) -> int:
-        return self.operator.work
+        return self._operator.work
 
     def diag(self) -> Array:
-        return self.operator.diag()
+        return self._operator.diag()
 
     def squared_parts(self) -> Array:
-        return self.operator.squared_parts()
+        return self._operator.squared_parts()
 
     def matmul(self, V: Array) -> Array:
-        return self.operator.matmul(V)
+        return self._operator.matmul(V)
 
     def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
-        return self.operator.matmul_rows(rows, V, at)
+        return self._operator.matmul_rows(rows, V, at)
 
     def row_sums(self) -> tuple[Array, float]:
-        return self.operator.row_sums()
+        return self._operator.row_sums()
 
     def tables(self, V: Array) -> PiecewiseTables:
-        return self.operator.tables(V)
+        return self._operator.tables(V)
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         return self.kernel.features(X)
 
-    def rows(self, numbers: Array | None = None) -> sp.csr_matrix:
+    def norm_tables(self, Ws: Sequence[Array]) -> tuple[NormTables, ...]:
+        return all_norm_tables(self._operator, Ws)
+
+    def level_sums(
+        self,
+        v: Array,  # (n,)
+    ) -> Array:  # (L,)
+        """Σ v_i over the entries at each level of the codes."""
+        return self._operator.level_sums(v)
+
+    def level_gradient(self, slope: KernelSlope) -> Array:
+        return slope.levels(self._operator)
+
+    def level_counts(self, weight: Array) -> Array:
+        counts = self.level_sums(weight)
+        if isinstance(self.codes, SortedColumns):  # tables of exact codes have a zero before each dimension's levels
+            counts = np.insert(counts, self.codes.starts[:-1], 0.0)
+        return counts
+
+    def rows(self, numbers: Array) -> sp.csr_matrix:
         return decode(self.codes, numbers)
+
+    def all_rows(self) -> sp.csr_matrix:
+        return decode(self.codes)
 
     @cached_property
     def _features(self) -> sp.csr_matrix:
         """Those of the training rows, for comparisons one by one."""
-        return self.kernel.features(self.rows())
+        return self.kernel.features(self.all_rows())
 
-    def cross(self, X: Matrix) -> Array:
-        return self.cross_and_own(X)[0]
+    def _features_of(self, rows: Array) -> sp.csr_matrix:
+        """Those of some training rows in any order. The last ones are kept: predictions ask for the same rows again."""
+        if "_features" in self.__dict__:
+            return self._features[rows]
+        numbers, features = self._part
+        if numbers is None or not np.array_equal(numbers, rows):
+            some, places = np.unique(rows, return_inverse=True)
+            features = self.kernel.features(self.rows(some))[places]
+            self._part = rows.copy(), features
+        return features
 
-    def cross_and_own(self, X: Matrix) -> tuple[Array, Array]:
+    def cross(self, X: Matrix, rows: Array | None = None) -> Array:
+        return self.cross_and_own(X, rows)[0]
+
+    def cross_and_own(self, X: Matrix, rows: Array | None = None) -> tuple[Array, Array]:
         features = self.features(X)
-        return intersections(self._features, features), np.asarray(features.sum(axis=1)).ravel()
+        own = self._features if rows is None else self._features_of(rows)
+        return intersections(own, features), np.asarray(features.sum(axis=1)).ravel()
 
     def columns(self, rows: Array) -> Array:
         return intersections(self._features, self._features[rows])
@@ -132,34 +160,65 @@ class IntersectionGram(TabledGram):
 
     def append(self, X: Matrix, weight: Array | None) -> Self:
         split, before = split_signs(X), self.shape[0]
-        raw = self.raw
+        raw, (levels, binning, seed) = self.raw, self.coding
         if raw is not None:
-            raw = raw_rows(X, np.random.default_rng(self._seed), raw, before)
-        codes = append(self.codes, split, *self._how, weight)
-        return self._with(codes, raw, tops=_larger(self.tops, column_max(split)))
+            raw = raw_rows(X, np.random.default_rng(seed), raw, before)
+        codes = append(self.codes, split, levels, binning, weight)
+        return self._on(codes, raw=raw, tops=_larger(self.tops, column_max(split)))
 
     def subset(self, rows: Array) -> Self:
         """Levels and tops stay those of all rows."""
-        return self._with(subset(self.codes, rows), None if self.raw is None else self.raw.subset(rows))
+        return self._on(subset(self.codes, rows), raw=None if self.raw is None else self.raw.subset(rows))
 
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        return self._with(self.codes, self.raw, kernel=kernel.resolved_on_codes(self.codes, weight))
+        resolved = self.resolved(kernel, weight)
+        return self.with_levels(resolved, resolved.levels(self.codes))
 
-    def with_levels(self, kernel: HIK, levels: Array) -> Self:
-        return type(self)(kernel, self.codes, self.tops, self._how, self.raw, self.width, self._seed, levels)
+    def resolved(
+        self,
+        kernel: HIK,
+        weight: Array | None,  # (n,)
+    ) -> HIK:
+        """Another kernel settled on these rows."""
+        return kernel.resolved_on_codes(self._operator, weight)
+
+    def with_levels(
+        self,
+        kernel: HIK,  # settled
+        levels: Array,  # (L,): kernel.levels of the codes
+    ) -> Self:
+        """The rows with another kernel, whose levels are made already."""
+        return replace(self, kernel=kernel, _operator=self._operator.with_levels(levels))
 
     def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
         few = self.shape[0] <= limits.SORTED_COLUMNS_UP_TO
-        gram = self._with(sorted_columns(self.codes), self.raw) if few else self
-        return IntersectionSpace(kernel, gram, weight)
+        return IntersectionSpace(kernel, self._on(sorted_columns(self.codes)) if few else self, weight)
 
-    def _with(self, codes: Codes, raw: RawRows | None, *, kernel: HIK | None = None, tops: Array | None = None) -> Self:
-        kernel, tops = self.kernel if kernel is None else kernel, self.tops if tops is None else tops
-        return type(self)(kernel, codes, tops, self._how, raw, self.width, self._seed)
+    def _on(self, codes: Codes, **changes: Any) -> Self:
+        """The kernel on other codes."""
+        return replace(self, _operator=self.operate(codes, self.kernel.levels(codes)), **changes)
+
+
+def intersection_gram(
+    kernel: HIK,  # not settled yet
+    X: Matrix,  # (n, d)
+    weight: Array | None,  # (n,)
+    coding: Coding,
+    operate: Operate = intersection,
+) -> IntersectionGram:
+    """Code the rows, and settle the kernel on the codes."""
+    kernel.check_width(X.shape[1])
+    split, (levels, binning, seed) = split_signs(X), coding
+    codes = encode(split, levels, binning, weight)
+    raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
+    operator = operate(codes, codes.values)
+    kernel = kernel.resolved_on_codes(operator, weight)
+    operator = operator.with_levels(kernel.levels(operator.codes))
+    return IntersectionGram(kernel, operator, column_max(split), X.shape[1], coding, raw, operate)
 
 
 def _larger(a: Array, b: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,11 +10,15 @@ from .._core.arrays import Array
 from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput
 from ..operators.codes import level_dims
+from .base import shares
 from .chain import Chain
 from .gram import Gram, TabledGram
 from .intersection import HIK
 from .slope import KernelSlope
 from .space import Coordinates
+
+if TYPE_CHECKING:
+    from .intersection_gram import IntersectionGram
 
 SCALES = (1e-3, 1e3)  # of the mean self-similarity
 
@@ -35,18 +39,17 @@ class IntersectionSpace:
     def __init__(
         self,
         kernel: HIK,  # not settled yet
-        gram: TabledGram,
+        gram: IntersectionGram,
         weight: Array | None = None,  # (n,)
     ) -> None:
-        operator, n = gram.operator, gram.shape[0]
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
-        self._values = operator.codes.values
+        self._values = gram.codes.values
         self._last: _At | None = None
-        self._shares = operator.level_sums(np.full(n, 1.0 / n) if weight is None else weight / weight.sum())
-        resolved = kernel.resolved_on_codes(operator.codes, weight)
+        self._shares = gram.level_sums(shares(gram.shape[0], weight))
+        resolved = gram.resolved(kernel, weight)
         self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else resolved.check_scale()
         chain = resolved.chain()
-        self._dims = level_dims(operator.starts) % gram.width if chain.by_dimension else np.zeros(0, np.int64)
+        self._dims = level_dims(gram.codes.level_starts) % gram.width if chain.by_dimension else np.zeros(0, np.int64)
         values, dims, some = self._values, self._dims, self._shares > 0
         if not some.all():  # levels that no row has
             values, dims = values[some], dims[some] if dims.size else dims
@@ -87,7 +90,7 @@ class IntersectionSpace:
         at = self._at(theta)
         return HIK(at.chain.short, scale=at.scale)
 
-    def gram(self, theta: Array) -> TabledGram:
+    def gram(self, theta: Array) -> IntersectionGram:
         return self._gram.with_levels(self.kernel(theta), self._at(theta).levels)
 
     def parameters(self, theta: Array) -> dict[str, Any]:
@@ -96,7 +99,7 @@ class IntersectionSpace:
 
     def pull(self, theta: Array, K: Gram, slope: KernelSlope) -> Array:
         assert isinstance(K, TabledGram)
-        at, up = self._at(theta), slope.levels(K.operator)
+        at, up = self._at(theta), K.level_gradient(slope)
         along = float(up @ at.levels)
         share = along / at.mean if self._free else 0.0  # the scale follows the transforms
 

@@ -57,8 +57,8 @@ class DenseSpace:
         gram: Gram,
         weight: Array | None = None,  # (n,)
     ) -> None:
-        self._kernel, self._gram, self._weight = kernel.opened(gram.rows()), gram, weight
-        self._start, top = learned(self._kernel), np.full(1, abs(gram.rows()).max())
+        self._kernel, self._gram, self._weight = kernel.opened(gram.all_rows()), gram, weight
+        self._start, top = learned(self._kernel), np.full(1, abs(gram.all_rows()).max())
         plain = tuple(name for name in self._start if not is_log(self._kernel, name))
         tables = [
             owner_of(self._kernel, name).coordinates(top, np.zeros(1, np.int64)) if name in plain else _logs(value)
@@ -68,7 +68,7 @@ class DenseSpace:
         self.coordinates = Coordinates(names, np.concatenate([np.zeros((0, 4)), *tables]), plain)
 
     def kernel(self, theta: Array) -> Kernel:
-        return self._at(theta).resolved(self._gram.rows(), self._weight)
+        return self._at(theta).resolved(self._gram.all_rows(), self._weight)
 
     def gram(self, theta: Array) -> Gram:
         return self._gram.with_kernel(self._at(theta), self._weight)
@@ -90,7 +90,7 @@ class DenseSpace:
         return {name: value for name, value in found.items() if is_number(value) or isinstance(value, np.ndarray)}
 
     def pull(self, theta: Array, K: Gram, slope: KernelSlope) -> Array:
-        kernel, X, A = self._at(theta), self._gram.rows(), slope.matrix()
+        kernel, X, A = self._at(theta), self._gram.all_rows(), slope.matrix()
         A = 0.5 * (A + A.T)
         found = kernel.gradient(X, A, self._weight)
         missing = [name for name in self._start if name not in found]  # a user's gradient may leave some out

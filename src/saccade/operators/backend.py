@@ -1,6 +1,6 @@
 """Where the vectors of an operator live, and what conjugate gradients do with them there.
 
-An operator names its backend (`Operator.backend`). The one here keeps vectors in NumPy arrays and works on them with
+Each operator has a backend (`Operator.backend`). The one here keeps vectors in NumPy arrays and works on them with
 compiled loops. An operator on a GPU brings another: its vectors then stay on the device through all iterations, and
 only sums per column come back. Every backend passes tests/operators/test_backend.py.
 """
@@ -8,7 +8,7 @@ only sums per column come back. Every backend passes tests/operators/test_backen
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,27 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share, share_calls, thread_count
 
-BackendArray = Any
-"""(n, m) numbers in the memory of a backend. They know + − * / @ among each other (a single column or row stands for
-all) and with plain numbers, −=, and T, shape, dtype, copy() and astype(dtype, copy=…), as NumPy's arrays do."""
+
+class BackendArray(Protocol):
+    """(n, m) numbers in the memory of a backend, as NumPy's arrays are; a single column or row stands for all."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def T(self) -> Self: ...
+    def copy(self) -> Self: ...
+    def astype(self, dtype: Any, *, copy: bool = True) -> Any: ...
+    def __add__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __isub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, other: Any, /) -> Any: ...
+    def __truediv__(self, other: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+
+
+Vectors = TypeVar("Vectors", bound=BackendArray)
 
 
 class Stride(NamedTuple):
@@ -31,69 +49,70 @@ class Stride(NamedTuple):
     smoothed: Array  # bool: whether y and s are kept
 
 
-class Run(NamedTuple):
+class Run(NamedTuple, Generic[Vectors]):
     """The vectors of a run of conjugate gradients, (n, m) each."""
 
-    x: BackendArray  # iterate
-    y: BackendArray  # its smoothed twin
-    r: BackendArray  # residual of x
-    s: BackendArray  # of y
-    p: BackendArray  # direction
-    copy: BackendArray  # the same as products take it
+    x: Vectors  # iterate
+    y: Vectors  # its smoothed twin
+    r: Vectors  # residual of x
+    s: Vectors  # of y
+    p: Vectors  # direction
+    copy: Vectors  # the same as products take it
 
 
-class Backend(Protocol):
+class BackendOf(Protocol[Vectors]):
     """Vectors, and the loops of conjugate gradients over them. Numbers per column, (m,), are arrays of the host."""
 
-    def array(self, host: Array) -> BackendArray:
+    def array(self, host: Array) -> Vectors:
         """The numbers of a host array, of the same dtype. They may share its memory: nobody writes to them."""
 
-    def host(self, vectors: BackendArray) -> Array:
+    def host(self, vectors: Vectors) -> Array:
         """The numbers as an array of the host, which may share their memory."""
 
-    def zeros(self, shape: tuple[int, int]) -> BackendArray:
+    def zeros(self, shape: tuple[int, int]) -> Vectors:
         """Zeros in float64."""
 
-    def take(self, V: BackendArray, columns: Array) -> BackendArray:
+    def take(self, V: Vectors, columns: Array) -> Vectors:
         """A copy of some columns (numbers, ascending), which may be written to."""
 
-    def put(self, V: BackendArray, columns: Array, values: BackendArray) -> None:
+    def put(self, V: Vectors, columns: Array, values: Vectors) -> None:
         """Write these columns of V."""
 
-    def max_abs(self, V: BackendArray) -> Array:  # (m,)
+    def max_abs(self, V: Vectors) -> Array:  # (m,)
         """max |V| of each column; 0 without rows."""
 
-    def inner(self, r: BackendArray, z: BackendArray) -> Array:  # (m,)
+    def inner(self, r: Vectors, z: Vectors) -> Array:  # (m,)
         """r·z of each column of z; r may have one column for all."""
 
-    def take_out(self, R: BackendArray, u: BackendArray, along: Array) -> BackendArray:  # (n, m)
+    def take_out(self, R: Vectors, u: Vectors, along: Array) -> Vectors:  # (n, m)
         """R − u along: u (n, 1) in the given share of each column is taken out."""
 
-    def into_low_rank(self, B: BackendArray, R: BackendArray) -> Array:  # (r, m)
+    def into_low_rank(self, B: Vectors, R: Vectors) -> Array:  # (r, m)
         """BᵀR on the host, for B (n, r), in the precision of B."""
 
-    def out_of_low_rank(self, R: BackendArray, B: BackendArray, small: Array) -> None:
+    def out_of_low_rank(self, R: Vectors, B: Vectors, small: Array) -> None:
         """R −= B small in place."""
 
-    def for_product(self, p: BackendArray, dtype: Any) -> BackendArray:
+    def for_product(self, p: Vectors, dtype: Any) -> Vectors:
         """A copy of vectors in this precision, in the order that products of the operator like."""
 
-    def finish_product(self, Kp: BackendArray, noise: BackendArray, p: BackendArray, q: BackendArray) -> Array:  # (m,)
+    def finish_product(self, Kp: Vectors, noise: Vectors, p: Vectors, q: Vectors) -> Array:  # (m,)
         """q = Kp + noise * p in place, then p·q. Noise may have one column for all; Kp may be float32."""
 
-    def descend(
-        self, step: Array, q: BackendArray, u: BackendArray, smoothed: Array, r: BackendArray, s: BackendArray
-    ) -> Array:  # (4, m)
+    def descend(self, step: Array, q: Vectors, u: Vectors, smoothed: Array, r: Vectors, s: Vectors) -> Array:  # (4, m)
         """r −= step q in place; then r·r and r·u for the one column of u, and gap·gap and s·gap for gap = s − r.
 
         The last two are zero for columns that are not smoothed.
         """
 
-    def advance(self, by: Stride, z: BackendArray, u: BackendArray, run: Run) -> Array:  # (m,)
+    def advance(self, by: Stride, z: Vectors, u: Vectors, run: Run[Vectors]) -> Array:  # (m,)
         """x += step p and then p = z − along u + beta p in place, and p into `copy` in its precision; then max |r|.
 
         For smoothed columns also y += share (x − y) and s += share (r − s), and max |s| instead.
         """
+
+
+Backend: TypeAlias = BackendOf[Any]
 
 
 class CPU:
@@ -165,7 +184,7 @@ class CPU:
         self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
         return np.asarray(parts.sum(axis=0))
 
-    def advance(self, by: Stride, z: Array, u: Array, run: Run) -> Array:
+    def advance(self, by: Stride, z: Array, u: Array, run: Run[Array]) -> Array:
         from saccade.operators import vector_loops
 
         parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))
@@ -197,4 +216,4 @@ def _apart(like: Array, *shape: int) -> Array:  # (threads, *shape)
     return np.zeros((threads, size + 16))[:, :size].reshape(threads, *shape)
 
 
-ON_CPU: Backend = CPU()
+ON_CPU: BackendOf[Array] = CPU()

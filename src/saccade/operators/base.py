@@ -16,8 +16,11 @@ class Operator(ABC):
 
     in_memory: ClassVar[bool] = False
     """Whether K is held as n² numbers, so that a factor of it costs no further kernel values."""
-    backend: ClassVar[Backend] = ON_CPU
-    """Where conjugate gradients keep their vectors, and what they work on them with."""
+
+    @property
+    def backend(self) -> Backend:
+        """Where conjugate gradients keep their vectors, and what they work on them with."""
+        return ON_CPU
 
     @property
     @abstractmethod

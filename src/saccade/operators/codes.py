@@ -35,6 +35,11 @@ class SortedColumns:
     rows: Array  # (nnz,) uint16 or uint32
     values: Array  # (nnz,) float64
 
+    @property
+    def level_starts(self) -> Array:  # (D+1,)
+        """Every entry is its own level."""
+        return self.starts
+
 
 @dataclass(frozen=True)
 class CodeBlocks:

@@ -1,12 +1,16 @@
 """The operator of the intersection kernel for each layout of the codes."""
 
+from saccade._core.arrays import Array
 from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.codes import Codes, SortedColumns
-from saccade.operators.intersection_base import Intersection, Levels
+from saccade.operators.intersection_base import Intersection
 from saccade.operators.sorted_intersection import SortedIntersection
 
 
-def intersection(codes: Codes, transform: Levels) -> Intersection:
+def intersection(
+    codes: Codes,
+    levels: Array,  # (L,): what the kernel makes of codes.values
+) -> Intersection:
     """The operator for the layout that the codes have."""
     kind = SortedIntersection if isinstance(codes, SortedColumns) else BinnedIntersection
-    return kind(codes, transform)
+    return kind(codes, levels)

@@ -7,9 +7,9 @@ One pass in and one pass out, whatever the number of columns of V:
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,18 +22,25 @@ from saccade.operators.nodes import Lines, Nodes
 from saccade.operators.tables import PiecewiseTables, lane_tuple, padded
 
 LINE_LANES = 8  # columns that `lines` takes together: V of 10,000 rows then stays in a core's second cache
-Levels = Callable[[Array, Array], Array]  # (values, starts) -> levels: the kernel's transforms, weights and scale
 
 
 class Intersection(Operator):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
 
-    def __init__(self, codes: Codes, transform: Levels) -> None:
-        starts = codes.starts if isinstance(codes, SortedColumns) else codes.level_starts
-        self.codes = codes
-        self.levels = transform(codes.values, starts)
-        self.starts = starts
+    def __init__(
+        self,
+        codes: Codes,
+        levels: Array,  # (L,): what the kernel makes of codes.values
+    ) -> None:
+        self.codes, self.levels, self.starts = codes, levels, codes.level_starts
         self._steps: dict[Any, Array] = {}
+
+    def with_levels(
+        self,
+        levels: Array,  # (L,)
+    ) -> Self:
+        """The codes under another kernel."""
+        return type(self)(self.codes, levels)
 
     @property
     def shape(self) -> tuple[int, int]:

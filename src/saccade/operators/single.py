@@ -1,6 +1,7 @@
 """Products in float32 whatever comes, for answers that need no more."""
 
 from saccade._core.arrays import Array
+from saccade.operators.backend import Backend
 from saccade.operators.base import Operator
 
 
@@ -9,7 +10,10 @@ class Single(Operator):
 
     def __init__(self, K: Operator) -> None:
         self.K = K
-        self.backend = K.backend  # type: ignore[misc]
+
+    @property
+    def backend(self) -> Backend:
+        return self.K.backend
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -57,11 +57,17 @@ class Bordered:
         """(K + N)⁻¹ B."""
         return self.back_solve(self.half_solve(B))
 
-    def inverse_diagonal(self) -> Array:  # (n,)
-        return Factor(self.whole()).inverse_diagonal()
+    def log_determinant(self) -> float:
+        """log |K + N|."""
+        return Factor(self.L).log_determinant()
 
-    def whole(self) -> Array:  # (n, n)
-        """L; do not write to it."""
+    def inverse_diagonal(self) -> Array:  # (n,)
+        """The diagonal of (K + N)⁻¹."""
+        return Factor(self.L).inverse_diagonal()
+
+    @property
+    def L(self) -> Array:  # (n, n)
+        """All of it; do not write to it."""
         n, size = len(self.inner), self.size
         if n == size:
             return self.inner
@@ -80,7 +86,7 @@ class Bordered:
         S[:p, :p], S[p:, :p] = self.S, half[n:].T
         S[p:, p:] = factorise(corner - half.T @ half, np.zeros(b), overwrite=True).L
         new = Bordered(self.inner, np.hstack([self.H, half[:n]]), S)
-        return Bordered.of(new.whole()) if p + b > limits.FACTOR_BORDER else new
+        return Bordered.of(new.L) if p + b > limits.FACTOR_BORDER else new
 
     def shortened(self, size: int) -> Bordered:
         """The first rows alone."""

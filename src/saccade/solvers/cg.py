@@ -138,7 +138,8 @@ class _Cycle:
         self.R, self.open = R, open_
         self.columns = np.arange(open_.size)  # those still running
         r, s = backend.take(R, open_), backend.take(R, open_)
-        x, y, self.answer = (backend.zeros(r.shape) for _ in range(3))
+        x, y = backend.zeros(r.shape), backend.zeros(r.shape)
+        self.answer: BackendArray = backend.zeros(r.shape)
         p = backend.take(self.M(r), self.columns)
         self.run, self.q = Run(x, y, r, s, p, backend.for_product(p, dtype)), backend.zeros(r.shape)
         self.rz = self.start = backend.inner(r, p)

@@ -20,6 +20,11 @@ class Factor:
 
     L: Array  # (n, n) lower
 
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.L)
+
     def solve(
         self,
         B: Array,  # (n, m)

@@ -47,10 +47,11 @@ class Nystrom:
     ) -> BackendArray:
         """M⁻¹ R = S⁻½ (I − C (I + CᵀC)⁻¹ Cᵀ) S⁻½ R with C = S⁻½B; systems of size r are solved on the host."""
         C, root = self._parts
-        T = R * root
+        T: BackendArray = R * root
         small = solve_triangular(self.inner, self.backend.into_low_rank(C, T), lower=True)
         self.backend.out_of_low_rank(T, C, solve_triangular(self.inner, small, lower=True, trans=1))
-        return T * root
+        T = T * root
+        return T
 
     def log_determinant(self) -> float:
         """log |M|."""

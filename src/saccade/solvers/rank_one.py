@@ -31,14 +31,17 @@ class Leading:
     @cached_property
     def direction(self) -> BackendArray:
         """u where the vectors are."""
-        return self.backend.array(self.u)
+        u: BackendArray = self.backend.array(self.u)
+        return u
 
     def __call__(
         self,
         R: BackendArray,  # (n, m)
     ) -> BackendArray:
         """M⁻¹ R."""
-        return self.backend.take_out(R, self.direction, self.share * self.backend.inner(self.direction, R))
+        u, out = self.direction, self.backend.take_out
+        left: BackendArray = out(R, u, self.share * self.backend.inner(u, R))
+        return left
 
     def log_determinant(self) -> float:
         """log |M|."""

@@ -11,7 +11,6 @@ from saccade.inference.approximations.by_name import RegularizedSystem
 from saccade.kernels import HIK, RBF, Kernel
 from saccade.kernels.dense_gram import StreamedGram
 from saccade.operators.base import Dense, Operator
-from saccade.operators.intersection import intersection
 from saccade.solvers.cholesky import factorise
 from tests.operators.histograms import encoded, histograms
 
@@ -61,7 +60,7 @@ def cases(draw: st.DrawFn) -> Case:
     if how == "streamed":
         trained = iterated(StreamedGram(kernel, X), noise)
     elif how == "intersection" and isinstance(kernel, HIK):
-        trained = iterated(intersection(encoded(X, "sorted"), kernel.levels), noise)
+        trained = iterated(kernel.operator(encoded(X, "sorted")), noise)
     return Case(trained, K, noise, rng.standard_normal((len(X), 2)), kernel(X, new), kernel.diag(new))
 
 

@@ -13,7 +13,6 @@ from saccade.inference.likelihoods.newton import Labels, Means, newton_step
 from saccade.inference.solving.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
 from tests.inference.likelihoods.textbook import infer
 from tests.tolerances import assert_close
@@ -26,7 +25,7 @@ def problem(scale: float = 1.0) -> tuple[Intersection, Array, Array]:
     X, y = load_digits(return_X_y=True)
     X = X[:N] / 16.0
     kernel = HIK(scale=HIK().resolved(X).scale * scale).resolved(X)
-    return intersection(encode(X), kernel.levels), kernel(X), np.where(y[:N, None] == np.arange(3), 1.0, -1.0)
+    return kernel.operator(encode(X)), kernel(X), np.where(y[:N, None] == np.arange(3), 1.0, -1.0)
 
 
 @pytest.mark.parametrize("left", [1.0, 1e-2, 1e-9])

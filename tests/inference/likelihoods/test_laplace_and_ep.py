@@ -25,7 +25,6 @@ from saccade.inference.likelihoods.probit import log_average
 from saccade.inference.solving.regression import Solution, solve
 from saccade.kernels import HIK, RBF
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from tests.inference.likelihoods.textbook import evidence, infer, one_at_a_time, variances
 from tests.operators.histograms import histograms
 
@@ -169,7 +168,7 @@ def test_conjugate_gradients_find_the_same_mode() -> None:
     X, y = load_digits(return_X_y=True)
     X, Y = X[:400] / 16.0, np.where(y[:400] % 2, 1.0, -1.0)[:, None]
     kernel = HIK().resolved(X)
-    operator = intersection(encode(X), kernel.levels)
+    operator = kernel.operator(encode(X))
 
     def solved(width: Array, targets: Array, start: Array | None) -> Solution:
         few = {"solver": "cg", "tol": 1e-7, "start": start, "rng": np.random.default_rng(0)}

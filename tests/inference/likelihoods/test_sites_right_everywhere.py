@@ -24,7 +24,6 @@ from saccade.inference.solving.regression import Solution
 from saccade.kernels import HIK, RBF, Linear
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from tests.inference.likelihoods.textbook import (
     estimated,
     evidence,
@@ -220,7 +219,7 @@ def test_pairs_and_hardly_any_noise(noise: float) -> None:
 def test_ep_takes_factors_while_they_are_affordable() -> None:
     rng = np.random.default_rng(0)
     for n, columns, dense in ((2100, 1, True), (2100, 70, False), (4097, 1, False)):
-        K = intersection(encode(rng.random((n, 1)), 8), HIK(scale=1.0).resolved(rng.random((n, 1))).levels)
+        K = HIK(scale=1.0).operator(encode(rng.random((n, 1)), 8))
         assert isinstance(_for_cavities(K, columns, "auto"), Dense) == dense
 
 

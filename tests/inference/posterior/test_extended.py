@@ -107,7 +107,7 @@ def test_sparse_and_dense_rows_and_first_negative_ones(kernel: Kernel, levels: A
     signed = np.vstack([X[:40], -X[40:]])
     gp = GP.fit(kernel.gram(first(signed[:40]), levels=levels), Y[:40], NOISE[:40])
     more = gp.extended(then(signed[40:]), Y, NOISE)
-    rows = more.gram.rows()
+    rows = more.gram.all_rows()
     if levels is None:
         whole = GP.fit(kernel.gram(signed), Y, NOISE)
         np.testing.assert_allclose(more.mean(-NEW), whole.mean(-NEW), atol=1e-9)

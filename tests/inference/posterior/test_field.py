@@ -36,7 +36,7 @@ def labels(count: int, columns: int = 3) -> Array:
 
 def assert_posterior(field: PoolPosterior, rows: Array, Y: Array) -> None:
     """All that a field knows, from one inverse."""
-    K = field.gram.kernel(field.gram.rows())
+    K = field.gram.kernel(field.gram.all_rows())
     inverse = np.linalg.inv(K[np.ix_(rows, rows)] + NOISE * np.eye(rows.size))
     C = K - K[:, rows] @ inverse @ K[rows]
     np.testing.assert_array_equal(field.rows, rows)

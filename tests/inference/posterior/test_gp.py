@@ -238,7 +238,7 @@ def test_it_says_what_it_is_in_one_line() -> None:
 
 def test_a_copy_keeps_the_approximation_of_its_mean() -> None:
     gp = GP.fit(HIK().gram(X), Y, NOISE, by=Approximating("fitc"))
-    assert gp.with_variance("exact")._mean is gp.quantized(16)._mean is gp._mean
+    assert gp.with_variance("exact").inverse.mean is gp.quantized(16).inverse.mean is gp.inverse.mean
 
 
 def test_the_example_of_the_guide_runs() -> None:

@@ -8,7 +8,6 @@ import pytest
 from saccade import GPClassifier, GPRegressor
 from saccade.inference.posterior.sampling import _brownian
 from saccade.kernels import HIK, RBF, Power
-from saccade.operators.intersection import intersection
 from tests.operators.histograms import LAYOUTS, encoded, sparse_rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -35,7 +34,7 @@ def new_rows() -> Array:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_prior_is_that_of_the_kernel(layout: str) -> None:
     kernel, X, new = HIK(Power(0.5), scale=1.0), sparse_rows(8, 5), np.abs(new_rows())
-    operator = intersection(encoded(X, layout), kernel.levels)
+    operator = kernel.operator(encoded(X, layout))
     levels = operator.tables(np.zeros((len(X), 1)))
     tables, at_new = _brownian(levels, kernel.features(new), COUNT, np.random.default_rng(0))
     drawn = np.vstack([tables.walk(kernel.features(X)), at_new])

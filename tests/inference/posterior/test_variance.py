@@ -16,7 +16,6 @@ from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, hold_out, low_rank, low_ranks
 from saccade.kernels import HIK, RBF, Exponential, Linear, Power, Weights
 from saccade.operators.base import Dense
-from saccade.operators.intersection import intersection
 from saccade.operators.norms import norm_tables
 from saccade.solvers.cholesky import factorise
 from tests.operators.histograms import LAYOUTS, encoded, histograms, sparse_rows
@@ -60,10 +59,11 @@ def test_explains_no_more_than_everything_does(
     """With ties, empty rows, equal rows, one example, more directions than examples, and a noise for each output."""
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
     layout = data.draw(st.sampled_from(LAYOUTS))
-    operator = intersection(encoded(X, layout), kernel.levels)
+    operator = kernel.operator(encoded(X, layout))
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     trained = RegularizedSystem(operator, noise, (), 1e-8, 200)
-    found = explainer(method, trained, rank, np.random.default_rng(0)).explained(k_star)
+    made = explainer(method, trained, rank, np.random.default_rng(0))
+    found = made.explained(made.supported(k_star))
     assert_below(found, exact(K, noise, k_star), K)
 
 
@@ -80,7 +80,8 @@ def test_so_for_other_kernels(method: str, kernel: Any, data: st.DataObject, lev
         with pytest.raises(InvalidInput, match="needs kernel values ≥ 0"):
             explainer(method, trained, 3, np.random.default_rng(0))
         return
-    found = explainer(method, trained, 3, np.random.default_rng(0)).explained(k_star)
+    made = explainer(method, trained, 3, np.random.default_rng(0))
+    found = made.explained(made.supported(k_star))
     assert_below(found, exact(K, noise, k_star), K)
 
 
@@ -90,7 +91,7 @@ def test_so_for_other_kernels(method: str, kernel: Any, data: st.DataObject, lev
 def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, columns: int, nodes: int) -> None:
     """Tables of few nodes too, between the nodes and beyond the last one."""
     X, new = data.draw(histograms(dims=3)), data.draw(histograms(dims=3, top=1.5))
-    operator = intersection(encoded(X, data.draw(st.sampled_from(LAYOUTS))), kernel.levels)
+    operator = kernel.operator(encoded(X, data.draw(st.sampled_from(LAYOUTS))))
     K, k_star, noise = kernel(X), kernel(X, new), noises(len(X), level, columns)
     wanted = exact(K, noise, k_star).min(axis=1)
     W = low_rank(operator, noise, 5, np.random.default_rng(0)).W
@@ -102,7 +103,7 @@ def test_tables_explain_no_more(kernel: HIK, data: st.DataObject, level: float, 
 def problem(n: int = 150) -> tuple[Array, Array, Any, Array]:
     X = sparse_rows(n + 40, 12)
     kernel = HIK().resolved(X[:n])
-    operator = intersection(encoded(X[:n], "sorted"), kernel.levels)
+    operator = kernel.operator(encoded(X[:n], "sorted"))
     return kernel(X[:n]), kernel(X[:n], X[n:]), operator, np.full((n, 1), 0.05)
 
 
@@ -173,7 +174,7 @@ def test_an_unfinished_solve_still_gives_a_bound() -> None:
 def test_scales_that_float64_barely_holds() -> None:
     """A kernel of 1e12 with noise 1e-6: rounding alone must not explain more than there is."""
     X = np.vstack([sparse_rows(30, 4)] * 2) * 1e12
-    operator, noise = intersection(encoded(X, "sorted"), HIK(scale=1.0).levels), np.full((60, 1), 1e-6)
+    operator, noise = HIK(scale=1.0).operator(encoded(X, "sorted")), np.full((60, 1), 1e-6)
     low = low_rank(operator, noise, 60, np.random.default_rng(0))
     assert isinstance(low, LowRank)
     K = HIK(scale=1.0)(X)
@@ -213,6 +214,7 @@ def test_every_variance_lies_between_zero_and_the_prior() -> None:
     for method in VARIANCES:
         known = explainer(method, trained, 20, np.random.default_rng(0))
         for k, prior in ((k_star, np.full(k_star.shape[1], 0.3 * K.diagonal().mean())), (-K, K.diagonal())):
+            k = known.supported(k)
             variance = known.variance(k, prior)
             assert (variance >= 0.0).all()
             assert (variance <= prior[:, None]).all()

@@ -18,7 +18,6 @@ from saccade.inference.solving.regression import Solution, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
-from saccade.operators.intersection import intersection
 from saccade.operators.intersection_base import Intersection
 from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.probability import class_means
@@ -41,8 +40,8 @@ def pictures_like(n: int) -> Array:
 def problem(X: Any) -> tuple[Intersection, Array]:
     """The operator and the matrix."""
     codes = encode(X)
-    kernel = HIK().resolved_on_codes(codes, None)
-    return intersection(codes, kernel.levels), np.asarray(kernel(X))
+    kernel = HIK().resolved_on_codes(HIK(scale=1.0).operator(codes))
+    return kernel.operator(codes), np.asarray(kernel(X))
 
 
 def exact_diagonal(dense: Array, noise: Array) -> Array:

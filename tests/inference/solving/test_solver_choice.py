@@ -81,4 +81,4 @@ def test_tables_of_a_low_rank_make_no_factor(both: tuple[GPClassifier, GPClassif
     assert isinstance(gp, GP)
     tables = gp.with_variance("lowrank")
     tables.prepare()
-    assert "_factors" not in tables.__dict__
+    assert "factors" not in vars(tables.inverse)

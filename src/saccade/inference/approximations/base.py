@@ -13,7 +13,6 @@ from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.kernels.gram import Gram
 from saccade.operators.base import Operator
-from saccade.solvers.cg import CGResult, solve_cg
 from saccade.solvers.cholesky import Factor
 
 
@@ -28,27 +27,32 @@ class RegularizedSystem:
     max_iter: int
     weight: Array | None = None  # (n,): how many equal copies each example stands for; N is that of all together
 
-    def iterated(
-        self,
-        B: Array,  # (n, b)
-    ) -> list[CGResult]:  # one for each column of the noise
-        """K̃⁻¹B by conjugate gradients."""
-        return [solve_cg(self.K, noise[:, None], B, tol=self.tol, max_iter=self.max_iter) for noise in self.noise.T]
-
 
 class VarianceApproximation(ABC):
     """An approximation of K̃⁻¹ for the variance. The noise of a new label is never part of the variance."""
 
+    @property
+    def support(self) -> Array | None:  # (s,), ascending
+        """Numbers of the examples whose kernel values it takes; None for all n, and s is n below."""
+        return None
+
+    def supported(
+        self,
+        k_star: Array,  # (n, b)
+    ) -> Array:  # (s, b)
+        """The rows of k* that it takes."""
+        return k_star if self.support is None else k_star[self.support]
+
     @abstractmethod
     def explained(
         self,
-        k_star: Array,  # (n, b)
+        k_star: Array,  # (s, b)
     ) -> Array:  # (b, 1) or (b, m): one column when all outputs share it
         """How much of the variance the training examples explain: the approximation of k*ᵀK̃⁻¹k*."""
 
     def variance(
         self,
-        k_star: Array,  # (n, b)
+        k_star: Array,  # (s, b)
         prior: Array,  # (b,): k**
     ) -> Array:  # (b, 1) or (b, m)
         """k** less what is explained, from 0 to k**."""
@@ -70,16 +74,21 @@ class Approximation(VarianceApproximation):
         self,
         Y: Array,  # (n, m)
     ) -> Array:  # (n, m)
-        """α̃, the approximation of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃."""
+        """α̃, the approximation of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃. It is 0 beside the support."""
 
     @abstractmethod
     def left_out(
         self,
-        k_rows: Array,  # (n, b): K[:, rows]
+        k_rows: Array,  # (s, b): K[support, rows]; anything where `takes_columns` is False
+        prior: Array,  # (b,): k(x, x) of the rows
         rows: Array,  # (b,): numbers of training examples
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
+
+    def takes_columns(self) -> bool:
+        """Whether `left_out` looks at `k_rows`."""
+        return True
 
     def leaves_all(
         self,
@@ -104,21 +113,13 @@ class PerOutput(Approximation):
     def weights(self, Y: Array) -> Array:
         return np.column_stack([part.weights(Y[:, [j]]) for j, part in enumerate(self.parts)])
 
-    def left_out(self, k_rows: Array, rows: Array, Y: Array) -> tuple[Array, Array]:
-        found = [part.left_out(k_rows, rows, Y[:, [j]]) for j, part in enumerate(self.parts)]
+    def left_out(self, k_rows: Array, prior: Array, rows: Array, Y: Array) -> tuple[Array, Array]:
+        found = [part.left_out(k_rows, prior, rows, Y[:, [j]]) for j, part in enumerate(self.parts)]
         mean, variance = (np.column_stack(columns) for columns in zip(*found, strict=True))
         return mean, variance
 
     def comparable(self) -> Array | None:
         return self.parts[0].comparable()
-
-
-def self_similarity(
-    k_rows: Array,  # (n, b)
-    rows: Array,  # (b,)
-) -> Array:  # (b,)
-    """k(x_i, x_i) of the rows, read from the columns K[:, rows]."""
-    return np.asarray(k_rows[rows, np.arange(rows.size)])
 
 
 def outputs(
@@ -131,9 +132,9 @@ def outputs(
 
 
 def new_columns(
-    gram: Gram,
+    gram: Gram,  # of the support
     X: Any,  # (b, d)
-) -> Iterator[tuple[Array, Array]]:  # (n, some), (some,)
+) -> Iterator[tuple[Array, Array]]:  # (s, some), (some,)
     """k* and k** of the rows of X, some at a time."""
     at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(gram.shape[0], 1), limits.NEW_AT_LEAST)
     for rows in batches(X.shape[0], min(at_once, limits.NEW_AT_ONCE)):

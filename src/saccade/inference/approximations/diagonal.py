@@ -8,7 +8,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.threads import share, thread_count
-from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs
 from saccade.operators.base import Operator
 
 ROUNDING = 1e-12  # share of the largest kernel value below which a negative one is taken for zero
@@ -43,6 +43,7 @@ class Diagonal(Approximation):
     def left_out(
         self,
         k_rows: Array,  # (n, b)
+        prior: Array,  # (b,)
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
@@ -57,8 +58,8 @@ class Diagonal(Approximation):
             shares = count * others * self._without((inverse / copies)[:, None], others, gone)
             means.append(shares.T @ outputs(Y, self.inverse, j))
             known.append(np.einsum("ij,ij->j", shares, others))
-        prior = self_similarity(k_rows, rows)[:, None]
-        return np.hstack(means), np.clip(prior - np.column_stack(known), 0.0, prior)
+        top = prior[:, None]
+        return np.hstack(means), np.clip(top - np.column_stack(known), 0.0, top)
 
     def leaves_all(self, weight: Array) -> Array | None:
         return None

@@ -25,8 +25,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs, self_similarity
+from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs
 from saccade.inference.approximations.exact import Exact
+from saccade.inference.solving.conditional import squared_columns
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
 
@@ -48,6 +49,10 @@ class Inducing(Approximation):
     adapts: bool  # whether Λ depends on the points: FITC's does
     weight: Array | None = None  # (n,): how many equal copies each example stands for
 
+    @property
+    def support(self) -> Array:
+        return np.sort(self.points)
+
     def comparable(self) -> Array | None:
         """Without an inducing point the Λ of FITC is another: enough other examples are left to compare with."""
         others = np.delete(np.arange(self.V.shape[1]), self.points)
@@ -55,15 +60,15 @@ class Inducing(Approximation):
 
     def explained(
         self,
-        k_star: Array,  # (n, b)
+        k_star: Array,  # (r, b)
     ) -> Array:  # (b, 1) or (b, m)
         """‖v*‖² − ‖R⁻¹v*‖²."""
         v = self._project(k_star)
-        return np.asarray(np.maximum(_squares(v)[:, None] - self._remaining(v), 0.0))
+        return np.asarray(np.maximum(squared_columns(v)[:, None] - self._remaining(v), 0.0))
 
     def variance(
         self,
-        k_star: Array,  # (n, b)
+        k_star: Array,  # (r, b)
         prior: Array,  # (b,)
     ) -> Array:  # (b, 1) or (b, m)
         v = self._project(k_star)
@@ -81,7 +86,8 @@ class Inducing(Approximation):
 
     def left_out(
         self,
-        k_rows: Array,  # (n, b)
+        k_rows: Array,  # (r, b)
+        prior: Array,  # (b,)
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
@@ -102,16 +108,19 @@ class Inducing(Approximation):
                 outputs(Y, self.scale, j)[rows],
                 copies * self.scale[rows, j],
             )
-            leverage, c = _squares(half) / scale, np.einsum("ij,ij->j", half, half_b)
+            leverage, c = squared_columns(half) / scale, np.einsum("ij,ij->j", half, half_b)
             left = np.maximum(1.0 - leverage, np.finfo(np.float64).eps)
-            e = _squares(half_b) + c**2 / (scale * left)
+            e = squared_columns(half_b) + c**2 / (scale * left)
             share = np.divide(c / left, e, out=np.zeros_like(c), where=e > 0)
             mean = (half.T @ half_p - leverage[:, None] * y) / left[:, None]
             at_b = half_b.T @ half_p + (c / scale)[:, None] * (mean - y)
             means.append(mean - share[:, None] * at_b)
             remains.append(np.maximum(leverage * scale - share * c, 0.0) / left)
         beside = v - b * np.einsum("ij,ij->j", b, v)
-        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, self_similarity(k_rows, rows))
+        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, prior)
+
+    def takes_columns(self) -> bool:
+        return False
 
     def leaves_all(self, weight: Array) -> Array | None:
         return None
@@ -124,20 +133,20 @@ class Inducing(Approximation):
         found, inside = np.zeros((self.points.size, rows.size)), place[rows] >= 0
         unit = np.eye(self.points.size)[:, place[rows[inside]]]
         direction = solve_triangular(self.L, unit, lower=True)
-        found[:, inside] = direction / np.sqrt(_squares(direction))
+        found[:, inside] = direction / np.sqrt(squared_columns(direction))
         return found
 
     def _project(self, k_star: Array) -> Array:  # (r, b)
         """v* = L⁻¹k_u*."""
-        return np.asarray(solve_triangular(self.L, k_star[self.points], lower=True))
+        return np.asarray(solve_triangular(self.L, k_star[np.argsort(np.argsort(self.points))], lower=True))
 
     def _remaining(self, v: Array) -> Array:  # (b, 1) or (b, m)
         """‖R⁻¹v*‖²."""
-        return np.column_stack([_squares(solve_triangular(R, v, lower=True)) for R in self.roots])
+        return np.column_stack([squared_columns(solve_triangular(R, v, lower=True)) for R in self.roots])
 
     def _with_prior(self, remaining: Array, v: Array, prior: Array) -> Array:
         top = prior[:, None]
-        beside = np.maximum(top - _squares(v)[:, None], 0.0) if self.own_prior else 0.0
+        beside = np.maximum(top - squared_columns(v)[:, None], 0.0) if self.own_prior else 0.0
         return np.asarray(np.clip(beside + remaining, 0.0, top))
 
     def _targets(self, Y: Array) -> list[Array]:  # (r, m) or (r, 1) each
@@ -149,16 +158,20 @@ class Inducing(Approximation):
 class Subset(Approximation):
     """The exact process of some examples (SoD)."""
 
-    points: Array  # (r,) example numbers
+    points: Array  # (r,) example numbers, ascending
     n: int
     exact: Exact
 
+    @property
+    def support(self) -> Array:
+        return self.points
+
     def explained(
         self,
-        k_star: Array,  # (n, b)
+        k_star: Array,  # (r, b)
     ) -> Array:  # (b, 1) or (b, m)
         """k_u*ᵀK̃_uu⁻¹k_u*, a lower bound of k*ᵀK̃⁻¹k*."""
-        return self.exact.explained(k_star[self.points])
+        return self.exact.explained(k_star)
 
     def weights(
         self,
@@ -171,18 +184,19 @@ class Subset(Approximation):
 
     def left_out(
         self,
-        k_rows: Array,  # (n, b)
+        k_rows: Array,  # (r, b)
+        prior: Array,  # (b,)
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
         """Of the subset as of the exact process; the others are new to it anyway."""
-        mean, variance = k_rows.T @ self.weights(Y), self.variance(k_rows, self_similarity(k_rows, rows))
+        mean, variance = k_rows.T @ self.exact.weights(Y[self.points]), self.variance(k_rows, prior)
         place = np.full(self.n, -1)
         place[self.points] = np.arange(self.points.size)
         inside = np.flatnonzero(place[rows] >= 0)
         if inside.size:
-            some = k_rows[np.ix_(self.points, inside)]
-            mean[inside], variance[inside] = self.exact.left_out(some, place[rows[inside]], Y[self.points])
+            own = k_rows[:, inside], prior[inside], place[rows[inside]]
+            mean[inside], variance[inside] = self.exact.left_out(*own, Y[self.points])
         return mean, variance
 
     def leaves_all(self, weight: Array) -> Array | None:
@@ -202,7 +216,7 @@ def inducing_points(
     points = choose_points(inducing, n, rng)
     _check_count(n, points.size, most)
     if method == "sod":
-        inner = K.columns(points)[points]
+        inner = K.block(points)
         factors = tuple(factorise(inner, column) for column in noise[points].T)
         return Subset(
             points, n, Exact(RegularizedSystem(Dense(inner), noise[points], factors, trained.tol, trained.max_iter))
@@ -212,7 +226,7 @@ def inducing_points(
     away, points, K_nu = np.delete(points, kept), points[kept], K_nu[:, kept]
     V = solve_triangular(L, K_nu.T, lower=True)
     needed = _needed(L, V[:, away])
-    left = np.maximum(K.diag() - _squares(V), 0.0)[:, None]
+    left = np.maximum(K.diag() - squared_columns(V), 0.0)[:, None]
     weight, fitc = trained.weight, method == "fitc"
     scale = noise + (left if weight is None else left / weight[:, None]) if fitc else noise
     roots = tuple(_root(V, column) for column in scale.T)
@@ -263,8 +277,8 @@ def _needed(
     if not away.shape[1]:
         return np.ones(len(L), bool)
     parts = np.square(solve_triangular(L, away, lower=True, trans=1)).max(axis=1)  # (L⁻¹e)ᵀv, not yet of unit length
-    lengths = _squares(solve_triangular(L, np.eye(len(L)), lower=True))
-    return np.asarray(parts <= ROUNDING * lengths * _squares(L.T).max(initial=0.0))
+    lengths = squared_columns(solve_triangular(L, np.eye(len(L)), lower=True))
+    return np.asarray(parts <= ROUNDING * lengths * squared_columns(L.T).max(initial=0.0))
 
 
 def _root(
@@ -275,16 +289,11 @@ def _root(
     try:
         return np.asarray(cholesky(np.eye(len(V)) + (V / scale) @ V.T, lower=True))
     except (np.linalg.LinAlgError, ValueError):  # not positive definite, or not finite
+        largest = squared_columns(V).max()
         raise InvalidInput(
-            f"With a noise of {scale.min():.3g} next to kernel values of {_squares(V).max():.3g}, float64 cannot tell "
-            f"the inducing points apart. Raise `noise` to {1e-12 * _squares(V).max():.1g} or more, or pass fewer "
-            "`inducing` points."
+            f"With a noise of {scale.min():.3g} next to kernel values of {largest:.3g}, float64 cannot tell the "
+            f"inducing points apart. Raise `noise` to {1e-12 * largest:.1g} or more, or pass fewer `inducing` points."
         ) from None
-
-
-def _squares(V: Array) -> Array:
-    """The squared length of every column."""
-    return np.asarray(np.einsum("ij,ij->j", V, V))
 
 
 def _solve(R: Array, B: Array) -> Array:

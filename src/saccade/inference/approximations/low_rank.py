@@ -18,7 +18,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import blas_threads_for
 from saccade._core.progress import listening, report
-from saccade.inference.approximations.base import Approximation, self_similarity
+from saccade.inference.approximations.base import Approximation
 from saccade.operators.base import Dense, Operator
 
 PASSES = 3  # of subspace iteration: exact eigenvectors make the bound a percent tighter
@@ -60,11 +60,12 @@ class LowRank(Approximation):
     def left_out(
         self,
         k_rows: Array,  # (n, b)
+        prior: Array,  # (b,)
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
         """With row i of W dropped: an upper bound of the variance that all the others leave."""
-        return self.left_out_by(self.W.T @ k_rows, self_similarity(k_rows, rows), rows, Y)
+        return self.left_out_by(self.W.T @ k_rows, prior, rows, Y)
 
     def left_out_of(
         self,

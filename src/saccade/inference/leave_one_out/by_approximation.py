@@ -8,7 +8,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.progress import report
-from saccade.inference.approximations.base import Approximation, PerOutput, self_similarity
+from saccade.inference.approximations.base import Approximation, PerOutput
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, made_again
 from saccade.inference.likelihoods.sites import Sites
@@ -41,7 +41,7 @@ def left_out_by(
             every_row = gram.block(np.arange(len(targets)))
             return *made_again(low, every_row, rows, targets, weight), with_itself
     elif isinstance(method, Exact) and gram.given is None and not method.takes_columns():
-        mean, variance = method.left_out_by_diagonal(rows, gram.diag()[rows, None], targets)
+        mean, variance = method.left_out(NOT_NEEDED, gram.diag()[rows], rows, targets)
         with_itself = NOT_NEEDED
     else:
         mean, variance, with_itself = _by_columns(method, gram, targets, rows)
@@ -50,12 +50,15 @@ def left_out_by(
 
 
 def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) -> Found:
-    """From columns of K, some at a time."""
-    found = []
-    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // len(targets))):
-        k_rows = gram.columns(rows[some])
-        with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, self_similarity(k_rows, rows[some]))
-        found.append((*method.left_out(k_rows, rows[some], targets), with_itself))
+    """Some rows at a time, with their columns of K where these are needed."""
+    found, every, support = [], gram.diag(), method.support
+    size, k_rows = len(targets) if support is None else support.size, NOT_NEEDED
+    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // size)):
+        these, prior = rows[some], every[rows[some]]
+        if gram.given is not None or method.takes_columns():
+            k_rows = gram.columns(these) if support is None else gram.cross(gram.rows(these), support)
+        with_itself = NOT_NEEDED if gram.given is None else method.variance(k_rows, prior)
+        found.append((*method.left_out(k_rows, prior, these, targets), with_itself))
         report("leaving one out", some.stop / rows.size)
     mean, variance, with_itself = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return mean, variance, with_itself

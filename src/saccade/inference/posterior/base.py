@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.posterior.evidence import Evidence
+from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.posterior.shares import shares
 from saccade.kernels.base import Kernel
 from saccade.operators.tables import GridTables, PiecewiseTables
@@ -33,57 +33,258 @@ class Posterior(ABC):
     @property
     @abstractmethod
     def variance_method(self) -> Method | None:
-        """How the variance is found; None where there is none."""
+        """How the variance is found: as asked for, or what "auto" stands for; None where there is none."""
 
     @abstractmethod
-    def mean(self, X: Any) -> Array:  # (b, m)
-        """E f(x) for every row of X."""
+    def mean(self, X: Any) -> Array:
+        """E f(x) for every row of X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
+
+        Returns
+        -------
+        array (b, m)
+            One column per output.
+        """
 
     @abstractmethod
-    def variance(self, X: Any) -> Array:  # (b, 1) or (b, m)
-        """Var f(x), or an upper bound of it, from 0 to k(x, x); one column when all outputs share it."""
+    def variance(self, X: Any) -> Array:
+        """Var f(x), or an upper bound of it, from 0 to k(x, x).
 
-    def mean_and_variance(self, X: Any) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
-        """Both at once."""
-        return self.mean(X), self.variance(X)
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
 
-    def shares(self, X: Any) -> tuple[list[Array], Array, Array]:  # m of (e,), (e,), (b + 1,)
-        """What each value of X adds to the mean, as the values, columns and row pointers of a CSR matrix."""
+        Returns
+        -------
+        array (b, 1) or (b, m)
+            One column when all outputs share it.
+        """
+
+    @abstractmethod
+    def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
+        """Both at once: kernel values or features are computed once.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
+
+        Returns
+        -------
+        tuple of two arrays
+            `mean` and `variance`.
+        """
+
+    def shares(self, X: Any) -> tuple[list[Array], Array, Array]:
+        """What each value of X adds to the mean, as parts of CSR matrices.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
+
+        Returns
+        -------
+        tuple
+            The values (e,) for each output, then columns (e,) and row pointers (b + 1,) of all.
+        """
         return shares(self.kernel, self.tables, X)
 
     @abstractmethod
     def quantized(self, bins: int) -> Self:
-        """The same with its mean read off `bins` even steps per dimension: faster and slightly coarser."""
+        """Read the mean off even steps per dimension: faster and slightly coarser.
+
+        Parameters
+        ----------
+        bins : int
+            Steps per dimension.
+
+        Returns
+        -------
+        Posterior
+            A copy.
+        """
 
     @abstractmethod
     def compressed(self) -> Compressed:
-        """Tables alone, as a model file has them."""
+        """Keep tables alone, as a model file has them.
+
+        Returns
+        -------
+        Compressed
+            The tables of mean and variance.
+        """
 
     # What follows takes the training examples: see gp.py.
 
-    def covariance(self, X: Any) -> list[Array]:  # (b, b) for each column of the noise
-        """Cov(f(x), f(x')) for all pairs of rows."""
+    def covariance(self, X: Any) -> list[Array]:
+        """Cov(f(x), f(x')) for all pairs of rows, exact whatever approximates the variance.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
+
+        Returns
+        -------
+        list of arrays (b, b)
+            One for each column of the noise.
+        """
         self.needs_examples()
 
-    def left_out(self, rows: Array, X: Any = None) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
-        """Mean and variance at training examples, each as if it had not been there."""
-        self.needs_examples()
+    def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
+        """Draw f from its joint distribution at the rows of X; outputs are independent of each other.
 
-    def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b, m, count)
-        """Draws of f from its joint distribution at the rows of X."""
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Rows.
+        count : int
+            Number of draws.
+        rng : numpy.random.Generator
+            Random numbers.
+
+        Returns
+        -------
+        array (b, m, count)
+            The draws, exact whatever approximates mean and variance.
+        """
         self.needs_examples()
 
     def evidence(self, method: str = "auto") -> Evidence:
-        """log p(Y)."""
+        """log p(Y) of kernel and noise, whatever approximates the posterior.
+
+        Parameters
+        ----------
+        method : "auto", "exact", "stochastic" or "bound"
+            How the determinant is found.
+
+        Returns
+        -------
+        Evidence
+            The value, its standard error, and the method.
+        """
         self.needs_examples()
 
-    def extended(self, X: Any, Y: Array, noise: Array, weight: Array | None = None) -> Posterior:
-        """With further examples."""
+    def extended(
+        self,
+        X: Any,
+        Y: Array,
+        noise: Array,
+        weight: Array | None = None,
+        *,
+        mean: PriorMean | None = None,
+        kernel: Kernel | None = None,
+        start: Array | None = None,
+    ) -> Posterior:
+        """Add examples: a factor grows by them, conjugate gradients start where they ended.
+
+        Parameters
+        ----------
+        X : array or sparse matrix (b, d)
+            Further examples.
+        Y : array (n + b, m)
+            Targets of all examples.
+        noise : array (n + b, 1) or (n + b, m)
+            Of all examples.
+        weight : array (n + b,) or None
+            How many equal copies each stands for.
+        mean : PriorMean or None
+            Of all examples; None: as it is.
+        kernel : Kernel or None
+            Settled on all examples; None: as it is.
+        start : array (n + b, m) or None
+            A first guess of α; None: α as it was, and 0.
+
+        Returns
+        -------
+        Posterior
+            That of all examples.
+        """
         self.needs_examples()
 
     @property
-    def relevance(self) -> Array:  # (d,)
-        """How much each feature moves the mean."""
+    def relevance(self) -> Array:
+        """How much each feature moves the mean: the standard deviation of f_d over the examples, f = Σ_d f_d(x_d)."""
+        self.needs_examples()
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Mean and variance of every training example without one copy of it, by the exact mean (closed form).
+
+        Returns
+        -------
+        tuple of two arrays
+            Mean (n, m); variance (n, 1) or (n, m).
+        """
+        self.needs_examples()
+
+    def left_out(self, rows: Array, X: Any = None) -> tuple[Array, Array]:
+        """Mean and variance at training examples, each as if it had not been there, by the approximations of both.
+
+        Parameters
+        ----------
+        rows : array (b,)
+            Numbers of training examples, ascending.
+        X : array or sparse matrix (b, d), or None
+            These examples as they came; None: the kernel matrix has them.
+
+        Returns
+        -------
+        tuple of two arrays
+            Mean (b, m); variance (b, 1) or (b, m).
+        """
+        self.needs_examples()
+
+    def left_out_mean(self, rows: Array, X: Any = None) -> Array:
+        """The mean of `left_out` alone, which takes no variance.
+
+        Parameters
+        ----------
+        rows, X
+            As for `left_out`.
+
+        Returns
+        -------
+        array (b, m)
+            The mean.
+        """
+        self.needs_examples()
+
+    def left_out_variance(self, exact: Array | None, most: int) -> tuple[Array, Array]:
+        """Numbers of training examples and their variance, each as if it had not been there.
+
+        Parameters
+        ----------
+        exact : array (n, 1) or (n, m), or None
+            The exact variance without each example, where it is known.
+        most : int
+            Of examples, where a sample has to do.
+
+        Returns
+        -------
+        tuple of two arrays
+            Numbers (b,); variance (b, 1) or (b, m).
+        """
+        self.needs_examples()
+
+    def comparable(self, most: int | None = None) -> Array:
+        """Numbers of the training examples that new ones are to be compared with, as `left_out` has them.
+
+        Parameters
+        ----------
+        most : int or None
+            A sample of so many at most; None for all.
+
+        Returns
+        -------
+        array (b,)
+            Numbers, ascending.
+        """
         self.needs_examples()
 
     def needs_examples(self) -> NoReturn:
@@ -91,13 +292,3 @@ class Posterior(ABC):
         raise InvalidInput(
             "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
         )
-
-
-def check_bins(tables: object, bins: object) -> PiecewiseTables:
-    """The tables, once they and the number of steps are known to be good for quantising."""
-    if not isinstance(tables, PiecewiseTables):
-        raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
-    if not isinstance(bins, int) or not 2 <= bins <= limits.TABLE_BINS:
-        wanted = f"`bins` must be a whole number from 2 to {limits.TABLE_BINS}"
-        raise InvalidParameter(f"{wanted}, got {bins!r}. The default is 256.")
-    return tables

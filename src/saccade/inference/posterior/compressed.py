@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.errors import InvalidInput, ModelFileError
+from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.posterior.base import Posterior, check_bins
-from saccade.kernels.base import Kernel
+from saccade.inference.posterior.base import Posterior
+from saccade.inference.posterior.prior_mean import Mean, plus
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.intersection import HIK
 from saccade.operators.norms import NormTables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
+
+if TYPE_CHECKING:
+    from saccade.inference.posterior.gp import GP
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +31,7 @@ class Compressed(Posterior):
     mean_tables: PiecewiseTables | GridTables
     norms: tuple[NormTables, ...] | None  # what a low rank explains of the variance: one table, or one per output
     tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
+    prior_mean: Mean | None = None  # None: 0
 
     def __repr__(self) -> str:
         m = self.mean_tables.T.shape[1]
@@ -41,7 +46,7 @@ class Compressed(Posterior):
         return None if self.norms is None else "lowrank"
 
     def mean(self, X: Any) -> Array:
-        return walk(self.kernel, self.mean_tables, X)
+        return plus(self.prior_mean, X, walk(self.kernel, self.mean_tables, X))
 
     def variance(self, X: Any) -> Array:
         if self.norms is None:
@@ -52,7 +57,8 @@ class Compressed(Posterior):
         if self.norms is None:
             no_variance()
         features = self.kernel.features(X)
-        return walk(self.kernel, self.mean_tables, X, features), unexplained(self.norms, features)
+        mean = walk(self.kernel, self.mean_tables, X, features)
+        return plus(self.prior_mean, X, mean), unexplained(self.norms, features)
 
     def quantized(self, bins: int) -> Compressed:
         tables = check_bins(self.mean_tables, bins)
@@ -82,12 +88,27 @@ def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Array
     return np.asarray(np.clip(prior - known, 0.0, prior))
 
 
-def not_in_tables(kernel: Kernel) -> NoReturn:
-    """Complain of a kernel that has no tables."""
-    raise ModelFileError(
-        f"A {type(kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
-        "examples=True to keep them in the file, or use HIK()."
-    )
+def check_bins(tables: object, bins: object) -> PiecewiseTables:
+    """The tables, once they and the number of steps are known to be good for quantising."""
+    if not isinstance(tables, PiecewiseTables):
+        raise InvalidInput("Only a fitted HIK model that is not quantised yet has tables to quantise.")
+    if not isinstance(bins, int) or not 2 <= bins <= limits.TABLE_BINS:
+        wanted = f"`bins` must be a whole number from 2 to {limits.TABLE_BINS}"
+        raise InvalidParameter(f"{wanted}, got {bins!r}. The default is 256.")
+    return tables
+
+
+def compress(gp: GP) -> Compressed:
+    """The tables of a fitted process; an error where its kernel has none."""
+    if not isinstance(gp.gram, TabledGram):
+        raise ModelFileError(
+            f"A {type(gp.kernel).__name__} model has no tables: it predicts from its training examples. Save it with "
+            "examples=True to keep them in the file, or use HIK()."
+        )
+    norms, tables = None if gp.variance_method is None else gp.inverse.norms, gp.tables
+    assert tables is not None
+    mean = None if gp.prior_mean is None else gp.prior_mean.function
+    return Compressed(gp.gram.kernel, tables, norms, gp.gram.tops, mean)
 
 
 def no_variance() -> NoReturn:

@@ -118,13 +118,7 @@ def _read_variance(
     written: dict[str, Any], tensors: dict[str, Array], features: int, outputs: int
 ) -> tuple[NormTables, ...]:
     """The tables of the variance, with every bound checked that the compiled loops rely on."""
-    if written["method"] == "rough":
-        raise ModelFileError(
-            'This model was saved with variance="rough", which this version does not have: low-rank tables are as fast '
-            'and far nearer. Fit it again with variance="lowrank" and save it.'
-        )
-    if written["method"] != "lowrank":
-        raise ValueError(f"unknown variance {written['method']!r}")
+    _check_method(written["method"])
     starts, levels, T, slack = (tensors[f"variance_{name}"] for name in ("level_starts", "levels", "T", "slack"))
     sound = _nodes_are_sound(starts, levels, T) and starts.size - 1 in (features, 2 * features)
     ranks = [check_count("rank", rank, "Save the model again.") for rank in written.get("ranks", [T.shape[-1]])]
@@ -134,6 +128,16 @@ def _read_variance(
         raise ValueError("tables of the variance do not fit together")
     parts = zip(np.split(T, np.cumsum(ranks)[:-1], axis=1), np.hsplit(slack, len(ranks)), strict=True)
     return tuple(NormTables.of(starts, levels, T, np.ascontiguousarray(slack)) for T, slack in parts)
+
+
+def _check_method(method: str) -> None:
+    if method == "rough":
+        raise ModelFileError(
+            'This model was saved with variance="rough", which this version does not have: low-rank tables are as fast '
+            'and far nearer. Fit it again with variance="lowrank" and save it.'
+        )
+    if method != "lowrank":
+        raise ValueError(f"unknown variance {method!r}")
 
 
 def _grid_is_sound(tables: GridTables) -> bool:

@@ -39,12 +39,7 @@ def log_marginal_likelihood(
     factors: Sequence[Factor] = (),  # of K + N, one for each column of the noise, where they are known
 ) -> Evidence:
     """The evidence of all outputs together."""
-    check_choice("method", method, METHODS)
-    n, m = Y.shape
-    if method == "exact" and n > limits.DENSE_UP_TO and not K.in_memory:
-        raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
-    if method == "auto":
-        method = "exact" if n <= limits.FACTOR_UP_TO or K.in_memory else "stochastic"
+    method, (n, m) = _resolved(method, K), Y.shape
     K = Dense(K.to_dense()) if K.in_memory and not factors else K  # for products and a factor per column
     if method == "exact" and factors:
         found = [Estimate(factor.log_determinant(), 0.0) for factor in factors]
@@ -57,6 +52,17 @@ def log_marginal_likelihood(
     fit = float(np.einsum("ij,ij->", 2.0 * Y - _products(K, noise, alpha, factors), alpha))
     value = -0.5 * (fit + log_determinant + n * m * np.log(2.0 * np.pi))
     return Evidence(float(value), 0.5 * error, method)
+
+
+def _resolved(method: str, K: Operator) -> str:
+    """How the determinant is found: "auto" is exact where K is held or small."""
+    check_choice("method", method, METHODS)
+    n = K.shape[0]
+    if method == "exact" and n > limits.DENSE_UP_TO and not K.in_memory:
+        raise InvalidParameter(f'method="exact" needs the whole {n} × {n} matrix, too large. Use "stochastic".')
+    if method != "auto":
+        return method
+    return "exact" if n <= limits.FACTOR_UP_TO or K.in_memory else "stochastic"
 
 
 def _products(K: Operator, noise: Array, alpha: Array, factors: Sequence[Factor]) -> Array:  # (n, m)

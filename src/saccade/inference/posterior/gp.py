@@ -1,10 +1,10 @@
 """The fitted Gaussian process: kernel matrix, Gaussian sites and solution, and every question about the posterior.
 
-gram      K of the training examples, known by what it can do       kernels/gram.py
-sites     targets t and noise N that stand for the likelihood       sites.py
-solution  α = (K + N)⁻¹t, and the factor of K + N if there is one   regression.py
+gram      K of the training examples, known by what it can do                kernels/gram.py
+sites     targets t, less the prior mean m, and noise N of the likelihood    sites.py
+solution  α = (K + N)⁻¹t, and the factor of K + N if there is one            regression.py
 
-mean = k*ᵀα,   variance = k** − k*ᵀ(K + N)⁻¹k*,   H (2), A (2)
+mean = m + k*ᵀα,   variance = k** − k*ᵀ(K + N)⁻¹k*,   H (2), A (2)
 """
 
 from __future__ import annotations
@@ -19,51 +19,49 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.blas import blas_threads_for
 from saccade._core.errors import InvalidInput
-from saccade.inference.approximations.base import (
-    Approximation,
-    PerOutput,
-    RegularizedSystem,
-    VarianceApproximation,
-    new_columns,
-)
+from saccade.inference.approximations.base import new_columns
 from saccade.inference.approximations.by_name import Approximating, Method
-from saccade.inference.approximations.exact import Exact
-from saccade.inference.approximations.low_rank import LowRank, hold_out
-from saccade.inference.leave_one_out.examples import LeftOut
+from saccade.inference.leave_one_out import examples
 from saccade.inference.likelihoods.infer import Inference, Solving, infer
 from saccade.inference.likelihoods.sites import Sites
-from saccade.inference.posterior.base import check_bins
-from saccade.inference.posterior.compressed import Compressed, no_variance, not_in_tables, unexplained, walk
+from saccade.inference.posterior.base import Posterior
+from saccade.inference.posterior.compressed import Compressed, check_bins, compress, unexplained, walk
 from saccade.inference.posterior.evidence import Evidence, log_marginal_likelihood
-from saccade.inference.posterior.relevance import deviations, no_relevance
-from saccade.inference.posterior.sampling import sample_intersection, sample_outputs
-from saccade.inference.solving.regression import Solution, grown, is_direct, keeps_factors, solve, unsolved
-from saccade.inference.solving.solver_choice import factor_when_asked, labels_by
+from saccade.inference.posterior.inverse import Inverse
+from saccade.inference.posterior.prior_mean import PriorMean, plus, plus_values
+from saccade.inference.posterior.relevance import deviations
+from saccade.inference.posterior.sampling import sample
+from saccade.inference.solving.regression import Solution, grown, solve, unsolved
+from saccade.inference.solving.solver_choice import labels_by
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
-from saccade.operators.norms import NormTables, all_norm_tables
 from saccade.operators.tables import GridTables, PiecewiseTables, quantize
-from saccade.solvers.cg import solve_cg
-from saccade.solvers.cholesky import Factor, factorise
 
 SOLVING, EXACT = Solving(), Approximating()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GP(LeftOut):
+class GP(Posterior):
     """The posterior given the training examples. It never changes; what costs time is made when first asked for.
 
     Parameters
     ----------
-    gram, sites, solution
-        As above. `GP.fit` finds sites and solution.
+    gram : Gram
+        K of the training examples.
+    sites : Sites
+        Targets, less the prior mean, and noise: `GP.fit` finds them.
+    solution : Solution
+        α, and the factor of K + N if there is one: `GP.fit` finds it.
     weight : array (n,) or None
         How many equal copies each example stands for.
     inference : "regression", "laplace" or "ep"
+        How targets or labels became sites.
     solving : Solving
         How systems with K + N are solved.
     by : Approximating
         Which approximations of (K + N)⁻¹ mean and variance use.
+    prior_mean : PriorMean or None
+        The mean before any example; None: 0.
     grid : GridTables or None
         The mean in even steps, where it was quantised.
 
@@ -85,6 +83,7 @@ class GP(LeftOut):
     inference: Inference = "regression"
     solving: Solving = SOLVING
     by: Approximating = EXACT
+    prior_mean: PriorMean | None = None
     grid: GridTables | None = None
     kernel: Kernel = field(init=False)
 
@@ -99,34 +98,54 @@ class GP(LeftOut):
     def fit(
         cls,
         gram: Gram,
-        Y: Array,  # (n, m): targets, or labels ±1
-        noise: Array,  # (n, 1) or (n, m): of an example with all its copies
+        Y: Array,
+        noise: Array,
         *,
-        weight: Array | None = None,  # (n,)
+        weight: Array | None = None,
+        mean: PriorMean | None = None,
         inference: Inference = "regression",
         solving: Solving = SOLVING,
         by: Approximating = EXACT,
-        start: Array | None = None,  # (n, m): a first guess of α
-        leave_one_out: bool = False,  # whether leave-one-out predictions of all examples will be wanted, as of labels
     ) -> GP:
-        """Sites and solution; an approximate mean takes no solution of a regression.
+        """Find sites and solution; an approximate mean takes no solution of a regression.
 
-        Labels are iterated where that is far quicker than a factor, which is then made when a question needs it.
+        Parameters
+        ----------
+        gram : Gram
+            K of the examples.
+        Y : array (n, m)
+            Targets, or labels ±1.
+        noise : array (n, 1) or (n, m)
+            Of an example with all its copies.
+        weight, mean, inference, solving, by : optional
+            Fields of a `GP`; `mean` is its prior mean.
+
+        Returns
+        -------
+        GP
+            The posterior.
         """
+        before = None if mean is None else mean.values
         if inference != "regression":
-            sites, solution = infer(gram, Y, noise, weight, inference, solving)
+            sites, solution = infer(gram, Y, noise, weight, inference, solving, before)
         else:
+            Y = Y if before is None else Y - before
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
             if "exact" in (by.mean, by.variance):
-                solver = labels_by(solving.solver, gram, noise, Y.shape[1]) if leave_one_out else solving.solver
-                more: dict[str, Any] = solving.options | {"solver": solver, "leave_one_out": leave_one_out}
-                solution = solve(gram, noise, Y, start=start, **more)
-        gp = cls(gram, sites, solution, weight, inference, solving, by)
-        if by.mean == "exact":
-            return gp
-        return gp._changed("_mean", solution=replace(solution, alpha=gp._mean.weights(sites.targets)))
+                labels = solving.leave_one_out
+                solver = labels_by(solving.solver, gram, noise, Y.shape[1]) if labels else solving.solver
+                options: dict[str, Any] = solving.options | {"solver": solver, "leave_one_out": labels}
+                solution = solve(gram, noise, Y, start=solving.start, **options)
+        gp = cls(gram, sites, solution, weight, inference, replace(solving, start=None), by, mean)
+        if by.mean != "exact":
+            solution = replace(solution, alpha=gp.inverse.mean.weights(sites.targets))
+        return gp if by.mean == "exact" else gp._changed(gp.inverse, solution=solution)
 
-    # ---- mean and variance
+    @cached_property
+    def inverse(self) -> Inverse:
+        """(K + N)⁻¹, exact and approximated."""
+        known = self.gram, self.sites.noise, self.solution.factors, self.weight
+        return Inverse(*known, self.inference, self.solving, self.by)
 
     @cached_property
     def _piecewise(self) -> PiecewiseTables | None:
@@ -138,208 +157,144 @@ class GP(LeftOut):
 
     @property
     def variance_method(self) -> Method | None:
-        """As asked for, or what "auto" stands for."""
-        return self.by.variance_method(self.gram.has_tables, self.gram.shape[0], self._factored)
+        return self.inverse.variance_method
 
     @property
-    def _tabled(self) -> TabledGram | None:
-        """The kernel matrix behind the tables of the variance; None where the variance is not from tables."""
-        return self.gram if self.variance_method == "lowrank" and isinstance(self.gram, TabledGram) else None
+    def support(self) -> Array | None:
+        """Numbers of the examples that carry α or enter the variance, ascending: new rows need no others. None: all."""
+        return self.inverse.support
 
     def mean(self, X: Any) -> Array:
         if isinstance(self.gram, TabledGram):
-            return walk(self.gram, self.tables, X)
-        return np.concatenate([k_star.T @ self.solution.alpha for k_star, _ in new_columns(self.gram, X)])
+            return plus(self.prior_mean, X, walk(self.gram, self.tables, X))
+        gram, rows = self.inverse.carrying
+        alpha = self.solution.alpha[rows]
+        return plus(self.prior_mean, X, np.concatenate([k_star.T @ alpha for k_star, _ in new_columns(gram, X)]))
 
     def variance(self, X: Any) -> Array:
-        if self._tabled is not None:
-            return unexplained(self.norms, self._tabled.features(X))
-        return np.concatenate([self._variance.variance(k_star, prior) for k_star, prior in new_columns(self.gram, X)])
+        if self.inverse.tabled is not None:
+            return unexplained(self.inverse.norms, self.inverse.tabled.features(X))
+        method, gram = self.inverse.variance, self.inverse.explaining
+        return np.concatenate([method.variance(k_star, prior) for k_star, prior in new_columns(gram, X)])
 
     def mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Both at once: kernel values or features are computed once."""
-        if self._tabled is not None:
-            features = self._tabled.features(X)
-            return walk(self._tabled, self.tables, X, features), unexplained(self.norms, features)
-        if isinstance(self.gram, TabledGram):
+        if (tabled := self.inverse.tabled) is not None:
+            features = tabled.features(X)
+            mean, variance = walk(tabled, self.tables, X, features), unexplained(self.inverse.norms, features)
+            return plus(self.prior_mean, X, mean), variance
+        method, (gram, rows) = self.inverse.variance, self.inverse.carrying
+        if isinstance(self.gram, TabledGram) or self.inverse.explaining is not gram:
             return self.mean(X), self.variance(X)
-        alpha, method = self.solution.alpha, self._variance
-        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in new_columns(self.gram, X)]
+        alpha, columns = self.solution.alpha[rows], new_columns(gram, X)
+        found = [(k_star.T @ alpha, method.variance(k_star, prior)) for k_star, prior in columns]
         mean, variance = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return mean, variance
+        return plus(self.prior_mean, X, mean), variance
 
     def prepare(self) -> None:
         """Compute now what the variance needs, and not at the first question."""
-        _ = self.norms if self._tabled is not None else self._variance
-
-    # ---- approximations
-
-    @property
-    def _factored(self) -> bool:
-        """Whether there is a factor, or one is made when a question needs it."""
-        if self.solution.factors or self.inference != "regression" or "exact" not in (self.by.mean, self.by.variance):
-            return bool(self.solution.factors)
-        return factor_when_asked(self.solving.solver, self.gram, self.sites.noise)
-
-    @cached_property
-    def _factors(self) -> tuple[Factor, ...]:
-        """Of K + N, one per column of N; none where they are not to be afforded."""
-        if self.solution.factors or not self._factored:
-            return self.solution.factors
-        K = self.gram.to_dense()
-        with blas_threads_for(len(K)):
-            return tuple(factorise(K, column) for column in self.sites.noise.T)
-
-    @property
-    def _trained(self) -> RegularizedSystem:
-        """With the factors there are."""
-        factors, solving = self.__dict__.get("_factors", self.solution.factors), self.solving
-        return RegularizedSystem(self.gram, self.sites.noise, factors, solving.tol, solving.max_iter, self.weight)
-
-    @cached_property
-    def _exact(self) -> Exact:
-        """K̃⁻¹ itself, by factors where they are to be afforded."""
-        return Exact(replace(self._trained, factors=self._factors))
-
-    def _rng(self) -> np.random.Generator:
-        """The same numbers every time."""
-        return np.random.default_rng(self.solving.seed)
-
-    def _ready(self, method: Method) -> VarianceApproximation:
-        if method == "exact":
-            return self._exact
-        held_out = self._held_out() if method == "lowrank" else None
-        return self.by.ready(method, self._trained, held_out, self._rng(), apart=self.inference != "regression")
-
-    @cached_property
-    def _mean(self) -> Approximation:
-        """The approximation behind the mean."""
-        found = self._ready(self.by.mean)
-        assert isinstance(found, Approximation)
-        return found
-
-    @cached_property
-    def _variance(self) -> VarianceApproximation:
-        """The approximation behind the variance."""
-        if self.variance_method is None:
-            no_variance()
-        return self._mean if self.variance_method == self.by.mean else self._ready(self.variance_method)
-
-    @cached_property
-    def norms(self) -> tuple[NormTables, ...]:
-        """The tables of a low-rank variance, which a model file keeps: one, or one for each output."""
-        assert isinstance(self.gram, TabledGram)
-        known = self._variance if self.variance_method == "lowrank" else self._ready("lowrank")
-        parts = known.parts if isinstance(known, PerOutput) else (known,)
-        return all_norm_tables(self.gram.operator, [part.W for part in parts if isinstance(part, LowRank)])
-
-    def on_some(self, rows: Array) -> GP:
-        weight, by = None if self.weight is None else self.weight[rows], self.by.on_some(rows)
-        gram = self.gram.subset(rows).with_kernel(self.kernel, weight)
-        targets, noise = self.sites.targets[rows], self.sites.noise[rows]
-        return GP.fit(gram, targets, noise, weight=weight, solving=self.solving, by=by)
-
-    def _held_out(self) -> Array | None:
-        """The examples that stay new to a low rank, for new ones to be compared with."""
-        if not self.by.compares:
-            return None
-        n, pool = self.gram.shape[0], self.gram.given
-        rank = self.by.directions(1 if self.inference == "regression" else self.sites.noise.shape[1])
-        return hold_out(np.arange(n) if pool is None else pool, n, rank, self._rng())
+        _ = self.inverse.norms if self.inverse.tabled is not None else self.inverse.variance
 
     def with_variance(self, method: Method | None) -> GP:
-        """The same with another approximation of the variance."""
-        return self._changed("_mean", by=replace(self.by, variance=method))
+        """Use another approximation of the variance, or none (None).
+
+        Parameters
+        ----------
+        method : str or None
+            Its name.
+
+        Returns
+        -------
+        GP
+            A copy with the same mean.
+        """
+        return self._changed(self.inverse.with_variance(method), by=replace(self.by, variance=method))
 
     def quantized(self, bins: int) -> GP:
         tables = check_bins(self.tables, bins)
         assert isinstance(self.gram, TabledGram)
-        grid = quantize(tables, self.gram.tops, self.gram.features, bins)
-        return self._changed("_piecewise", "_mean", "_variance", "norms", grid=grid)
+        return self._changed(self.inverse, grid=quantize(tables, self.gram.tops, self.gram.features, bins))
 
-    def _changed(self, *kept: str, **changes: Any) -> GP:
-        """A copy with changes; what is ready under the names `kept` is ready there too."""
+    def _changed(self, inverse: Inverse, **changes: Any) -> GP:
+        """A copy with changes that leave α's tables as they are; what is ready of the inverse is ready there too."""
         new = replace(self, **changes)
-        new.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        new.__dict__.update({"inverse": inverse}, **{k: v for k, v in self.__dict__.items() if k == "_piecewise"})
         return new
 
     def compressed(self) -> Compressed:
-        """The tables of mean and variance."""
-        if not isinstance(self.gram, TabledGram):
-            not_in_tables(self.kernel)
-        norms = None if self.variance_method is None else self.norms
-        assert self.tables is not None
-        return Compressed(self.gram.kernel, self.tables, norms, self.gram.tops)
-
-    # ---- the whole posterior
-
-    def covariance(self, X: Any) -> list[Array]:
-        """Exact, whatever approximates the variance."""
-        prior = self.kernel(X)
-        return [prior - explained for explained in self._exact.covariances(self.gram.cross(X))]
-
-    def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
-        """Exact; outputs are independent of each other."""
-        gram, noise, targets = self.gram, self.sites.noise, self.sites.targets
-        if isinstance(gram, TabledGram):
-            train, new = gram.features(gram.rows()), gram.features(X)
-            return sample_intersection(gram.operator, train, new, noise, targets, self._solve, count, rng)
-        return sample_outputs(gram.cross(X).T @ self._exact_alpha(), self.covariance(X), count, rng)
-
-    def _solve(self, B: Array, j: int) -> Array:  # (n, k)
-        """(K + N)⁻¹B for column j of the noise."""
-        if self._factors:
-            return self._factors[j].solve(B)
-        solving = self.solving
-        return solve_cg(self.gram, self.sites.noise[:, [j]], B, tol=solving.tol, max_iter=solving.max_iter).x
-
-    def evidence(self, method: str = "auto") -> Evidence:
-        """That of kernel and noise, whatever approximates the posterior."""
-        sites = self.sites
-        factors = self._factors if method in ("auto", "exact") else self.solution.factors
-        options: dict[str, Any] = {"method": method, "rng": self._rng(), "factors": factors}
-        found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, self._exact_alpha(), **options)
-        return replace(found, value=found.value + sites.log_norm)
-
-    def _exact_alpha(self) -> Array:  # (n, m)
-        """(K + N)⁻¹t, whatever approximates the mean."""
-        if self.by.mean == "exact" and (self.solution.factors or not self._factored):
-            return self.solution.alpha
-        if self._factors:
-            return self._exact.weights(self.sites.targets)
-        return self.solving(self.gram, self.sites.noise, self.sites.targets, leave_one_out=False).alpha
-
-    @property
-    def relevance(self) -> Array:
-        """The standard deviation of f_d over the examples, of f(x) = Σ_d f_d(x_d)."""
-        if not isinstance(self.gram, TabledGram):
-            no_relevance()
-        assert self._piecewise is not None
-        return deviations(self.gram.operator, self._piecewise, self.weight, self.gram.width)
+        return compress(self)
 
     def extended(
         self,
-        X: Any,  # (b, d): further examples
-        Y: Array,  # (n + b, m): of all examples
-        noise: Array,  # (n + b, 1) or (n + b, m)
-        weight: Array | None = None,  # (n + b,)
+        X: Any,
+        Y: Array,
+        noise: Array,
+        weight: Array | None = None,
         *,
-        kernel: Kernel | None = None,  # None: as it is; else settled on all examples
-        start: Array | None = None,  # (n + b, m): a first guess of α; None: α as it was, and 0
-        leave_one_out: bool = False,
+        mean: PriorMean | None = None,
+        kernel: Kernel | None = None,
+        start: Array | None = None,
     ) -> GP:
-        """The posterior with further examples: a factor grows by them, conjugate gradients start where they ended."""
-        n, before = self.gram.shape[0], self.gram
-        gram = before.append(X, weight)
+        n, gram = self.gram.shape[0], self.gram.append(X, weight)
         gram = gram if kernel is None else gram.with_kernel(kernel, weight)
+        mean = self.prior_mean.appended(X) if mean is None and self.prior_mean is not None else mean
+        if self.inverse.grows_to(gram, noise):
+            with suppress(InvalidInput), blas_threads_for(n):  # made anew where rounding spoils a factor that grows
+                targets = Y if mean is None else Y - mean.values
+                solution, sites = (
+                    grown(self.solution, gram, noise, targets),
+                    Sites.of_regression(targets, noise, weight),
+                )
+                return GP(gram, sites, solution, weight, self.inference, self.solving, self.by, mean)
         if start is None and Y.shape[1] == self.solution.alpha.shape[1]:
             start = np.vstack([self.solution.alpha, np.zeros((len(Y) - n, Y.shape[1]))])
-        same = self.inference == "regression" and noise.shape[1:] == self.sites.noise.shape[1:]
-        same = same and np.array_equal(noise[:n], self.sites.noise) and before.extends_to(gram)
-        same = same and self.by.mean == "exact" and bool(self.solution.factors) and len(Y) > n
-        if same and is_direct(gram, self.solving.solver) and keeps_factors(gram, noise):
-            with suppress(InvalidInput), blas_threads_for(n):  # made anew where rounding spoils a factor that grows
-                solution, sites = grown(self.solution, gram, noise, Y), Sites.of_regression(Y, noise, weight)
-                return GP(gram, sites, solution, weight, self.inference, self.solving, self.by)
-        options: dict[str, Any] = {"inference": self.inference, "solving": self.solving, "by": self.by}
-        return GP.fit(gram, Y, noise, weight=weight, **options, start=start, leave_one_out=leave_one_out)
+        how: dict[str, Any] = {
+            "inference": self.inference,
+            "solving": replace(self.solving, start=start),
+            "by": self.by,
+        }
+        return GP.fit(gram, Y, noise, weight=weight, mean=mean, **how)
+
+    def covariance(self, X: Any) -> list[Array]:
+        prior = self.kernel(X)
+        return [prior - explained for explained in self.inverse.exact.covariances(self.gram.cross(X))]
+
+    def sample(self, X: Any, count: int, rng: np.random.Generator) -> Array:
+        return plus(self.prior_mean, X, sample(self, X, count, rng))
+
+    def evidence(self, method: str = "auto") -> Evidence:
+        factors = self.inverse.factors if method in ("auto", "exact") else self.solution.factors
+        known: dict[str, Any] = {"method": method, "rng": self.solving.rng(), "factors": factors}
+        alpha, sites = self.inverse.alpha(self.sites, self.solution), self.sites
+        found = log_marginal_likelihood(self.gram, sites.noise, sites.targets, alpha, **known)
+        return replace(found, value=found.value + sites.log_norm)
+
+    @property
+    def relevance(self) -> Array:
+        return deviations(self.gram, self._piecewise, self.weight)
+
+    @cached_property
+    def refitted(self) -> tuple[Array, Array]:
+        """Mean and variance of every example by a posterior without it, less the prior mean."""
+        return examples.refit(self)
+
+    @cached_property
+    def recentred(self) -> tuple[Array, Array]:
+        """Mean and variance of every example where the centre of the kernel goes without it, less the prior mean."""
+        return examples.recentre(self)
+
+    def left_out(self, rows: Array, X: Any = None) -> tuple[Array, Array]:
+        mean, variance = examples.moments(self, rows, X)
+        return plus_values(self.prior_mean, rows, mean), variance
+
+    def leave_one_out(self) -> tuple[Array, Array]:
+        mean, variance = examples.exact_moments(self)
+        return plus_values(self.prior_mean, slice(None), mean), variance
+
+    def left_out_mean(self, rows: Array, X: Any = None) -> Array:
+        return plus_values(self.prior_mean, rows, examples.mean_alone(self, rows, X))
+
+    def left_out_variance(self, exact: Array | None, most: int) -> tuple[Array, Array]:
+        return examples.variance_alone(self, exact, most)
+
+    def comparable(self, most: int | None = None) -> Array:
+        return examples.comparable(self, most)

@@ -16,22 +16,47 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.inference.approximations.low_rank import low_rank
-from saccade.inference.posterior.observed import Observed, SubsetOperator, observed
+from saccade.inference.posterior.observed import SubsetOperator, explained, observed, observed_first, observed_more
 from saccade.inference.posterior.sketch import Sketch, signs
+from saccade.inference.solving.conditional import Conditional
 from saccade.kernels.gram import Gram
 from saccade.solvers.cholesky import factorise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PoolPosterior:
-    """It never changes: a step gives a new one.
+    """The posterior at every row of a pool. It never changes: a step gives a new one.
+
+    Parameters
+    ----------
+    gram : Gram
+        K of the pool, of n rows.
+    noise : float
+        σ².
+    rows : array (l,)
+        Numbers of the observed rows, in the order in which they came.
+    targets : array (l, m)
+        What was observed.
+    observed : Conditional
+        The process given these rows: it solves with K̃.
+    alpha : array (l, m)
+        K̃⁻¹ times the targets.
+    inverse_diagonal : array (l,)
+        The diagonal of K̃⁻¹.
+    mean : array (n, m)
+        At every row.
+    variance : array (n,)
+        At every row: exact, or an upper bound where many rows were observed at once.
+    sketch : Sketch
+        Sums of covariances.
+    prior : array (n,)
+        k(x, x).
 
     Examples
     --------
@@ -44,18 +69,32 @@ class PoolPosterior:
 
     gram: Gram
     noise: float
-    rows: Array  # (l,): the observed ones, in the order in which they came
-    targets: Array  # (l, m)
-    observed: Observed  # K̃
-    alpha: Array  # (l, m)
-    inverse_diagonal: Array  # (l,): of K̃⁻¹
-    mean: Array  # (n, m)
-    variance: Array  # (n,): exact, or an upper bound where many rows were observed at once
-    sketch: Sketch  # sums of covariances
-    prior: Array  # (n,): k(x, x)
+    rows: Array
+    targets: Array
+    observed: Conditional
+    alpha: Array
+    inverse_diagonal: Array
+    mean: Array
+    variance: Array
+    sketch: Sketch
+    prior: Array
 
     @classmethod
     def unobserved(cls, gram: Gram, noise: float) -> PoolPosterior:
+        """Begin with no observed row.
+
+        Parameters
+        ----------
+        gram : Gram
+            K of the pool.
+        noise : float
+            σ².
+
+        Returns
+        -------
+        PoolPosterior
+            The prior, and no output yet.
+        """
         nothing, rows, mean = np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros((gram.shape[0], 0))
         prior, sketched = gram.diag(), Sketch.of(gram.matmul(signs(gram.shape[0])))
         return cls(
@@ -63,16 +102,25 @@ class PoolPosterior:
         )
 
     def __repr__(self) -> str:
-        return f"Field({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
+        return f"PoolPosterior({self.gram.kernel!r}, rows={self.gram.shape[0]}, observed={self.rows.size})"
 
     # ---- steps
 
-    def observing(
-        self,
-        rows: Array,  # (b,): not observed yet
-        targets: Array,  # (l + b, m): of the observed rows and these
-    ) -> PoolPosterior:
-        """With further rows; the targets of the others may have changed, and have other columns."""
+    def observing(self, rows: Array, targets: Array) -> PoolPosterior:
+        """Observe further rows; the targets of the others may have changed, and have other columns.
+
+        Parameters
+        ----------
+        rows : array (b,)
+            Numbers of rows that are not observed yet.
+        targets : array (l + b, m)
+            Of the observed rows and these.
+
+        Returns
+        -------
+        PoolPosterior
+            The posterior given all of them.
+        """
         if rows.size == 0:
             return self.retargeted(targets)
         if rows.size > limits.OBSERVED_ONE_BY_ONE:
@@ -87,7 +135,7 @@ class PoolPosterior:
         """By the step above, once targets of the others are as they are to be."""
         n, unit = self.rows.size, np.eye(rows.size)
         K = self.gram.matmul_rows(rows, unit, np.append(self.rows, rows))
-        more, V = self.observed.grown(rows, K[:n], K[n:] + self.noise * unit)
+        more, V = observed_more(self.observed, K[:n], K[n:] + self.noise * unit)
         c = self.gram.matmul_rows(np.append(rows, self.rows), np.vstack([unit, -V]))
         S = factorise(c[rows], np.full(rows.size, self.noise))
         gain = S.solve(targets[n:] - self.mean[rows])
@@ -95,11 +143,11 @@ class PoolPosterior:
             self,
             rows=np.append(self.rows, rows),
             targets=targets,
-            observed=more,
+            observed=more or observed(self.gram, self.noise, np.append(self.rows, rows)),
             alpha=np.vstack([self.alpha - V @ gain, gain]),
-            inverse_diagonal=np.append(self.inverse_diagonal + _squares(S.L, V), S.inverse_diagonal()),
+            inverse_diagonal=np.append(self.inverse_diagonal + explained(S, V), S.inverse_diagonal()),
             mean=self.mean + c @ gain,
-            variance=np.maximum(self.variance - _squares(S.L, c), 0.0),
+            variance=np.maximum(self.variance - explained(S, c), 0.0),
             sketch=self.sketch.less(c, S.solve(self.sketch.rows(rows))),
         )
 
@@ -111,23 +159,40 @@ class PoolPosterior:
         new = replace(new, variance=new._variance(), sketch=new.sketched())
         return new.retargeted(targets, anew=True)
 
-    def retargeted(
-        self,
-        targets: Array,  # (l, m)
-        anew: bool = False,
-    ) -> PoolPosterior:
-        """With other targets of the same rows."""
+    def retargeted(self, targets: Array, anew: bool = False) -> PoolPosterior:
+        """Give the observed rows other targets.
+
+        Parameters
+        ----------
+        targets : array (l, m)
+            The new ones.
+        anew : bool
+            Whether to solve though they are the old ones.
+
+        Returns
+        -------
+        PoolPosterior
+            The posterior given these.
+        """
         if not anew and np.array_equal(targets, self.targets):
             return self
         start = self.alpha if self.alpha.shape == targets.shape else None
         alpha = self.observed.solve(targets, start) if targets.size else targets
         return replace(self, targets=targets, alpha=alpha, mean=self._from_observed(alpha))
 
-    def forgetting(
-        self,
-        places: Array,  # (b,): which of the observed rows, by their place among these
-    ) -> PoolPosterior:
-        """Without some of the observed rows."""
+    def forgetting(self, places: Array) -> PoolPosterior:
+        """Forget some of the observed rows.
+
+        Parameters
+        ----------
+        places : array (b,)
+            Their places among the observed ones.
+
+        Returns
+        -------
+        PoolPosterior
+            The posterior given the others.
+        """
         kept = np.setdiff1d(np.arange(self.rows.size), places)
         unit = np.zeros((self.rows.size, places.size))
         unit[places, np.arange(places.size)] = 1.0
@@ -135,16 +200,16 @@ class PoolPosterior:
         D = factorise(A[places], np.zeros(places.size))
         P, gain = self._from_observed(A), D.solve(self.alpha[places])
         last = np.array_equal(kept, np.arange(kept.size))
-        rest = self.observed.shortened(kept.size) if last else observed(self.gram, self.noise, self.rows[kept])
+        rest = observed_first(self.observed, kept.size) if last else None
         return replace(
             self,
             rows=self.rows[kept],
             targets=self.targets[kept],
-            observed=rest,
+            observed=rest or observed(self.gram, self.noise, self.rows[kept]),
             alpha=(self.alpha - A @ gain)[kept],
-            inverse_diagonal=(self.inverse_diagonal - _squares(D.L, A))[kept],
+            inverse_diagonal=(self.inverse_diagonal - explained(D, A))[kept],
             mean=self.mean - P @ gain,
-            variance=np.minimum(self.variance + _squares(D.L, P), self.prior),
+            variance=np.minimum(self.variance + explained(D, P), self.prior),
             sketch=self.sketch.less(P, -D.solve(P.T @ signs(self.prior.size))),
         )
 
@@ -164,51 +229,68 @@ class PoolPosterior:
             report("variance of the pool", first / W.shape[1])
         return np.asarray(np.maximum(self.prior - explained, 0.0))
 
-    def _from_observed(
-        self,
-        V: Array,  # (l, m)
-    ) -> Array:  # (n, m)
-        """k(·, L) V."""
+    def _from_observed(self, V: Array) -> Array:
+        """k(·, L) V (n, m) for V (l, m)."""
         return self.gram.matmul_rows(self.rows, V) if V.size else np.zeros((self.gram.shape[0], V.shape[1]))
 
     # ---- questions
 
-    def leave_one_out(self) -> Array:  # (l, m)
-        """The mean at each observed row, as if it had not been observed."""
+    def leave_one_out(self) -> Array:
+        """The mean at each observed row, as if it had not been observed.
+
+        Returns
+        -------
+        array (l, m)
+            The mean.
+        """
         return np.asarray(self.targets - self.alpha / self.inverse_diagonal[:, None])
 
-    def covariance(
-        self,
-        a: Array,  # (p,) row numbers
-        b: Array,  # (q,)
-    ) -> Array:  # (p, q)
-        """c(x, z) between some rows and others."""
+    def covariance(self, a: Array, b: Array) -> Array:
+        """The covariance c(x, z) between some rows and others.
+
+        Parameters
+        ----------
+        a, b : array (p,) and (q,)
+            Row numbers.
+
+        Returns
+        -------
+        array (p, q)
+            The covariances.
+        """
         prior = self.gram.between(a, b)
         if not self.rows.size:
             return prior
         left, right = (self.gram.between(self.rows, some) for some in (a, b))
         return np.asarray(prior - left.T @ self.observed.solve(right))
 
-    def sketched(
-        self,
-        targets: Array | None = None,  # (t,) row numbers; None for the whole pool
-    ) -> Sketch:
-        """Sums over these targets, from the start."""
+    def sketched(self, targets: Array | None = None) -> Sketch:
+        """Sums of covariances with some rows, from the start.
+
+        Parameters
+        ----------
+        targets : array (t,) or None
+            Row numbers; None for the whole pool.
+
+        Returns
+        -------
+        Sketch
+            The sums.
+        """
         return Sketch.of(self.weighed_covariance(signs(self.prior.size, targets)))
 
-    def weighed_covariance(
-        self,
-        weight: Array,  # (n, q)
-    ) -> Array:  # (n, q)
-        """Σ_z c(x, z) w_z for every row x, over the whole pool: two products with K and one solve."""
+    def weighed_covariance(self, weight: Array) -> Array:
+        """Σ_z c(x, z) w_z for every row x, over the whole pool: two products with K and one solve.
+
+        Parameters
+        ----------
+        weight : array (n, q)
+            Weights of all rows.
+
+        Returns
+        -------
+        array (n, q)
+            The sums.
+        """
         sums = self.gram.matmul(weight)
         return sums - self._from_observed(self.observed.solve(sums[self.rows].astype(np.float64)).astype(sums.dtype))
-
-
-def _squares(
-    S: Array,  # (b, b) lower
-    c: Array,  # (n, b)
-) -> Array:  # (n,)
-    """diag(c (SSᵀ)⁻¹ cᵀ)."""
-    half = solve_triangular(S, c.T, lower=True)
-    return np.asarray(np.einsum("ij,ij->j", half, half))

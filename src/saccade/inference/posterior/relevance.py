@@ -1,32 +1,32 @@
 """Which features move the answer of an additive model f(x) = Σ_d f_d(x_d)."""
 
-from typing import NoReturn
-
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
 
 ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
 
 
 def deviations(
-    operator: Intersection,
-    tables: PiecewiseTables,  # of f, at the levels of the operator
+    gram: Gram,
+    tables: PiecewiseTables | None,  # of f, at the levels of the kernel matrix; None where it has none
     weight: Array | None,  # (n,) of the training examples; None for ones
-    features: int,
 ) -> Array:  # (features,)
     """The standard deviation of f_d over the training examples; of several outputs the root of the sum of squares.
 
     f_d is 0 at a zero, and an example has a positive or a negative part, not both. So the levels of both parts, and a
     zero for every other example, are all values that f_d takes.
     """
-    weight = np.ones(operator.shape[0]) if weight is None else weight
-    counts = operator.level_sums(weight)
-    if counts.size != tables.levels.size:  # tables of exact codes have a zero before each dimension's levels
-        counts = np.insert(counts, operator.starts[:-1], 0.0)
+    if not isinstance(gram, TabledGram) or tables is None:
+        raise AttributeError(
+            "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
+            "over features. sklearn.inspection.permutation_importance serves any model."
+        )
+    weight = np.ones(gram.shape[0]) if weight is None else weight
+    counts, features = gram.level_counts(weight), gram.width
     dims, total = level_dims(tables.level_starts) % features, float(weight.sum())
     zeros, squares, sizes = total - np.bincount(dims, counts, features), np.zeros(features), np.zeros(features)
     for values in tables.T.T:
@@ -35,11 +35,3 @@ def deviations(
         sizes += np.bincount(dims, counts * np.square(values), features)
     squares[squares <= ROUNDING**2 * sizes] = 0.0  # a feature that is the same for all examples
     return np.asarray(np.sqrt(squares / total))
-
-
-def no_relevance() -> NoReturn:
-    """The error for kernels that are no sums over features."""
-    raise AttributeError(
-        "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
-        "over features. sklearn.inspection.permutation_importance serves any model."
-    )

@@ -7,7 +7,10 @@ independent Brownian motions, one per dimension: exact, and drawn at all trainin
 normal number each. The update is a table walk, so a new x costs what a prediction costs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,13 +18,29 @@ import scipy.sparse as sp
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
+from saccade.kernels.gram import TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.intersection_base import Intersection
 from saccade.operators.tables import PiecewiseTables
+
+if TYPE_CHECKING:
+    from saccade.inference.posterior.gp import GP
+
+
+def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b, m, count)
+    """`count` draws of each output at the rows of X, jointly and exact, less the prior mean."""
+    gram, sites = gp.gram, gp.sites
+    if isinstance(gram, TabledGram):
+        train, new, solve = gram.features(gram.all_rows()), gram.features(X), gp.inverse.solve
+        return sample_intersection(gram, train, new, sites.noise, sites.targets, solve, count, rng)
+    mean = gram.cross(X).T @ gp.inverse.alpha(sites, gp.solution)
+    covariances, found = gp.covariance(X), []
+    for j, column in enumerate(mean.T):
+        found.append(sample_normal(column, covariances[min(j, len(covariances) - 1)], count, rng))
+    return np.stack(found, axis=1)
 
 
 def sample_intersection(
-    K: Intersection,
+    K: TabledGram,
     train: sp.csr_matrix,  # (n, D): values after the kernel's transforms, all of them levels of K
     new: sp.csr_matrix,  # (b, D')
     noise: Array,  # (n, 1) or (n, m)
@@ -81,16 +100,3 @@ def sample_normal(
     values, U = np.linalg.eigh(covariance)
     root = U * np.sqrt(np.maximum(values, 0.0))
     return np.asarray(mean[:, None] + root @ rng.standard_normal((len(mean), count)))
-
-
-def sample_outputs(
-    mean: Array,  # (b, m)
-    covariances: list[Array],  # (b, b), one for all outputs or one for each
-    count: int,
-    rng: np.random.Generator,
-) -> Array:  # (b, m, count)
-    """Draws of each output, independent of the others."""
-    draws = [
-        sample_normal(column, covariances[min(j, len(covariances) - 1)], count, rng) for j, column in enumerate(mean.T)
-    ]
-    return np.stack(draws, axis=1)

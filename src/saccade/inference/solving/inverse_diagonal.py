@@ -4,7 +4,6 @@ Here probes are solved: first some beside the targets, which cost little, then a
 would be many, a factor takes their place. `diagonal_estimate` makes the diagonal of probes.
 """
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -24,7 +23,7 @@ from saccade.inference.solving.diagonal_estimate import (
     reachable,
 )
 from saccade.operators.base import Operator
-from saccade.solvers.cg import solve_cg
+from saccade.solvers.cg import Precondition, solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom, build
 from saccade.solvers.rank_one import Leading
@@ -52,7 +51,7 @@ class Probes:
         self,
         K: Operator,
         noise: Array,  # (n, c)
-        precondition: Callable[[Array], Array] | None,
+        precondition: Precondition | None,
         max_iter: int,
         rng: np.random.Generator,
         most_work: float = limits.PROBE_WORK,  # numbers read

@@ -23,12 +23,13 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.threads import ranged, share_calls, thread_count
+from saccade.inference.solving.conditional import ByFactor, unexplained
 from saccade.localize.boxes import pairs_iou
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
 from saccade.localize.search.learned_response import Judgement, Response
 from saccade.localize.search.response import BETA, BETA_SPREAD, FALL, OFFSET, Misfit, clutter_and_offset, shares
-from saccade.solvers.cholesky import Factor, factorise
+from saccade.solvers.cholesky import factorise
 
 LEAST_NOISE = 1e-3  # standard deviation: below it, boxes that are nearly the same would make R singular
 STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
@@ -62,9 +63,8 @@ class ScoreModel:
         self.looks, self.misfit = looks, misfit
         R = clutter_and_offset(looks.boxes, looks.boxes, looks.bounds, misfit)
         noise = max(misfit.noise, LEAST_NOISE) ** 2 / looks.counts
-        self.factor: Factor = factorise(R, noise)
-        self.z = self.factor.half_solve(looks.scores[:, None])[:, 0]
-        self.constant = -0.5 * self.factor.log_determinant() - 0.5 * len(self.z) * np.log(2.0 * np.pi)
+        self.clutter = ByFactor(factorise(R, noise))
+        self.z = self.clutter.half(looks.scores[:, None])[:, 0]
 
     def whitened(
         self,
@@ -72,7 +72,7 @@ class ScoreModel:
     ) -> Array:  # (2, n, h)
         """A_t = L⁻¹ H_t of every object."""
         _, n, h = H.shape
-        return np.asarray(self.factor.half_solve(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
+        return np.asarray(self.clutter.half(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
 
     def given(self, objects: Array) -> GivenObjects:  # (h, 4)
         return GivenObjects.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
@@ -85,7 +85,7 @@ class ScoreModel:
 
     def log_likelihood_of_none(self) -> float:
         """If there is no object."""
-        return float(self.constant - 0.5 * self.z @ self.z)
+        return self.clutter.log_density(self.z[:, None])
 
 
 class Smooth(NamedTuple):
@@ -116,8 +116,9 @@ class GivenObjects:
         determinant = M[0, 0] * M[1, 1] - M[0, 1] ** 2
         inverse = np.array([[M[1, 1], -M[0, 1]], [-M[0, 1], M[0, 0]]]) / determinant
         step = np.einsum("ijh,jh->ih", inverse, v)
-        squares = z @ z - 2.0 * (BETA @ g) + np.einsum("i,ijh,j->h", BETA, G, BETA)
-        found = evidence.constant - 0.5 * (squares - (v * step).sum(axis=0) + np.log(determinant) + np.log(B).sum())
+        squares = np.einsum("i,ijh,j->h", BETA, G, BETA) - 2.0 * (BETA @ g)  # beside those of the looks
+        rest = squares - (v * step).sum(axis=0) + np.log(determinant) + np.log(B).sum()
+        found = evidence.log_likelihood_of_none() - 0.5 * rest
         return cls(evidence, A, inverse, BETA[:, None] + step, found)
 
     def of_object(
@@ -160,8 +161,8 @@ class GivenObjects:
     def _explained(self, boxes: Array) -> tuple[Array, Array]:  # (n, c), (c,)
         """L⁻¹ times the covariance of looks and boxes, and the variance of each box that looks leave it."""
         looks, misfit = self.evidence.looks, self.evidence.misfit
-        W = self.evidence.factor.half_solve(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))
-        return W, misfit.clutter**2 + OFFSET**2 - np.square(W).sum(axis=0)
+        W = self.evidence.clutter.half(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))
+        return W, unexplained(misfit.clutter**2 + OFFSET**2, W)
 
 
 @dataclass(frozen=True)

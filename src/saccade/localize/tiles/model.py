@@ -18,9 +18,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from saccade._core.arrays import Array
-from saccade.inference.likelihoods.ep import ep
-from saccade.inference.likelihoods.infer import Solving
-from saccade.inference.solving.regression import Solution
+from saccade.inference.likelihoods.infer import Solving, infer
+from saccade.inference.solving.conditional import ByFactor, unexplained
 from saccade.kernels import RBF, Matern
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import Factor
@@ -82,16 +81,14 @@ class TilePosterior:
     rows: Array  # (l,): looked at
     log_evidence: float
     alpha: Array  # (l,)
-    factor: Factor  # of K + N
+    given: ByFactor  # the process given these tiles
 
     def pool(self) -> Pool:
         """Mean and variance everywhere."""
         every = np.arange(len(self.space.places))
         K = self.space.kernel(self.setting, self.rows, every)
-        half = self.factor.half_solve(K) if self.rows.size else K
-        mean = self.space.offset(self.setting) + self.alpha @ K
-        top = RATE + self.setting.amplitude
-        return Pool(self.space, self.setting, mean, np.maximum(top - np.einsum("ij,ij->j", half, half), 0.0), half)
+        mean, half = self.space.offset(self.setting) + self.alpha @ K, self.given.half(K)
+        return Pool(self.space, self.setting, mean, unexplained(RATE + self.setting.amplitude, half), half)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,22 +110,15 @@ class Pool:
 
 
 def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> TilePosterior:
-    """The posterior from tiles with and without a hit.
-
-    The prior mean m enters as sites of f − m: targets less m, and Kα + m = targets − noise · α as without it.
-    """
+    """The posterior from tiles with and without a hit."""
     if not rows.size:
-        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), Factor(np.zeros((0, 0))))
-    K, m = space.kernel(setting, rows), space.offset(setting)[rows][:, None]
-    solving = Solving(solver="cholesky")
-
-    def solve(noise: Array, targets: Array, guess: Array | None) -> Solution:
-        return solving(Dense(K), noise, targets - m)
-
-    sites, solution = ep(K.diagonal(), np.where(hits, 1.0, -1.0)[:, None], np.ones((1, 1)), solve)
-    factor, t = solution.factors[0], sites.targets - m
-    fit = float((t * solution.alpha).sum()) + factor.log_determinant() + len(rows) * np.log(2.0 * np.pi)
-    return TilePosterior(space, setting, rows, sites.log_norm - 0.5 * fit, solution.alpha[:, 0], factor)
+        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), ByFactor(Factor(np.zeros((0, 0)))))
+    K, mean = Dense(space.kernel(setting, rows)), space.offset(setting)[rows][:, None]
+    Y, noise = np.where(hits, 1.0, -1.0)[:, None], np.ones((rows.size, 1))
+    sites, solution = infer(K, Y, noise, None, "ep", Solving(solver="cholesky"), mean)
+    given = ByFactor(solution.factors[0])
+    evidence = sites.log_norm + given.log_density(given.half(sites.targets))
+    return TilePosterior(space, setting, rows, evidence, solution.alpha[:, 0], given)
 
 
 class TileBelief(NamedTuple):

@@ -1,0 +1,89 @@
+"""Engines: what makes the kernel matrix of a kernel and rows, and so decides where it is held and computed.
+
+`kernel.gram(X, engine=...)` hands itself and the rows to an engine; estimators pass on theirs. The one here holds all
+in the memory of this process. Another one (rows on disk, on workers of a cluster, codes on a GPU) returns Grams of its
+own, or gives `intersection_gram` another `operate`. Its Grams pass tests/kernels/test_gram.py, and nothing above
+`kernels` changes (docs/decisions/047).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from .dense_gram import DenseGram, StreamedGram
+from .gram import own_rows
+from .intersection_gram import Coding, intersection_gram
+
+if TYPE_CHECKING:
+    from .base import Array, Kernel, Matrix
+    from .gram import Gram, TabledGram
+    from .intersection import HIK
+
+__all__ = ["MEMORY", "Engine", "MemoryEngine"]
+
+
+class Engine(Protocol):
+    """What makes kernel matrices. A Gram stays with its engine: rows are appended and subsets made where it is."""
+
+    def dense(self, kernel: Kernel, X: Matrix, weight: Array | None, held: bool) -> Gram:
+        """Of any kernel.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            Not settled yet.
+        X : Matrix
+            Training rows, (n, d).
+        weight : Array or None
+            How many copies each row stands for, (n,); None for one each.
+        held : bool
+            Whether n² numbers may be held.
+
+        Returns
+        -------
+        Gram
+            K with the kernel settled on X.
+        """
+
+    def intersection(self, kernel: HIK, X: Matrix, weight: Array | None, coding: Coding) -> TabledGram:
+        """Of an intersection kernel, by codes and levels.
+
+        Parameters
+        ----------
+        kernel : HIK
+            Not settled yet.
+        X : Matrix
+            Training rows, (n, d).
+        weight : Array or None
+            How many copies each row stands for, (n,); None for one each.
+        coding : Coding
+            How values become codes.
+
+        Returns
+        -------
+        TabledGram
+            K with the kernel settled on X.
+        """
+
+
+class MemoryEngine:
+    """All in the memory of this process.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from saccade.kernels import HIK
+    >>> HIK(scale=1.0).gram(np.array([[1.0], [3.0]]), engine=MemoryEngine()).to_dense()
+    array([[1., 1.],
+           [1., 3.]])
+    """
+
+    def dense(self, kernel: Kernel, X: Matrix, weight: Array | None, held: bool) -> Gram:
+        X = own_rows(X)
+        return (DenseGram if held else StreamedGram)(kernel.resolved(X, weight), X)
+
+    def intersection(self, kernel: HIK, X: Matrix, weight: Array | None, coding: Coding) -> TabledGram:
+        return intersection_gram(kernel, X, weight, coding)
+
+
+MEMORY: Engine = MemoryEngine()

@@ -1,0 +1,51 @@
+"""Kernel matrices of another engine below the estimators; test_gram.py has the suite that they pass."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade import SVDD, GPClassifier, GPRegressor, OneClassGP
+from saccade.datasets.synthetic import histograms
+from saccade.kernels import HIK, RBF, Power
+from tests.kernels.disk_engine import DiskEngine, is_mapped
+
+X, Y = histograms(300, D=30, nonzeros=8, rng=np.random.default_rng(0))
+NEW = histograms(20, D=30, nonzeros=8, rng=np.random.default_rng(1))[0]
+MODELS: dict[str, Any] = {
+    "exact": lambda: GPClassifier(noise=0.1),
+    "32 levels": lambda: GPClassifier(noise=0.1, levels=32, solver="cg", tol=1e-9),
+    "any kernel": lambda: GPClassifier(RBF(1.0), noise=0.1),
+    "tuned": lambda: GPClassifier(HIK(Power(1.0)), tune="loo", levels=32),
+    "regression": lambda: GPRegressor(noise=0.1, levels=16),
+    "one class": lambda: OneClassGP(noise=0.1, levels=16),
+    "ball": lambda: SVDD(levels=16),
+}
+
+
+def on_disk(model: Any, folder: Path) -> Any:
+    model.engine = DiskEngine(folder)
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:Tuning ended")
+@pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
+def test_estimators_fit_on_disk_as_in_memory(make: Any, tmp_path: Path) -> None:
+    here, there = make().fit(X, Y), on_disk(make(), tmp_path).fit(X, Y)
+    ask = "decision_function" if hasattr(here, "decision_function") else "predict"
+    np.testing.assert_allclose(getattr(there, ask)(NEW), getattr(here, ask)(NEW), rtol=1e-6, atol=1e-6)
+
+
+def test_codes_stay_in_files(tmp_path: Path) -> None:
+    model = on_disk(GPClassifier(noise=0.1, levels=32), tmp_path).fit(X[:200], Y[:200])
+    assert is_mapped(model.gp_.gram.codes.codes)
+    model.partial_fit(X[200:], Y[200:])
+    assert is_mapped(model.gp_.gram.codes.codes)
+    whole = GPClassifier(noise=0.1, levels=32).fit(X[:200], Y[:200]).partial_fit(X[200:], Y[200:])
+    np.testing.assert_allclose(model.predict_proba(NEW), whole.predict_proba(NEW), rtol=1e-6, atol=1e-6)
+
+
+def test_rows_stay_in_files(tmp_path: Path) -> None:
+    model = on_disk(GPClassifier(RBF(1.0), noise=0.1), tmp_path).fit(X, Y)
+    assert is_mapped(model.gp_.gram.all_rows())
