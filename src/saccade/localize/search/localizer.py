@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -14,13 +15,14 @@ from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.belief import Belief, Views
+from saccade.localize.search.belief import Views
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
 from saccade.localize.search.choice import Policy, choose_boxes, most_overlapping
 from saccade.localize.search.grid_map import grid_moments
 from saccade.localize.search.learned_response import Response
 from saccade.localize.search.location import Failure, Location
-from saccade.localize.search.looking import Judge, look
+from saccade.localize.search.looking import Judge, go_on, judge_of_boxes, look
+from saccade.localize.search.posterior import Belief
 from saccade.localize.search.response import Misfit
 from saccade.localize.search.state import LOCALIZER
 from saccade.scores.acquisition import decaying_xi
@@ -254,8 +256,16 @@ class Localizer:
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
         sure = check_share("sure", sure, 1.0, "The default is 0.95.")
-        options: dict[str, Any] = {"crop": crop, "looks": looks, "batch": batch, "sure": sure}
-        look(self, judge, picture, **options, state=state, watch=watch)
+        if state is not None and Path(state).exists():
+            go_on(self, state)
+
+        def after() -> None:
+            if state is not None:
+                codec.write_json(state, self.to_state())
+            if watch is not None:
+                watch()
+
+        look(self, judge_of_boxes(self, judge, picture, crop), after, looks=looks, batch=batch, sure=sure)
         return self.best()
 
     def best(self) -> Location:
