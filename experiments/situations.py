@@ -20,7 +20,7 @@ from saccade.datasets.on_disk import Photographs, portland
 from saccade.localize import SituationModel
 from saccade.localize.priors.densities import Normals
 from saccade.localize.priors.learn_normals import choose_shrinkage, shrunk
-from saccade.localize.situations.model import SPREAD, coordinates_of
+from saccade.localize.situations.coordinates import SPREAD, coordinates_of
 
 SIZES = (1, 2, 3, 5, 8, 12, 20, 50, 150, 380)
 TEST = 100

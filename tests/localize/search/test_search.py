@@ -10,6 +10,7 @@ import pytest
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.localize import BoxPrior, Localizer, SituationModel, iou
+from saccade.localize.search.asking import random_numbers
 from saccade.localize.search.choice import most_overlapping
 
 DOG = np.array([310.0, 220.0, 400.0, 290.0])
@@ -338,7 +339,7 @@ def test_random_numbers_follow_from_seed_looks_failures_and_purpose() -> None:
     def drawn(seed: int, looks: int, failures: int, stream: int) -> float:
         search = Localizer((100, 100), random_state=seed)
         search.tell([[10 + k, 10, 30 + k, 40] for k in range(looks + failures)], [0.1] * looks + [np.nan] * failures)
-        numbers = [one._rng(stream).random() for one in (search, Localizer.from_state(search.to_state()))]
+        numbers = [random_numbers(one, stream).random() for one in (search, Localizer.from_state(search.to_state()))]
         assert numbers[0] == numbers[1]
         return float(numbers[0])
 

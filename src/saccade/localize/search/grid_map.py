@@ -12,8 +12,9 @@ from scipy.interpolate import make_interp_spline
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.localize.search.belief import Belief, GivenObjects, Smooth
+from saccade.localize.search.belief import GivenObjects, Smooth
 from saccade.localize.search.learned_response import Judgement
+from saccade.localize.search.posterior import Belief
 
 COARSE = 48  # places a side: a fifth of the distance over which clutter changes
 

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from saccade._core import codec, limits
+from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
-from saccade.localize.boxes import as_numbers, check_bounds, check_boxes, clip
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.belief import Belief, Views
+from saccade.localize.search.asking import next_boxes, prior_of, random_numbers
+from saccade.localize.search.belief import Views
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
-from saccade.localize.search.choice import Policy, choose_boxes, most_overlapping
+from saccade.localize.search.choice import Policy
 from saccade.localize.search.grid_map import grid_moments
 from saccade.localize.search.learned_response import Response
 from saccade.localize.search.location import Failure, Location
-from saccade.localize.search.looking import Judge, look
+from saccade.localize.search.looking import Judge, go_on, judge_of_boxes, look
+from saccade.localize.search.posterior import Belief
 from saccade.localize.search.response import Misfit
 from saccade.localize.search.state import LOCALIZER
-from saccade.scores.acquisition import decaying_xi
-
-HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
-HALF_LIFE = 20.0  # looks after which ξ is half as large
 
 
 class Localizer:
@@ -71,14 +70,10 @@ class Localizer:
 
     Attributes
     ----------
-    boxes : array of shape (looks, 4)
-        The boxes looked at, without failures.
-    told : array of shape (looks,)
-        Their scores.
+    boxes, told : array of shape (looks, 4) and (looks,)
+        The boxes looked at and their scores, without failures.
     failures : list of (box, why)
         Looks for which the judge gave no score.
-    looks : int
-        Number of scores told.
 
     Examples
     --------
@@ -160,15 +155,7 @@ class Localizer:
         array of shape (n, 4)
             x0, y0, x1, y1; fewer rows where proposals run out.
         """
-        n = check_count("n", n, "Pass the number of boxes.")
-        rng = self._rng(1)
-        anywhere = BoxPrior.unknown(self.bounds)
-        free = self.looks > 0 and self.proposals is None
-        prior, random = (int(n * share + 0.5) if free else 0 for share in (self.from_prior, self.at_random))
-        found = [self._by_policy(n - prior - random, rng)]
-        for count, source in ((prior, self._prior), (random, self._sized(anywhere))):
-            found.append(self._fresh(source.sample(count, rng), found))
-        return np.concatenate(found)
+        return next_boxes(self, self._belief(), check_count("n", n, "Pass the number of boxes."))
 
     def tell(self, boxes: Any, scores: Any, why: str = "no finite score") -> None:
         """Tell the scores of boxes, whether they were asked for or not.
@@ -254,8 +241,16 @@ class Localizer:
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
         sure = check_share("sure", sure, 1.0, "The default is 0.95.")
-        options: dict[str, Any] = {"crop": crop, "looks": looks, "batch": batch, "sure": sure}
-        look(self, judge, picture, **options, state=state, watch=watch)
+        if state is not None and Path(state).exists():
+            go_on(self, state)
+
+        def after() -> None:
+            if state is not None:
+                codec.write_json(state, self.to_state())
+            if watch is not None:
+                watch()
+
+        look(self, judge_of_boxes(self, judge, picture, crop), after, looks=looks, batch=batch, sure=sure)
         return self.best()
 
     def best(self) -> Location:
@@ -312,7 +307,7 @@ class Localizer:
         rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
         best = self._belief().best()[0]
         sides = best[2:] - best[:2] if size is None else np.array(check_size(size, self.bounds))
-        mean, variance = grid_moments(self._belief(), sides, rows, columns, self._rng(2))
+        mean, variance = grid_moments(self._belief(), sides, rows, columns, random_numbers(self, 2))
         return self.scores[0] + self._range * mean, self._range**2 * variance
 
     # ---- kept
@@ -359,68 +354,9 @@ class Localizer:
         """
         self.prior, self._believed = check_prior(prior, self.bounds), None
 
-    def resume(self, boxes: Array, told: Array, failures: list[Failure], misfit: Misfit) -> None:
-        """Take over the looks of another search; they are not checked again.
-
-        Parameters
-        ----------
-        boxes : array of shape (looks, 4)
-            The boxes looked at.
-        told : array of shape (looks,)
-            Their scores.
-        failures : list of (box, why)
-            Looks without a score.
-        misfit : Misfit
-            Standard deviations of noise and clutter that were learned.
-        """
-        self.boxes, self.told, self.misfit = boxes, told, misfit
-        self.failures, self._believed = list(failures), None
-
-    # ---- parts
-
-    def _rng(self, stream: int) -> np.random.Generator:
-        """Random numbers that depend only on the seed and on the number of looks."""
-        return np.random.default_rng([self.random_state, self.looks, len(self.failures), stream])
-
-    def _sized(self, prior: BoxPrior) -> BoxPrior:
-        return prior if self.size is None else prior.of_size(self.size)
-
-    @property
-    def _prior(self) -> BoxPrior:
-        if self.prior is None:
-            return self._sized(BoxPrior.unknown(self.bounds))
-        return self._sized(self.prior).hedged(HEDGE)
-
     def _belief(self) -> Belief:
         if self._believed is None:
             looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            judge, pool = self.response or self.misfit, self.proposals
-            self._believed = Belief.after(looks, self._prior, judge, self.absent, self._rng(0), pool, self.crowd)
+            judge, pool, prior = self.response or self.misfit, self.proposals, prior_of(self)
+            self._believed = Belief.after(looks, prior, judge, self.absent, random_numbers(self, 0), pool, self.crowd)
         return self._believed
-
-    def _by_policy(self, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
-        belief = self._belief()
-        objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_TO_CHOOSE, rng)]
-        candidates = self._candidates(objects, rng)
-        xi = decaying_xi(self.xi, self.looks, HALF_LIFE)
-        mean, variance, best = belief.choices(candidates, objects)
-        places = choose_boxes(self.policy, mean, variance, best, count, xi, self.misfit.noise**2, rng)
-        return candidates[places]
-
-    def _candidates(self, objects: Array, rng: np.random.Generator) -> Array:
-        if self.proposals is not None:
-            return most_overlapping(self._fresh(self.proposals, []), objects, limits.PROPOSALS_TO_CHOOSE)
-        return self._fresh(np.vstack([objects, self._prior.sample(limits.CANDIDATES_OF_PRIOR, rng)]), [])
-
-    def _fresh(self, boxes: Array, others: list[Array]) -> Array:
-        """Boxes, on the grid if there is one, that were not looked at and are not among the others."""
-        if self.step is not None and len(boxes):
-            boxes = clip(np.round(boxes / self.step) * self.step, self.bounds)[0]
-        failed = np.array([failure.box for failure in self.failures]).reshape(-1, 4)
-        seen = {tuple(box) for box in np.vstack([self.boxes, failed, *others])}
-        kept = list[Array]()
-        for box in boxes:
-            if tuple(box) not in seen:
-                seen.add(tuple(box))
-                kept.append(box)
-        return np.array(kept).reshape(-1, 4)

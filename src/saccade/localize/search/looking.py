@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,31 +24,21 @@ Judge = Callable[[Any], Any]
 
 def look(
     search: Localizer,
-    judge: Judge,
-    picture: Any,
+    scores: Callable[[Array], tuple[Array, str]],  # of boxes, and why there is none
+    after: Callable[[], None],  # every batch
     *,
-    crop: Any,
     looks: int,
     batch: int,
     sure: float,
-    state: Any,
-    watch: Callable[[], None] | None,
 ) -> None:
     """Ask and tell until the looks are spent, the object is surely found, or nothing is left to look at."""
-    if state is not None and Path(state).exists():
-        _go_on(search, state)
-    source = None if picture is None else _source(search, picture)
     while (left := looks - search.looks - len(search.failures)) > 0:
         boxes = search.ask(min(batch, left))
         if not len(boxes):
             break
-        scores, why = judged(judge, boxes if source is None else cut(source, boxes, crop))
-        search.tell(boxes, scores, why)
+        search.tell(boxes, *scores(boxes))
         report("looking", (looks - left + len(boxes)) / looks)
-        if state is not None:
-            codec.write_json(state, search.to_state())
-        if watch is not None:
-            watch()
+        after()
         if sure < 1.0 and search.looks and search.best().probability >= sure:
             break
     report("looking", 1.0)
@@ -60,6 +49,12 @@ def look(
             f"left out; the last one was {last.box.round(1).tolist()}: {last.why}",
             stacklevel=3,
         )
+
+
+def judge_of_boxes(search: Localizer, judge: Judge, picture: Any, crop: Any) -> Callable[[Array], tuple[Array, str]]:
+    """The judge's scores of boxes, and why there is none; with a picture it is shown crops."""
+    source = None if picture is None else _source(search, picture)
+    return lambda boxes: judged(judge, boxes if source is None else cut(source, boxes, crop))
 
 
 def cut(source: Source, boxes: Array, size: Any) -> list[Array]:
@@ -96,7 +91,7 @@ def _source(search: Localizer, picture: Any) -> Source:
     return source
 
 
-def _go_on(search: Localizer, state: Any) -> None:
+def go_on(search: Localizer, state: Any) -> None:
     """Take over the looks of a file that was written by a search with these options."""
     before: Localizer = codec.from_json(LOCALIZER, codec.read_json(state), state)
     mine, other = (codec.to_json(OPTIONS, each) for each in (search, before))
@@ -108,4 +103,6 @@ def _go_on(search: Localizer, state: Any) -> None:
         )
     if search.looks or search.failures:
         raise InvalidInput(f"This search has looks already, and {state} has its own. Begin with a new Localizer.")
-    search.resume(before.boxes, before.told, before.failures, before.misfit)
+    search.boxes, search.told, search.failures = before.boxes, before.told, before.failures
+    search.misfit = before.misfit
+    search.learn_prior(search.prior)  # forgets what was believed without these looks

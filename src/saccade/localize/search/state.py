@@ -26,7 +26,7 @@ def _search(options: dict[str, Any], boxes: Array, told: Array, failures: list[F
     search = Localizer(options.pop("bounds"), **options)
     check_boxes(boxes, bounds=search.bounds)
     check_looks(boxes, told, search.scores)
-    search.resume(boxes, told, failures, misfit)
+    search.boxes, search.told, search.failures, search.misfit = boxes, told, failures, misfit
     return search
 
 

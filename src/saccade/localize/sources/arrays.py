@@ -24,14 +24,7 @@ class ArraySource(Pyramid):
     def __init__(self, arrays: Any) -> None:
         self.arrays = list(arrays) if isinstance(arrays, list | tuple) else [arrays]
         for array in self.arrays:
-            shape = getattr(array, "shape", None)
-            if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3, 4)):
-                raise InvalidInput(
-                    "A picture must have the shape (h, w), (h, w, 3) or (h, w, 4), got "
-                    f"{shape or type(array).__name__}. {SCALES}"
-                )
-            if min(shape) < 1:
-                raise InvalidInput(f"A picture must have pixels, got an array of shape {tuple(shape)}.")
+            _check_shape(array)
         if not self.arrays:
             raise InvalidInput(f"There is no array in the list. {SCALES}")
         self.levels = [Level(int(array.shape[1]), int(array.shape[0])) for array in self.arrays]
@@ -40,6 +33,17 @@ class ArraySource(Pyramid):
 
     def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Array:
         return to_rgb(np.asarray(self.arrays[level][y0:y1, x0:x1]))
+
+
+def _check_shape(array: Any) -> None:
+    shape = getattr(array, "shape", None)
+    if shape is None or len(shape) not in (2, 3) or (len(shape) == 3 and shape[2] not in (1, 3, 4)):
+        raise InvalidInput(
+            "A picture must have the shape (h, w), (h, w, 3) or (h, w, 4), got "
+            f"{shape or type(array).__name__}. {SCALES}"
+        )
+    if min(shape) < 1:
+        raise InvalidInput(f"A picture must have pixels, got an array of shape {tuple(shape)}.")
 
 
 class Plane:

@@ -20,6 +20,7 @@ import numpy as np
 from scipy.stats import beta, nbinom, poisson
 
 from saccade._core.arrays import Array
+from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.model import Pool, TileBelief
 
 CONFIDENCE = 0.95
@@ -45,6 +46,31 @@ class Left(NamedTuple):
     low: int
     high: int
     at_most_tiles: int
+
+
+def hits_left(
+    belief: TileBelief,
+    answers: TileAnswers,
+    first: Array,  # the tiles of the first looks
+    cell: int,  # tiles in the largest of their cells
+    rng: np.random.Generator,
+) -> Left:
+    """The hits in tiles without an answer."""
+    free, counts = answers.without(), answers.hits_in_a_tile()
+    mean, variance = moments(belief, free, rng)
+    many, spread = float(counts.mean()), float(counts.var())
+    mean, variance = mean * many, variance * many**2 + mean * spread
+    low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
+    return Left(mean, low, high, _at_most(answers, first, cell, free.size))
+
+
+def _at_most(answers: TileAnswers, first: Array, cell: int, free: int) -> int:
+    """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
+    if not np.isin(first, [*answers.told, *answers.failed]).all():
+        return free  # before all of the first looks are taken nothing is known
+    hits = int((answers.has_hit(first) | np.isnan(answers.hits[first])).sum())
+    every = all_tiles_at_most(hits, first.size, cell, len(answers.tiles.boxes))
+    return max(0, min(free, every - int(answers.has_hit(answers.rows).sum())))
 
 
 def moments(

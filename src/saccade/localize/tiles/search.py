@@ -19,7 +19,7 @@ from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
 from saccade.localize.tiles.grid import Tiles, overview
 from saccade.localize.tiles.judge import FoundBoxes, judged
-from saccade.localize.tiles.left import WIDER, Left, all_tiles_at_most, interval, moments
+from saccade.localize.tiles.left import Left, hits_left
 from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tiles.policy import Policy, choose_tiles
 from saccade.localize.tiles.start import first_tiles
@@ -285,23 +285,7 @@ class TileSearch:
         Left
             `expected`, `low` and `high` (an interval of 95 %) by the model, and `at_most_tiles`, which needs no model.
         """
-        free = self.answers.without()
-        rng = np.random.default_rng(self.seed)
-        mean, variance = moments(self._believe(), free, rng)
-        counts = self.answers.hits_in_a_tile()
-        many, spread = float(counts.mean()), float(counts.var())
-        mean, variance = mean * many, variance * many**2 + mean * spread
-        low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
-        return Left(mean, low, high, self._at_most(free.size))
-
-    def _at_most(self, free: int) -> int:
-        """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
-        if not np.isin(self._first, [*self.answers.told, *self.answers.failed]).all():
-            return free  # before all of the first looks are taken nothing is known
-        first = int((self.answers.has_hit(self._first) | np.isnan(self.hits[self._first])).sum())
-        known = int(self.answers.has_hit(self.answers.rows).sum())
-        every = all_tiles_at_most(first, self._first.size, self._cell, len(self.tiles.boxes))
-        return max(0, min(free, every - known))
+        return hits_left(self._believe(), self.answers, self._first, self._cell, np.random.default_rng(self.seed))
 
     def found(self, overlap: float = 0.5) -> FoundBoxes:
         """Boxes that were told inside tiles; of two that overlap too much only the one with the higher score.

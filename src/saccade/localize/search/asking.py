@@ -1,0 +1,75 @@
+"""The boxes that a search asks for next: candidates by its policy, and shares from the prior and at random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from saccade._core import limits
+from saccade._core.arrays import Array
+from saccade.localize.boxes import clip
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.choice import choose_boxes, most_overlapping
+from saccade.localize.search.posterior import Belief
+from saccade.scores.acquisition import decaying_xi
+
+if TYPE_CHECKING:
+    from saccade.localize.search.localizer import Localizer
+
+HEDGE = 0.1  # share of a learned prior that is replaced by nothing known
+HALF_LIFE = 20.0  # looks after which ξ is half as large
+
+
+def random_numbers(search: Localizer, stream: int) -> np.random.Generator:
+    """Random numbers that depend only on the seed and on the number of looks; each use has its own stream."""
+    return np.random.default_rng([search.random_state, search.looks, len(search.failures), stream])
+
+
+def next_boxes(search: Localizer, belief: Belief, n: int) -> Array:  # (n, 4), or fewer where proposals run out
+    rng, free = random_numbers(search, 1), search.looks > 0 and search.proposals is None
+    prior, random = (int(n * share + 0.5) if free else 0 for share in (search.from_prior, search.at_random))
+    found = [_by_policy(search, belief, n - prior - random, rng)]
+    for count, source in ((prior, prior_of(search)), (random, _sized(search, BoxPrior.unknown(search.bounds)))):
+        found.append(_fresh(search, source.sample(count, rng), found))
+    return np.concatenate(found)
+
+
+def prior_of(search: Localizer) -> BoxPrior:
+    """Where the object may be before any look; a learned prior is hedged."""
+    if search.prior is None:
+        return _sized(search, BoxPrior.unknown(search.bounds))
+    return _sized(search, search.prior).hedged(HEDGE)
+
+
+def _sized(search: Localizer, prior: BoxPrior) -> BoxPrior:
+    return prior if search.size is None else prior.of_size(search.size)
+
+
+def _by_policy(search: Localizer, belief: Belief, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
+    objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_TO_CHOOSE, rng)]
+    candidates = _candidates(search, objects, rng)
+    xi = decaying_xi(search.xi, search.looks, HALF_LIFE)
+    mean, variance, best = belief.choices(candidates, objects)
+    places = choose_boxes(search.policy, mean, variance, best, count, xi, search.misfit.noise**2, rng)
+    return candidates[places]
+
+
+def _candidates(search: Localizer, objects: Array, rng: np.random.Generator) -> Array:
+    if search.proposals is not None:
+        return most_overlapping(_fresh(search, search.proposals, []), objects, limits.PROPOSALS_TO_CHOOSE)
+    return _fresh(search, np.vstack([objects, prior_of(search).sample(limits.CANDIDATES_OF_PRIOR, rng)]), [])
+
+
+def _fresh(search: Localizer, boxes: Array, others: list[Array]) -> Array:
+    """Boxes, on the grid if there is one, that were not looked at and are not among the others."""
+    if search.step is not None and len(boxes):
+        boxes = clip(np.round(boxes / search.step) * search.step, search.bounds)[0]
+    failed = np.array([failure.box for failure in search.failures]).reshape(-1, 4)
+    seen = {tuple(box) for box in np.vstack([search.boxes, failed, *others])}
+    kept = list[Array]()
+    for box in boxes:
+        if tuple(box) not in seen:
+            seen.add(tuple(box))
+            kept.append(box)
+    return np.array(kept).reshape(-1, 4)
