@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -100,15 +99,12 @@ class HIK(Kernel):
         return [part if times == 1.0 else part._times(times) for part in self.transform.parts]
 
     def resolved(self, X: Matrix, weight: Array | None = None) -> HIK:
-        """The same kernel with a number for every "auto", and the factor in the scale."""
+        """With a number for every "auto", and the factor in the scale."""
         self.check_width(X.shape[1])
         return self._settled(X, weight)
 
     def _settled(self, X: Matrix, weight: Array | None = None) -> HIK:
-        def mean(steps: list[Transform]) -> float:
-            return float(np.average(HIK(steps, scale=1.0)._sums(X), weights=weight))
-
-        return self.scaled(mean)
+        return self.scaled(lambda steps: float(np.average(HIK(steps, scale=1.0)._sums(X), weights=weight)))
 
     def resolved_on_codes(
         self,
@@ -119,8 +115,9 @@ class HIK(Kernel):
 
         The mean self-similarity is Σ share · level: one pass over the codes serves all transforms.
         """
-        share = cache(lambda: K.level_sums(shares(K.shape[0], weight)))  # asked for where something is "auto"
-        return self.scaled(lambda steps: float(share() @ HIK(steps, scale=1.0).levels(K.codes)))
+        asked = isinstance(self.scale, str) or any(type(g).scaled is not Transform.scaled for g in self.transforms())
+        share = K.level_sums(shares(K.shape[0], weight)) if asked else np.zeros(0)
+        return self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).levels(K.codes)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Of a list of transforms, the one with number k is `transform{k}`."""
