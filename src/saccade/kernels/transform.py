@@ -14,7 +14,14 @@ from .base import Array
 
 
 class Transform(BaseEstimator, abc.ABC):
-    """g: [0, ∞) → [0, ∞), monotone, g(0) = 0. Parameters are checked when it is used."""
+    """Function g: [0, ∞) → [0, ∞), monotone, g(0) = 0. Parameters are checked when it is used.
+
+    Examples
+    --------
+    >>> from saccade.kernels import Power
+    >>> isinstance(Power(0.5), Transform), Power(0.5)(np.array([4.0]), np.zeros(1, np.int64))
+    (True, array([2.]))
+    """
 
     learned: ClassVar[str] = "eta"
     """The parameter behind the coordinates."""
@@ -32,7 +39,13 @@ class Transform(BaseEstimator, abc.ABC):
         return True
 
     def check_width(self, width: int) -> None:
-        """Complain where g does not fit data of `width` dimensions."""
+        """Complain where g does not fit the data.
+
+        Parameters
+        ----------
+        width : int
+            Dimensions of the data.
+        """
         if self.width not in (0, width):
             raise InvalidParameter(
                 f"{type(self).__name__} must have one weight or row of knots per dimension, "
@@ -40,9 +53,17 @@ class Transform(BaseEstimator, abc.ABC):
             )
 
     def scaled(self, mean: Callable[[list[Transform]], float]) -> Self:
-        """The same with a number for every scale that is "auto".
+        """Settle every scale that is "auto".
 
-        `mean` is the mean self-similarity of the training data when these transforms are applied instead of this one.
+        Parameters
+        ----------
+        mean : callable
+            The mean self-similarity of the training data when a list of transforms is applied instead of this one.
+
+        Returns
+        -------
+        Transform
+            With a number for each.
         """
         return self
 
@@ -60,7 +81,22 @@ class Transform(BaseEstimator, abc.ABC):
         dims: Array,  # (k,)
         width: int,
     ) -> Self:
-        """The same with every parameter that was left open at its start."""
+        """Give every parameter that was left open its start.
+
+        Parameters
+        ----------
+        x : Array
+            The values it will see, (k,).
+        dims : Array
+            The dimension of each value, (k,); anything when `width` is 0.
+        width : int
+            Dimensions of the data.
+
+        Returns
+        -------
+        Transform
+            With numbers alone.
+        """
         return self
 
     @abc.abstractmethod
@@ -69,14 +105,38 @@ class Transform(BaseEstimator, abc.ABC):
         x: Array,  # (k,) the values it will see
         dims: Array,  # (k,)
     ) -> Array:  # (p, 4)
-        """What can be learned, one row per coordinate: its start, lower and upper bound, and a typical step."""
+        """What can be learned, one row per coordinate.
+
+        Parameters
+        ----------
+        x : Array
+            The values it will see, (k,).
+        dims : Array
+            The dimension of each value, (k,); anything when `width` is 0.
+
+        Returns
+        -------
+        Array
+            Start, lower and upper bound, and a typical step, (p, 4).
+        """
 
     @abc.abstractmethod
     def moved(
         self,
         theta: Array,  # (p,)
     ) -> Self:
-        """The transform at these coordinates."""
+        """Move the transform to other coordinates.
+
+        Parameters
+        ----------
+        theta : Array
+            (p,).
+
+        Returns
+        -------
+        Transform
+            With these parameters.
+        """
 
     @abc.abstractmethod
     def pull(
@@ -85,7 +145,22 @@ class Transform(BaseEstimator, abc.ABC):
         dims: Array,  # (k,)
         upstream: Array,  # (k,): the derivative of a number with respect to g(x)
     ) -> tuple[Array, Array]:  # (p,), (k,)
-        """The derivatives of that number with respect to the coordinates, and to x."""
+        """Derivatives of that number with respect to the coordinates, and to x.
+
+        Parameters
+        ----------
+        x : Array
+            The values it will see, (k,).
+        dims : Array
+            The dimension of each value, (k,); anything when `width` is 0.
+        upstream : Array
+            The derivative of a number with respect to g(x), (k,).
+
+        Returns
+        -------
+        tuple of two Arrays
+            (p,) and (k,).
+        """
 
     def by_coordinates(
         self,
@@ -93,11 +168,32 @@ class Transform(BaseEstimator, abc.ABC):
         dims: Array,  # (k,)
         upstream: Array,  # (k,)
     ) -> Array:  # (p,)
-        """The first of what `pull` returns."""
+        """The first of what `pull` returns.
+
+        Parameters
+        ----------
+        x : Array
+            The values it will see, (k,).
+        dims : Array
+            The dimension of each value, (k,); anything when `width` is 0.
+        upstream : Array
+            The derivative of a number with respect to g(x), (k,).
+
+        Returns
+        -------
+        Array
+            (p,).
+        """
         return self.pull(x, dims, upstream)[0]
 
     def names(self) -> list[str]:  # (p,)
-        """The name of every coordinate, for `Tune(fixed=...)`; several may share one."""
+        """Name every coordinate, for `Tune(fixed=...)`; several may share one.
+
+        Returns
+        -------
+        list of str
+            As many as coordinates.
+        """
         return [type(self).__name__.lower()] * len(self.coordinates(np.zeros(1), np.zeros(1, np.int64)))
 
     def gradient(
@@ -107,7 +203,24 @@ class Transform(BaseEstimator, abc.ABC):
         upstream: Array,  # (k,)
         share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
     ) -> tuple[dict[str, Array], Array]:  # and (k,)
-        """The derivatives of that number with respect to the coordinates, by the name of the parameter, and to x."""
+        """Derivatives as in `pull`, by the name of the parameter.
+
+        Parameters
+        ----------
+        x : Array
+            The values it will see, (k,).
+        dims : Array
+            The dimension of each value, (k,); anything when `width` is 0.
+        upstream : Array
+            The derivative of a number with respect to g(x), (k,).
+        share : Array
+            How much of each value the mean self-similarity of the training data holds, (k,).
+
+        Returns
+        -------
+        tuple of dict and Array
+            Those with respect to the coordinates, and to x, (k,).
+        """
         by_theta, by_x = self.pull(x, dims, upstream)
         return {self.learned: by_theta}, by_x
 
@@ -115,5 +228,16 @@ class Transform(BaseEstimator, abc.ABC):
         self,
         theta: Array,  # (p,)
     ) -> tuple[float, Array]:  # and (p,)
-        """How unlikely a prior of strength 1 finds the coordinates (−log p), and its derivative; 0 without a prior."""
+        """How unlikely a prior of strength 1 finds the coordinates, −log p, and its derivative.
+
+        Parameters
+        ----------
+        theta : Array
+            (p,).
+
+        Returns
+        -------
+        tuple of float and Array
+            0 without a prior.
+        """
         return 0.0, np.zeros_like(theta)

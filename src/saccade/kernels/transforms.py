@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 500.0  # of e: beyond, float64 overflows soon
 
 
 class Power(Transform):
-    """g(x) = x^η (H §4). Small η makes few occurrences of a word count nearly as much as many.
+    """Power g(x) = x^η (H §4). Small η makes few occurrences of a word count nearly as much as many.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Power(Transform):
 
 
 class Exponential(Transform):
-    """g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
+    """Exponential g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class Exponential(Transform):
 
 
 class Weights(Transform):
-    """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts, or each block of dimensions.
+    """Weight of each dimension, or of each block of dimensions: g_d(x) = w_d x, w_d ≥ 0 (H (8)).
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class Weights(Transform):
         return np.bincount(block, slope * x, w.size), slope
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        """Log weights are normal around their mean with variance 1; a weight of 0 has no logarithm and no part."""
+        # Log weights are normal around their mean with variance 1; a weight of 0 has no logarithm and no part.
         some = np.ones(theta.size, bool) if self.w is None else self._checked() > 0
         apart = np.where(some, theta - theta[some].mean(), 0.0)
         return 0.5 * float(apart @ apart), apart
