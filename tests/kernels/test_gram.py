@@ -136,7 +136,7 @@ def test_a_part_of_the_rows_takes_no_value_of_the_others(held: bool) -> None:
     X = np.random.default_rng(0).random((200, 3))
     gram = Counting(1.0).gram(X, held=held)
     Counting.asked.clear()
-    gram.cross(X[:10], np.array([150, 3, 3]))
+    gram.cross(X[:10], np.array([150, 3]))
     assert sum(Counting.asked) == 20
 
 

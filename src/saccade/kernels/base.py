@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from saccade._core.arrays import Array
-from saccade._core.chunks import batches
 
-from .._core import limits
 from .._core.checks import is_number
-from .._core.errors import InvalidInput, InvalidParameter
+from .._core.errors import InvalidParameter
 from .learned import differences, learned
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ __all__ = ["Array", "Kernel", "Matrix"]
 Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off
-VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of t times e^−t
 
 
 class Kernel(BaseEstimator, abc.ABC):
@@ -35,6 +32,12 @@ class Kernel(BaseEstimator, abc.ABC):
     Parameters are constructor keywords, so scikit-learn's ``clone``, ``get_params`` and
     ``set_params`` work on it, nested ones too (``kernel__base__gamma``). They are checked when
     the kernel is settled or called, not when it is made.
+
+    Examples
+    --------
+    >>> from saccade.kernels import RBF
+    >>> isinstance(RBF(), Kernel), RBF().get_params()["amplitude"]
+    (True, 1.0)
     """
 
     has_tables: ClassVar[bool] = False
@@ -54,9 +57,19 @@ class Kernel(BaseEstimator, abc.ABC):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """A kernel with every data-dependent part settled on X; self is never changed.
+        """Settle every data-dependent part on X; self is never changed.
 
-        `weight` says how many copies of itself each row stands for, a fraction perhaps; None means one.
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+        weight : Array or None
+            How many copies of itself each row stands for, (n,), a fraction perhaps; None means one.
+
+        Returns
+        -------
+        Kernel
+            With a number for every "auto".
         """
         return self
 
@@ -64,7 +77,18 @@ class Kernel(BaseEstimator, abc.ABC):
         self,
         X: Matrix,  # (n, d)
     ) -> Kernel:
-        """A copy with a start for all that tuning learns: `Weights()` inside it then has ones, `Monotone()` knots."""
+        """Copy with a start for all that tuning learns: `Weights()` inside it then has ones, `Monotone()` knots.
+
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+
+        Returns
+        -------
+        Kernel
+            What is "auto" stays so.
+        """
         inside = {
             name: part.opened(X) for name, part in self.get_params(deep=False).items() if isinstance(part, Kernel)
         }
@@ -82,10 +106,29 @@ class Kernel(BaseEstimator, abc.ABC):
         seed: int = 0,
         engine: Engine | None = None,
     ) -> Gram:
-        """The kernel matrix of the training rows X, with this kernel settled on them.
+        """Make the kernel matrix of the training rows, with this kernel settled on them.
 
-        `held` says whether it may be held as n² numbers; products are slow where it may not. `engine` holds the matrix
-        elsewhere than in the memory of this process (saccade.kernels.engines).
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+        levels : int or None
+            Levels per dimension, for a kernel that is tables of levels; None for all values.
+        binning : {"quantile", "width"}
+            How these levels are chosen.
+        weight : Array or None
+            How many copies of itself each row stands for, (n,), a fraction perhaps; None means one.
+        held : bool
+            Whether it may be held as n² numbers; products are slow where it may not. An HIK needs none.
+        seed : int
+            Of the rows that are kept as they came where there are levels.
+        engine : Engine or None
+            What holds the matrix (saccade.kernels.engines); None for the memory of this process.
+
+        Returns
+        -------
+        Gram
+            K, known by what it can do.
         """
         from .engines import MEMORY
 
@@ -107,7 +150,18 @@ class Kernel(BaseEstimator, abc.ABC):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """k(x_i, x_i) for every row, (n,), without forming the matrix."""
+        """Self-similarity k(x_i, x_i) of every row, without forming the matrix.
+
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+
+        Returns
+        -------
+        Array
+            (n,).
+        """
 
     def gradient(
         self,
@@ -115,12 +169,25 @@ class Kernel(BaseEstimator, abc.ABC):
         A: Array,  # (n, n) symmetric
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """The derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists, by name.
+        """Derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists.
 
-        With respect to `eta` itself for `Exponential`, where it may be negative.
+        With respect to `eta` itself for `Exponential`, where it may be negative. k is `resolved(X, weight)`: what is
+        settled on the data moves with the parameters. The kernels of this package have closed forms; one that is made
+        of others hands them another A. This default takes central differences.
 
-        k is `resolved(X, weight)`: what is settled on the data moves with the parameters. The kernels of this package
-        have closed forms; one that is made of others hands them another A. This default takes central differences.
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+        A : Array
+            Symmetric, (n, n).
+        weight : Array or None
+            How many copies of itself each row stands for, (n,), a fraction perhaps; None means one.
+
+        Returns
+        -------
+        dict of str to Array
+            By the name of the parameter.
         """
         return differences(self, X, A, weight, learned(self))
 
@@ -129,10 +196,22 @@ class Kernel(BaseEstimator, abc.ABC):
         X: Matrix,  # (n, d)
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
-        """k(x, x) + k(z, z) − 2k(x, z), the squared distances in feature space (n, m), and how far rounding may be off.
+        """Squared distances in feature space, k(x, x) + k(z, z) − 2k(x, z), and how far rounding may be off.
 
         The terms cancel where examples are near each other and far from the origin. Then k(x, x) and k(z, z) are both
         large, so the smaller of their two maxima bounds the error. A kernel with a better way overrides this.
+
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+        Z : Matrix or None
+            Other rows, (m, d); None for X.
+
+        Returns
+        -------
+        tuple of Array and float
+            (n, m), and the error of each.
         """
         own = self.diag(X)
         other = own if Z is None else self.diag(Z)
@@ -142,9 +221,14 @@ class Kernel(BaseEstimator, abc.ABC):
         return distance, ROUNDING * float(min(own.max(initial=0.0), other.max(initial=0.0)))
 
     def centred_part(self) -> Kernel | None:
-        """The summand of k that is a product of features less their mean over the training rows; None for none.
+        """Find the summand of k that is a product of features less their mean over the training rows.
 
-        k itself where all of it is. Leaving a training row out moves that mean.
+        Leaving a training row out moves that mean.
+
+        Returns
+        -------
+        Kernel or None
+            k itself where all of it is; None for none.
         """
         return None
 
@@ -185,61 +269,3 @@ def check_kernel(name: str, value: object) -> Kernel:
     if isinstance(value, Kernel):
         return value
     raise InvalidParameter(f"`{name}` must be a kernel such as HIK(), got {value!r}. Pass an instance, not a name.")
-
-
-def decay(
-    distance: Array,  # (n, m), overwritten
-    rate: float,
-) -> Array:
-    """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
-    check_not_nan(distance)
-    np.maximum(distance, 0.0, out=distance)
-    with np.errstate(over="ignore"):  # farther than float64 can say: exp(−inf) = 0
-        distance *= -rate
-    return np.exp(distance, out=distance)
-
-
-def decay_gradient(
-    distance: Array,  # (n, n), overwritten
-    rate: float,
-    A: Array,  # (n, n)
-) -> dict[str, Array]:
-    """The derivative of Σ_ij A_ij exp(−rate · distance_ij) with respect to log rate, where `gamma` is the rate."""
-    check_not_nan(distance)
-    with np.errstate(over="ignore"):
-        distance *= rate
-    np.clip(distance, 0.0, VANISHED, out=distance)
-    return {"gamma": np.asarray(-np.einsum("ij,ij,ij->", A, distance, np.exp(-distance)))}
-
-
-def check_not_nan(distance: Array) -> None:
-    """Complain of NaN, without a mask for a matrix that has none."""
-    if distance.size and np.isnan(distance.min()):
-        check_distances(distance)
-
-
-def check_distances(values: Array) -> Array:
-    """The same values, or an error where one is not finite."""
-    if not np.isfinite(values).all():
-        raise InvalidInput(
-            "A distance between rows must be finite, got nan or inf. The values overflow float64: divide the data by "
-            "its largest value and adapt the scale of the kernel."
-        )
-    return values
-
-
-def symmetric(
-    K: Array,  # (n, n), overwritten
-    diagonal: Array | float,  # (n,)
-) -> Array:
-    """K with the upper triangle copied onto the lower and the diagonal set, in place.
-
-    Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.
-    """
-    for rows in batches(K.shape[0], limits.MIRRORED_ROWS):
-        K[rows.stop :, rows] = K[rows, rows.stop :].T
-        block = K[rows, rows]
-        lower = np.tril_indices(block.shape[0], -1)
-        block[lower] = block.T[lower]
-    np.fill_diagonal(K, diagonal)
-    return K

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .base import Array, Kernel, Matrix, decay, shares, symmetric
+from .base import Array, Kernel, Matrix, shares
+from .dense_values import decay, symmetric
 from .distances import scaled_rows, squared_euclidean
 from .generalized import GeneralizedRBF, mean_distance
 from .intersection import HIK

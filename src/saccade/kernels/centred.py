@@ -13,7 +13,8 @@ from .._core.checks import check_range
 from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
 from ..operators.tables import PiecewiseTables
-from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, shares, symmetric
+from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, shares
+from .dense_values import symmetric
 from .dot import Linear
 from .generalized import BLURRED
 from .intersection import HIK
@@ -23,7 +24,9 @@ __all__ = ["Centred"]
 
 
 class Centred(Kernel):
-    """k̃(x, z) = k(x, z) − mean_j k(x, x_j) − mean_j k(x_j, z) + mean_jl k(x_j, x_l), x_j the training examples.
+    """Kernel k less its means over the training examples x_j.
+
+    k̃(x, z) = k(x, z) − mean_j k(x, x_j) − mean_j k(x_j, z) + mean_jl k(x_j, x_l).
 
     It is the product of Φ̃(x) = Φ(x) − mean_j Φ(x_j). With it, the variance of Gaussian process regression is a
     Mahalanobis distance from the mean, by the covariance of the training examples plus σ² (O (8)).
@@ -58,7 +61,7 @@ class Centred(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same kernel over the settled base, centred on X."""
+        # The same kernel over the settled base, centred on X.
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = shares(X.shape[0], weight)
         if isinstance(fitted.base, HIK):
@@ -93,14 +96,14 @@ class Centred(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """‖Φ̃(x)‖², (n,)."""
+        # ‖Φ̃(x)‖², (n,).
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base.diag(kernel._moved(X))
         return kernel._own(X, kernel._to_mean(X))
 
     def centred_part(self) -> Kernel:
-        """All of it."""
+        # All of it.
         return self
 
     @property
@@ -113,7 +116,7 @@ class Centred(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH."""
+        # K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH.
         share, sums = shares(X.shape[0], weight), A.sum(axis=1)
         down = A - np.outer(share, sums) - np.outer(sums, share) + sums.sum() * np.outer(share, share)
         return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
@@ -123,7 +126,7 @@ class Centred(Kernel):
         X: Matrix,  # (n, d)
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
-        """Those of the base: another origin changes no distance."""
+        # Those of the base: another origin changes no distance.
         return self._ready(X).base.squared_distances(X, Z)
 
     def _moves_rows(self, X: Matrix) -> bool:

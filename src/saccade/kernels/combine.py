@@ -23,7 +23,7 @@ class Pair(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same combination of the two settled kernels."""
+        # The same combination of the two settled kernels.
         left, right = self._check()
         return type(self)(left.resolved(X, weight), right.resolved(X, weight))
 
@@ -36,7 +36,7 @@ class Pair(Kernel):
 
 
 class Sum(Pair):
-    """k(x, z) = k₁(x, z) + k₂(x, z), written ``left + right``.
+    """Sum k₁(x, z) + k₂(x, z), written ``left + right``.
 
     The function is the sum of two independent ones, each with its own prior. The operator gives an `HIK` for two of
     them, which is faster; this class is always dense.
@@ -68,7 +68,7 @@ class Sum(Pair):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """The sum of the two diagonals, (n,)."""
+        # The sum of the two diagonals, (n,).
         left, right = self._check()
         return check_range(left.diag(X) + right.diag(X))
 
@@ -78,12 +78,12 @@ class Sum(Pair):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """The derivatives of both kernels."""
+        # The derivatives of both kernels.
         left, right = self._check()
         return prefixed("left", left.gradient(X, A, weight)) | prefixed("right", right.gradient(X, A, weight))
 
     def centred_part(self) -> Kernel | None:
-        """The sum of the centred parts."""
+        # The sum of the centred parts.
         left, right = (kernel.centred_part() for kernel in self._check())
         if left is self.left and right is self.right:
             return self
@@ -94,13 +94,13 @@ class Sum(Pair):
         X: Matrix,  # (n, d)
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
-        """The sums of those of the two."""
+        # The sums of those of the two.
         (left, off), (right, also) = (kernel.squared_distances(X, Z) for kernel in self._check())
         return left + right, off + also
 
 
 class Product(Pair):
-    """k(x, z) = k₁(x, z) · k₂(x, z), written ``left * right``: examples are similar where both kernels say so.
+    """Product k₁(x, z) · k₂(x, z), written ``left * right``: examples are similar where both kernels say so.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Product(Pair):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """The product of the two diagonals, (n,)."""
+        # The product of the two diagonals, (n,).
         left, right = self._check()
         with np.errstate(over="ignore"):
             return check_range(left.diag(X) * right.diag(X))
@@ -141,7 +141,7 @@ class Product(Pair):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """The derivatives of each kernel, weighted by the values of the other."""
+        # The derivatives of each kernel, weighted by the values of the other.
         left, right = self._check()
         of_left = left.gradient(X, A * right.resolved(X, weight)(X), weight)
         of_right = right.gradient(X, A * left.resolved(X, weight)(X), weight)
@@ -153,7 +153,7 @@ class Product(Pair):
 
 
 class Scaled(Kernel):
-    """k(x, z) = factor · κ(x, z), written ``factor * base``: the prior variance is multiplied.
+    """Multiple factor · κ(x, z), written ``factor * base``: the prior variance is multiplied.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Scaled(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same multiple of the settled base."""
+        # The same multiple of the settled base.
         base, factor = self._check()
         return Scaled(base.resolved(X, weight), factor=factor)
 
@@ -197,7 +197,7 @@ class Scaled(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """The diagonal of the base, multiplied, (n,)."""
+        # The diagonal of the base, multiplied, (n,).
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base.diag(X))
@@ -208,7 +208,7 @@ class Scaled(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """Those of the base, multiplied, and Σ A∘K for the factor."""
+        # Those of the base, multiplied, and Σ A∘K for the factor.
         base, factor = self._check()
         total = np.einsum("ij,ij->", A, self.resolved(X, weight)(X))
         return {"factor": np.asarray(total)} | prefixed("base", base.gradient(X, factor * A, weight))
@@ -218,13 +218,13 @@ class Scaled(Kernel):
         X: Matrix,  # (n, d)
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
-        """Those of the base, multiplied."""
+        # Those of the base, multiplied.
         base, factor = self._check()
         distance, off = base.squared_distances(X, Z)
         return factor * distance, factor * off
 
     def centred_part(self) -> Kernel | None:
-        """That of the base, multiplied."""
+        # That of the base, multiplied.
         base, factor = self._check()
         part = base.centred_part()
         return self if part is base else None if part is None else Scaled(part, factor)

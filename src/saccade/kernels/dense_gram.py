@@ -43,6 +43,15 @@ class StreamedGram(Gram):
         """One: all rows are in memory, and kernels that are settled on rows prepare them once for each block."""
         yield slice(0, self.shape[0]), self.X
 
+    def cross(self, X: Matrix, rows: Array | None = None) -> Array:
+        return self.kernel(self.X if rows is None else self.X[rows], X)
+
+    def cross_and_own(self, X: Matrix, rows: Array | None = None) -> tuple[Array, Array]:
+        return self.kernel(self.X if rows is None else self.X[rows], X), self.kernel.diag(X)
+
+    def columns(self, rows: Array) -> Array:
+        return self.kernel(self.X, self.X[rows])
+
     def append(self, X: Matrix, weight: Array | None) -> Self:
         return type(self)(self.kernel, stack_rows(self.X, X))
 
@@ -112,7 +121,7 @@ class DenseGram(StreamedGram):
 
     def columns(self, rows: Array) -> Array:
         K = self._K
-        return super().columns(rows) if K is None else np.asarray(K[:, rows])
+        return self.kernel(self.X, self.X[rows]) if K is None else np.asarray(K[:, rows])
 
     def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
         product: Array = (self._held()[:, rows] if at is None else self._held()[np.ix_(at, rows)]) @ V

@@ -9,7 +9,8 @@ from sklearn.utils.extmath import row_norms
 
 from .._core import limits
 from .._core.checks import canonical
-from .base import Array, Matrix, check_distances, check_not_nan
+from .base import Array, Matrix
+from .dense_values import check_distances, check_not_nan
 
 NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost too many digits for a square root
 

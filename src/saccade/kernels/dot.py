@@ -11,14 +11,15 @@ from .._core import limits
 from .._core.checks import canonical, check_range
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, symmetric
+from .base import Array, Kernel, Matrix
+from .dense_values import symmetric
 from .stationary import Decaying
 
 __all__ = ["Chi2", "Linear"]
 
 
 class Linear(Kernel):
-    """k(x, z) = xᵀz: Bayesian linear regression through the origin (S §5).
+    """Linear kernel k(x, z) = xᵀz: Bayesian linear regression through the origin (S §5).
 
     Examples
     --------
@@ -44,7 +45,7 @@ class Linear(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """‖x‖², for every row."""
+        # ‖x‖², for every row.
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
@@ -55,7 +56,7 @@ class Linear(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """Nothing: there is no parameter."""
+        # Nothing: there is no parameter.
         return {}
 
     def squared_distances(
@@ -63,7 +64,7 @@ class Linear(Kernel):
         X: Matrix,  # (n, d)
         Z: Matrix | None = None,  # (m, d)
     ) -> tuple[Array, float]:
-        """‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up."""
+        # ‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up.
         if sp.issparse(X) or sp.issparse(Z):
             return super().squared_distances(X, Z)
         self.diag(X if Z is None else np.vstack([X, Z]))  # complains of values out of range

@@ -10,7 +10,8 @@ from scipy.linalg import LinAlgWarning
 
 from .._core import limits
 from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix, check_kernel, decay, symmetric
+from .base import Array, Kernel, Matrix, check_kernel
+from .dense_values import decay, symmetric
 from .learned import prefixed
 
 __all__ = ["GeneralizedRBF"]
@@ -55,7 +56,7 @@ class GeneralizedRBF(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """The same kernel over the settled base, with a number for β."""
+        # The same kernel over the settled base, with a number for β.
         base = check_kernel("base", self.base).resolved(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
@@ -78,7 +79,7 @@ class GeneralizedRBF(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """One, for every row."""
+        # One, for every row.
         return np.ones(X.shape[0])
 
     def gradient(
@@ -87,10 +88,8 @@ class GeneralizedRBF(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
-
-        D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
-        """
+        # ∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
+        # D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
         resolved = self.resolved(X, weight)
         assert isinstance(resolved, GeneralizedRBF)
         base, beta = resolved._check()
@@ -109,7 +108,7 @@ class GeneralizedRBF(Kernel):
 
     @property
     def mixes_centre(self) -> bool:
-        """Distances do not depend on where the origin is."""
+        # Distances do not depend on where the origin is.
         return check_kernel("base", self.base).mixes_centre
 
     def _check(self) -> tuple[Kernel, float]:

@@ -110,7 +110,8 @@ class Gram(Operator):
         return self.cross(X, rows), self.kernel.diag(X)
 
     def columns(self, rows: Array) -> Array:
-        return self.cross(self.rows(np.unique(rows)))[:, np.unique(rows, return_inverse=True)[1]]
+        some, places = np.unique(rows, return_inverse=True)
+        return np.asarray(self.cross(self.rows(some))[:, places])
 
     def between(
         self,

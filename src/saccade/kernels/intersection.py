@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,8 +18,9 @@ from ..operators.codes import Codes, encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
-from .base import Array, Kernel, Matrix, shares, symmetric
+from .base import Array, Kernel, Matrix, shares
 from .chain import Chain
+from .dense_values import symmetric
 from .gram import TabledGram
 from .learned import prefixed
 from .transforms import Transform
@@ -100,15 +100,12 @@ class HIK(Kernel):
         return [part if times == 1.0 else part._times(times) for part in self.transform.parts]
 
     def resolved(self, X: Matrix, weight: Array | None = None) -> HIK:
-        """The same kernel with a number for every "auto", and the factor in the scale."""
+        # With a number for every "auto", and the factor in the scale.
         self.check_width(X.shape[1])
         return self._settled(X, weight)
 
     def _settled(self, X: Matrix, weight: Array | None = None) -> HIK:
-        def mean(steps: list[Transform]) -> float:
-            return float(np.average(HIK(steps, scale=1.0)._sums(X), weights=weight))
-
-        return self.scaled(mean)
+        return self.scaled(lambda steps: float(np.average(HIK(steps, scale=1.0)._sums(X), weights=weight)))
 
     def resolved_on_codes(
         self,
@@ -119,11 +116,12 @@ class HIK(Kernel):
 
         The mean self-similarity is Σ share · level: one pass over the codes serves all transforms.
         """
-        share = cache(lambda: K.level_sums(shares(K.shape[0], weight)))  # asked for where something is "auto"
-        return self.scaled(lambda steps: float(share() @ HIK(steps, scale=1.0).levels(K.codes)))
+        asked = isinstance(self.scale, str) or any(type(g).scaled is not Transform.scaled for g in self.transforms())
+        share = K.level_sums(shares(K.shape[0], weight)) if asked else np.zeros(0)
+        return self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).levels(K.codes)))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Of a list of transforms, the one with number k is `transform{k}`."""
+        # Of a list of transforms, the one with number k is `transform{k}`.
         found: dict[str, Any] = super().get_params(deep)
         if deep and self.transform is not None and not isinstance(self.transform, Transform):
             for k, step in enumerate(self.transforms()):
@@ -131,7 +129,7 @@ class HIK(Kernel):
         return found
 
     def opened(self, X: Matrix) -> HIK:
-        """What is "auto" stays so."""
+        # What is "auto" stays so.
         plain, width = _plain(X), X.shape[1]
         chain = self.resolved(X).chain().resolved(plain.levels, level_dims(plain.starts) % width, width)
         numbers = HIK(chain.short if isinstance(self.transform, Transform) else chain.steps).get_params()
@@ -151,7 +149,7 @@ class HIK(Kernel):
         seed: int = 0,
         engine: Engine | None = None,
     ) -> TabledGram:
-        """By codes and levels; it is never held as n² numbers."""
+        # By codes and levels; it is never held as n² numbers.
         from .engines import MEMORY
         from .intersection_gram import Coding
 
@@ -270,35 +268,14 @@ class HIK(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """By way of the levels: one pass over the codes gives the derivative with respect to each."""
+        # By way of the levels: one pass over the codes gives the derivative with respect to each.
+        from .level_gradient import level_gradient
+
         self.check_width(X.shape[1])
         plain = _plain(X)
         share = plain.level_sums(shares(X.shape[0], weight))
         upstream = plain.matrix_gradient(np.ascontiguousarray(A))
-        return self.level_gradient(plain.levels, level_dims(plain.starts), upstream, share)[0]
-
-    def level_gradient(
-        self,
-        x: Array,  # (L,) raw levels
-        dims: Array,  # (L,)
-        upstream: Array,  # (L,): the derivative of a number with respect to `apply(x, dims)` of the settled kernel
-        share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
-    ) -> tuple[dict[str, Array], Array]:  # and (L,)
-        """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""
-        resolved = self.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))
-        levels = resolved.apply(x, dims)
-        along, up = upstream @ levels, resolved.check_scale() * upstream
-        found = {}
-        if self.factor is not None:
-            found["factor"] = np.asarray(along)
-        if not isinstance(self.scale, str):
-            found["scale"] = np.asarray(along)
-        elif (mean := share @ levels) > 0.0:  # "auto": the scale follows the transforms
-            up = up - share * (resolved.check_scale() * along / mean)
-        steps, by_x = self.chain().gradients(x, self.places(dims), up, share)
-        for k, own in enumerate(steps):
-            found |= prefixed("transform" if isinstance(self.transform, Transform) else f"transform{k}", own)
-        return found, by_x
+        return level_gradient(self, plain.levels, level_dims(plain.starts), upstream, share)[0]
 
 
 def _plain(X: Matrix) -> Intersection:

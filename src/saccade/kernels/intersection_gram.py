@@ -144,7 +144,7 @@ class IntersectionGram(TabledGram):
 
     def to_dense(self) -> Array:
         """From pairs of rows, each once: a quarter of the time of products with unit vectors."""
-        return self.block(np.arange(self.shape[0]))
+        return self.kernel(decode(self.codes))
 
     def extends_to(self, other: Gram) -> bool:
         """The first negative values bring new dimensions, and chosen levels are then chosen anew for all rows."""

@@ -16,7 +16,7 @@ CALM = 0.1  # how much the prior minds a steep slope next to one unlike its neig
 
 
 class Monotone(Transform):
-    """g_d(x) straight between knots, with slope ≥ 0 in each piece; the last piece goes on beyond the last knot.
+    """Piecewise linear g_d(x) between knots, with slope ≥ 0; the last piece goes on beyond the last knot.
 
     `Monotone()` is the identity until `tune` settles knots on the values of each dimension and learns the slopes.
 
@@ -93,7 +93,7 @@ class Monotone(Transform):
         return np.ravel(slopes * (within + beyond * lengths)), upstream * slopes[row, piece]
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        """Log slopes of neighbouring pieces differ by a normal with variance 1, and lie around 0 with variance 10."""
+        # Log slopes of neighbouring pieces differ by a normal with variance 1, and lie around 0 with variance 10.
         T = theta.reshape(np.shape(self.knots))
         apart = np.diff(T, axis=1)
         slope = CALM * T

@@ -12,7 +12,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
-from .base import VANISHED, Array, Kernel, Matrix, decay, decay_gradient, symmetric
+from .base import Array, Kernel, Matrix
+from .dense_values import VANISHED, decay, decay_gradient, symmetric
 from .distances import refined, scaled_rows, squared_euclidean
 
 __all__ = ["RBF", "Laplacian", "Matern"]
@@ -47,7 +48,7 @@ class Radial(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """Self, once the parameters are known to fit the data."""
+        # Self, once the parameters are known to fit the data.
         self._check(X)
         return self
 
@@ -66,7 +67,7 @@ class Radial(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """The amplitude, for every row."""
+        # The amplitude, for every row.
         return np.full(X.shape[0], self._check(X)[1])
 
     def gradient(
@@ -75,7 +76,7 @@ class Radial(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """∂k/∂log ℓ_d = amplitude · (−f′(r)/r) · (x_d − z_d)²/ℓ_d², and k itself for the amplitude."""
+        # ∂k/∂log ℓ_d = amplitude · (−f′(r)/r) · (x_d − z_d)²/ℓ_d², and k itself for the amplitude.
         scales, amplitude = self._check(X)
         U, _ = scaled_rows(X, None, scales)
         squared = np.minimum(self._squared(U, None), LARGEST)  # 0 · ∞ is no number
@@ -223,7 +224,7 @@ class Decaying(Kernel):
         X: Matrix,  # (n, d)
         weight: Array | None = None,  # (n,)
     ) -> Kernel:
-        """Self, once the parameter and the data are known to be good."""
+        # Self, once the parameter and the data are known to be good.
         self._check()
         self.check_rows("X", X)
         return self
@@ -248,7 +249,7 @@ class Decaying(Kernel):
         self,
         X: Matrix,  # (n, d)
     ) -> Array:
-        """One, for every row."""
+        # One, for every row.
         return np.ones(X.shape[0])
 
     def gradient(
@@ -257,7 +258,7 @@ class Decaying(Kernel):
         A: Array,  # (n, n)
         weight: Array | None = None,  # (n,)
     ) -> dict[str, Array]:
-        """∂k/∂log γ = −γ · distance · k."""
+        # ∂k/∂log γ = −γ · distance · k.
         return decay_gradient(self.distance(X), self._check(), A)
 
     def _check(self) -> float:
@@ -265,7 +266,7 @@ class Decaying(Kernel):
 
 
 class Laplacian(Decaying):
-    """k(x, z) = exp(−γ ‖x − z‖₁).
+    """Laplacian kernel k(x, z) = exp(−γ ‖x − z‖₁).
 
     On non-negative data it is A §7.1's EXPHIK with β = γ: min(a, b) = (a + b − |a − b|)/2.
 
@@ -285,6 +286,5 @@ class Laplacian(Decaying):
     remedy = "Try 1 / (the median L1 distance between two examples)."
 
     def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        """‖x − z‖₁."""
         found: Array = manhattan_distances(canonical(X), None if Z is None else canonical(Z))
         return found

@@ -11,13 +11,14 @@ from .base import Array
 from .chain import Chain
 from .intersection import HIK
 from .learned import prefixed
+from .level_gradient import level_gradient
 from .transforms import Transform
 
 FAR = np.log(1e3)  # how far learning may move the scale of a part
 
 
 class TransformSum(Transform):
-    """g(x) = Σ_p s_p g_p(x), what ``HIK(g_1, scale=s_1) + HIK(g_2, scale=s_2)`` is the HIK of.
+    """Sum g(x) = Σ_p s_p g_p(x), what ``HIK(g_1, scale=s_1) + HIK(g_2, scale=s_2)`` is the HIK of.
 
     All g_p rise, so min(Σ_p g_p(a), Σ_p g_p(b)) = Σ_p min(g_p(a), g_p(b)): one intersection kernel is the sum of
     several, exactly, and costs what one costs.
@@ -68,7 +69,7 @@ class TransformSum(Transform):
         return self._of(chains, [part.check_scale() for part in self.parts])
 
     def coordinates(self, x: Array, dims: Array) -> Array:
-        """Those of the transforms of each part, then its log scale."""
+        # Those of the transforms of each part, then its log scale.
         tables = []
         for part in self.parts:
             start = np.log(part.check_scale())
@@ -92,16 +93,16 @@ class TransformSum(Transform):
         return np.concatenate(by_theta), by_x
 
     def gradient(self, x: Array, dims: Array, upstream: Array, share: Array) -> tuple[dict[str, Array], Array]:
-        """As `pull`, by the names of the parameters; a scale that is "auto" follows the transforms of its part."""
+        # As `pull`, by the names of the parameters; a scale that is "auto" follows the transforms of its part.
         found, by_x = dict[str, Array](), np.zeros_like(upstream)
         for k, part in enumerate(self.parts):
-            own, more = part.level_gradient(x, dims, upstream, share)
+            own, more = level_gradient(part, x, dims, upstream, share)
             found |= prefixed(f"part{k}", own)
             by_x += more
         return found, by_x
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        """That of the parts; their scales have no prior."""
+        # That of the parts; their scales have no prior.
         found = [part.chain().penalty(own[:-1]) for part, own in self._split(theta)]
         return sum(value for value, _ in found), np.concatenate([np.append(slope, 0.0) for _, slope in found])
 

@@ -6,130 +6,24 @@ They act on the levels of a dimension, never on the coded data. What can be lear
 
 from __future__ import annotations
 
-import abc
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from .._core.checks import as_floats, check_positive, is_number, shown
 from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput, InvalidParameter
 from .base import Array
+from .transform import Transform
+
+__all__ = ["Exponential", "Power", "Transform", "Weights"]
 
 SHRINK, GROW = 1e-4, 1e4  # how far a learned weight may go from 1
 LARGEST_EXPONENT = 500.0  # of e: beyond, float64 overflows soon
 
 
-class Transform(BaseEstimator, abc.ABC):
-    """g: [0, ∞) → [0, ∞), monotone, g(0) = 0. Parameters are checked when it is used."""
-
-    learned: ClassVar[str] = "eta"
-    """The parameter behind the coordinates."""
-    is_log: ClassVar[bool] = True
-    """Whether the coordinates are logarithms of it, and not the parameter itself."""
-
-    @property
-    def width(self) -> int:
-        """The number of dimensions that g tells apart, 0 when it is the same for all."""
-        return 0
-
-    @property
-    def by_dimension(self) -> bool:
-        """Whether g may come to tell dimensions apart; if not, `dims` is never looked at."""
-        return True
-
-    def check_width(self, width: int) -> None:
-        """Complain where g does not fit data of `width` dimensions."""
-        if self.width not in (0, width):
-            raise InvalidParameter(
-                f"{type(self).__name__} must have one weight or row of knots per dimension, "
-                f"got {self.width} for {width} dimensions."
-            )
-
-    def scaled(self, mean: Callable[[list[Transform]], float]) -> Self:
-        """The same with a number for every scale that is "auto".
-
-        `mean` is the mean self-similarity of the training data when these transforms are applied instead of this one.
-        """
-        return self
-
-    @abc.abstractmethod
-    def __call__(
-        self,
-        x: Array,  # (k,) non-negative
-        dims: Array,  # (k,) the dimension of each value; anything when `width` is 0
-    ) -> Array:  # (k,)
-        """g(x)."""
-
-    def resolved(
-        self,
-        x: Array,  # (k,) the values it will see
-        dims: Array,  # (k,)
-        width: int,
-    ) -> Self:
-        """The same with every parameter that was left open at its start."""
-        return self
-
-    @abc.abstractmethod
-    def coordinates(
-        self,
-        x: Array,  # (k,) the values it will see
-        dims: Array,  # (k,)
-    ) -> Array:  # (p, 4)
-        """What can be learned, one row per coordinate: its start, lower and upper bound, and a typical step."""
-
-    @abc.abstractmethod
-    def moved(
-        self,
-        theta: Array,  # (p,)
-    ) -> Self:
-        """The transform at these coordinates."""
-
-    @abc.abstractmethod
-    def pull(
-        self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,): the derivative of a number with respect to g(x)
-    ) -> tuple[Array, Array]:  # (p,), (k,)
-        """The derivatives of that number with respect to the coordinates, and to x."""
-
-    def by_coordinates(
-        self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,)
-    ) -> Array:  # (p,)
-        """The first of what `pull` returns."""
-        return self.pull(x, dims, upstream)[0]
-
-    def names(self) -> list[str]:  # (p,)
-        """The name of every coordinate, for `Tune(fixed=...)`; several may share one."""
-        return [type(self).__name__.lower()] * len(self.coordinates(np.zeros(1), np.zeros(1, np.int64)))
-
-    def gradient(
-        self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,)
-        share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
-    ) -> tuple[dict[str, Array], Array]:  # and (k,)
-        """The derivatives of that number with respect to the coordinates, by the name of the parameter, and to x."""
-        by_theta, by_x = self.pull(x, dims, upstream)
-        return {self.learned: by_theta}, by_x
-
-    def penalty(
-        self,
-        theta: Array,  # (p,)
-    ) -> tuple[float, Array]:  # and (p,)
-        """How unlikely a prior of strength 1 finds the coordinates (−log p), and its derivative; 0 without a prior."""
-        return 0.0, np.zeros_like(theta)
-
-
 class Power(Transform):
-    """g(x) = x^η (H §4). Small η makes few occurrences of a word count nearly as much as many.
+    """Power g(x) = x^η (H §4). Small η makes few occurrences of a word count nearly as much as many.
 
     Parameters
     ----------
@@ -188,7 +82,7 @@ class Power(Transform):
 
 
 class Exponential(Transform):
-    """g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
+    """Exponential g(x) = (e^{ηx} − 1) / (e^η − 1) (H §4); η → 0 is the identity, η < 0 bends the other way.
 
     Parameters
     ----------
@@ -245,7 +139,7 @@ class Exponential(Transform):
 
 
 class Weights(Transform):
-    """g_d(x) = w_d x, w_d ≥ 0 (H (8)): how much each dimension counts, or each block of dimensions.
+    """Weight of each dimension, or of each block of dimensions: g_d(x) = w_d x, w_d ≥ 0 (H (8)).
 
     Parameters
     ----------
@@ -306,7 +200,7 @@ class Weights(Transform):
         return np.bincount(block, slope * x, w.size), slope
 
     def penalty(self, theta: Array) -> tuple[float, Array]:
-        """Log weights are normal around their mean with variance 1; a weight of 0 has no logarithm and no part."""
+        # Log weights are normal around their mean with variance 1; a weight of 0 has no logarithm and no part.
         some = np.ones(theta.size, bool) if self.w is None else self._checked() > 0
         apart = np.where(some, theta - theta[some].mean(), 0.0)
         return 0.5 * float(apart @ apart), apart

@@ -14,7 +14,7 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share, share_calls, thread_count
+from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
 
 
 class BackendArray(Protocol):
@@ -140,7 +140,7 @@ class CPU:
         from saccade.operators import vector_loops
 
         parts, (r, z) = _apart(z, z.shape[1]), _rows(r, z)
-        self._run(vector_loops.inner, (r, z), (), parts, z)
+        share_calls(_adding(vector_loops.inner, (r, z), (), parts), z.shape[1], len(parts))
         return np.asarray(parts.sum(axis=0))
 
     def take_out(self, R: Array, u: Array, along: Array) -> Array:
@@ -174,14 +174,16 @@ class CPU:
         from saccade.operators import vector_loops
 
         parts = _apart(p, p.shape[1])
-        self._run(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q.T,), parts, q.T)
+        calls = _adding(vector_loops.finish_product, (Kp.T, *_rows(noise, p)), (q.T,), parts)
+        share_calls(calls, len(q), len(parts))
         return np.asarray(parts.sum(axis=0))
 
     def descend(self, step: Array, q: Array, u: Array, smoothed: Array, r: Array, s: Array) -> Array:
         from saccade.operators import vector_loops
 
         parts = _apart(q, 4, q.shape[1])
-        self._run(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts, q.T)
+        calls = _adding(vector_loops.descend, (step, q.T, *_rows(u), smoothed), (r.T, s.T), parts)
+        share_calls(calls, len(q), len(parts))
         return np.asarray(parts.sum(axis=0))
 
     def advance(self, by: Stride, z: Array, u: Array, run: Run[Array]) -> Array:
@@ -189,15 +191,14 @@ class CPU:
 
         parts, v = _apart(z, z.shape[1]), Run(*(vectors.T for vectors in run))
         read = by.step, by.share, by.beta, by.along, *_rows(z, u), v.r, by.smoothed
-        self._run(vector_loops.advance, read, (v.x, v.y, v.s, v.p, v.copy), parts.view(np.int64), v.p)
+        calls = _adding(vector_loops.advance, read, (v.x, v.y, v.s, v.p, v.copy), parts.view(np.int64))
+        share_calls(calls, v.p.shape[1], len(parts))
         return np.asarray(parts.max(axis=0))
 
-    @staticmethod
-    def _run(
-        loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array, like: Array
-    ) -> None:
-        """Share a loop out over the entries of all vectors; each thread adds to its own part."""
-        share_calls(lambda t, a, b: partial(loop, *read, a, b, *write, parts[t]), like.shape[1], len(parts))
+
+def _adding(loop: Callable[..., None], read: tuple[Array, ...], write: tuple[Array, ...], parts: Array) -> Calls:
+    """Calls of a loop over the entries of all vectors; each thread adds to its own part."""
+    return lambda t, a, b: partial(loop, *read, a, b, *write, parts[t])
 
 
 def _rows(*vectors: Array) -> list[Array]:

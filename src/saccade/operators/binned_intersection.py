@@ -24,7 +24,7 @@ class BinnedIntersection(Intersection):
         return self._look_up(np.column_stack([self.levels, np.square(self.levels)]), (0, 0))
 
     def matmul(self, V: Array) -> Array:
-        out, c = np.empty_like(V), self.codes
+        out, c, _ = np.empty_like(V), self.codes, self.steps(V.dtype)  # ready before the passes
         wide = c.rows is None or c.bases.size <= 3  # of few blocks the histograms travel seldom
         for some, block, lanes in lane_blocks(V, 16 if wide else limits.LANE_BYTES // V.itemsize):
             found = self._look_up(self._table(self._histograms(block, lanes), lanes), lanes)
@@ -46,7 +46,7 @@ class BinnedIntersection(Intersection):
         return out
 
     def tables(self, V: Array) -> PiecewiseTables:
-        T = np.empty((self.levels.size, V.shape[1]))
+        T, _ = np.empty((self.levels.size, V.shape[1])), self.steps(V.dtype)
         for some, block, lanes in lane_blocks(V):
             T[:, some] = self._table(self._histograms(block, lanes), lanes)[:, : V.shape[1] - some.start]
         return PiecewiseTables(self.codes.level_starts, self.levels, T)

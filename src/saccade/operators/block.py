@@ -5,12 +5,15 @@ the first meets all of them in a few machine instructions; zeros of the first co
 both were a fifth faster where all is dense (minima and additions are the limit, not loads), but took every zero along.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import share_calls, thread_count
 
 PANEL = 32  # rows of the second set side by side: as many running sums as hide the time of one addition
 NARROW = 4  # the same where there are no more: a third of the time for one row
@@ -33,11 +36,11 @@ def intersections(
 
     lanes = (0,) * (NARROW if Z.shape[0] <= NARROW else PANEL)
 
-    def some(_: int, first: int, last: int) -> None:
-        panel, sums = aligned(dims, len(lanes)), aligned(1, len(lanes))
-        loops.intersect(*entries, upper, first, last, out, panel, sums, lanes)
+    def calls(_: int, first: int, last: int) -> Callable[[], None]:
+        scratch = aligned(dims, len(lanes)), aligned(1, len(lanes))
+        return partial(loops.intersect, *entries, upper, first, last, out, *scratch, lanes)
 
-    share(some, -(-Z.shape[0] // len(lanes)), thread_count())
+    share_calls(calls, -(-Z.shape[0] // len(lanes)), thread_count())
     return out
 
 

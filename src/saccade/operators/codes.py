@@ -11,7 +11,7 @@ by measurement (docs/decisions/002):
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,56 +21,25 @@ import scipy.sparse as sp
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import ranged, share, share_calls, thread_count
+from saccade.operators.code_layouts import CodeBlocks, Codes, SortedColumns, level_dims, row_type
+
+__all__ = [
+    "CodeBlocks",
+    "Codes",
+    "SortedColumns",
+    "block_bases",
+    "column_max",
+    "encode",
+    "encode_as",
+    "even_rows",
+    "level_dims",
+    "row_type",
+    "split_signs",
+    "suiting_rows",
+]
 
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
-
-
-@dataclass(frozen=True)
-class SortedColumns:
-    """Entries k of dimension d are starts[d] <= k < starts[d+1], ascending in `values`; `rows` says whose they are."""
-
-    shape: tuple[int, int]
-    starts: Array  # (D+1,) int64
-    rows: Array  # (nnz,) uint16 or uint32
-    values: Array  # (nnz,) float64
-
-    @property
-    def level_starts(self) -> Array:  # (D+1,)
-        """Every entry is its own level."""
-        return self.starts
-
-
-@dataclass(frozen=True)
-class CodeBlocks:
-    """Row blocks of code columns. Dimension d has the levels values[level_starts[d]:level_starts[d+1]], the first is 0.
-
-    Entries of (block, d) are starts[block*D + d] <= k < starts[block*D + d + 1]; entry k belongs to row
-    bases[block] + rows[k], or, when `rows` is None, to the next row each (dense: zeros are there too, with code 0).
-    """
-
-    shape: tuple[int, int]
-    bases: Array  # (blocks+1,) int64, first row of each block
-    starts: Array  # (blocks*D+1,) int64
-    rows: Array | None  # (nnz,) uint16
-    codes: Array  # (nnz,) uint8
-    level_starts: Array  # (D+1,) int64
-    values: Array  # (levels,) float64
-
-
-Codes = SortedColumns | CodeBlocks
-
-
-def level_dims(
-    starts: Array,  # (D+1,)
-) -> Array:  # (L,)
-    """The dimension of each level."""
-    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
-
-
-def row_type(n: int) -> type[np.unsignedinteger[Any]]:
-    """The type of the row numbers of `SortedColumns`."""
-    return np.uint16 if n <= 65_536 else np.uint32
 
 
 def split_signs(X: Any) -> Any:
@@ -129,20 +98,13 @@ def _columns(
     (n, D), threads = X.shape, thread_count()
     bases = np.linspace(0, n, threads + 1).astype(np.int64)
     counts = np.zeros((threads, D), np.int64)
-
-    def count(_: int, a: int, b: int) -> None:
-        encode_loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts.reshape(-1))
-
-    share(count, threads, threads)
+    read = X.indptr, X.indices, X.data, bases
+    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts.reshape(-1),)), threads, threads)
     starts = np.append(0, np.cumsum(counts.sum(axis=0)))
     fill = starts[:-1] + np.cumsum(counts, axis=0) - counts
     rows = np.empty(starts[-1], row_type(n))
     values = np.empty(starts[-1])
-
-    def move(_: int, a: int, b: int) -> None:
-        encode_loops.to_columns(X.indptr, X.indices, X.data, bases, a, b, fill, rows, values)
-
-    share(move, threads, threads)
+    share_calls(ranged(encode_loops.to_columns, read, (fill, rows, values)), threads, threads)
     return SortedColumns((n, D), starts, rows, values)
 
 
@@ -155,7 +117,7 @@ def _dense_columns(
     n, D = X.shape
     starts = np.append(0, np.cumsum(np.count_nonzero(X > 0, axis=0)))
     rows, values = np.empty(starts[-1], row_type(n)), np.empty(starts[-1])
-    share(lambda _, a, b: encode_loops.dense_to_columns(X, starts, a, b, rows, values), D, thread_count())
+    share_calls(ranged(encode_loops.dense_to_columns, (X, starts), (rows, values)), D, thread_count())
     return SortedColumns((n, D), starts, rows, values)
 
 
@@ -165,7 +127,7 @@ def _sorted(
     from saccade.operators import encode_loops
 
     c, bits = columns, columns.values.view(np.int64)
-    share(lambda _, a, b: encode_loops.sort_columns(c.starts, a, b, bits, c.rows), c.shape[1], thread_count())
+    share_calls(ranged(encode_loops.sort_columns, (c.starts,), (bits, c.rows)), c.shape[1], thread_count())
     return c
 
 
@@ -248,7 +210,8 @@ def column_max(X: Any) -> Array:  # (D,) float64
     from saccade.operators import encode_loops
 
     parts = np.zeros((thread_count(), X.shape[1]), X.dtype)
-    share(lambda t, a, b: encode_loops.column_max(X.indices, X.data, a, b, parts[t]), X.data.size, len(parts))
+    loop = partial(encode_loops.column_max, X.indices, X.data)
+    share_calls(lambda t, a, b: partial(loop, a, b, parts[t]), X.data.size, len(parts))
     return np.asarray(parts.max(axis=0), np.float64)
 
 
@@ -306,11 +269,8 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
     codes = np.empty(X.shape[0] * D, np.uint8)
     for first, last in pairwise(bases):
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
-
-        def encode(_: int, a: int, b: int, block: Array = block, at: int = first * D) -> None:
-            encode_loops.encode_dense(block, borders, border_starts, a, b, at, codes)
-
-        share(encode, D, thread_count())
+        read, write = (block, borders, border_starts), (first * D, codes)
+        share_calls(ranged(encode_loops.encode_dense, read, write), D, thread_count())
     return starts.astype(np.int64), None, codes
 
 
@@ -320,19 +280,11 @@ def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -
     X = X if sp.issparse(X) else sp.csr_matrix(X)
     D, blocks = X.shape[1], bases.size - 1
     counts = np.zeros(blocks * D, np.int64)
-    share(
-        lambda _, a, b: encode_loops.count_sparse(X.indptr, X.indices, X.data, bases, D, a, b, counts),
-        blocks,
-        thread_count(),
-    )
+    read = X.indptr, X.indices, X.data, bases
+    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts,)), blocks, thread_count())
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(starts[-1], np.uint16)
     codes = np.empty(starts[-1], np.uint8)
-
-    def encode(_: int, a: int, b: int) -> None:
-        encode_loops.encode_sparse(
-            X.indptr, X.indices, X.data, bases, borders, border_starts, a, b, starts, rows, codes
-        )
-
-    share(encode, blocks, thread_count())
+    calls = ranged(encode_loops.encode_sparse, (*read, borders, border_starts), (starts, rows, codes))
+    share_calls(calls, blocks, thread_count())
     return starts, rows, codes

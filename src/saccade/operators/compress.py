@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core.threads import share, thread_count
+from saccade._core.threads import ranged, share_calls, thread_count
 
 
 def compressed(
@@ -26,5 +26,5 @@ def compressed(
     index = np.int32 if dense.size <= np.iinfo(np.int32).max else np.int64
     indptr = np.append(0, np.cumsum(counts)).astype(index)
     indices, data = np.empty(indptr[-1], index), np.empty(indptr[-1])
-    share(lambda _, a, b: encode_loops.to_rows(dense, indptr, a, b, indices, data), len(dense), thread_count())
+    share_calls(ranged(encode_loops.to_rows, (dense, indptr), (indices, data)), len(dense), thread_count())
     return sp.csr_matrix((data, indices, indptr), shape=dense.shape)

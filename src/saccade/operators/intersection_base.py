@@ -57,24 +57,23 @@ class Intersection(Operator):
     ) -> Array:  # (n, m)
         """K V in O(non-zeros · m)."""
 
-    def steps(self, dtype: Any) -> Array:
+    def steps(self, dtype: Any, *, exact: bool = False) -> Array:
         """ℓ[b] − ℓ[b−1] within each dimension; the first step starts from 0. Rounding does not add up.
 
         Very many of sorted columns are float32 for every dtype, because their product is as fast as it reads them:
-        levels are then right to 6e-8 of one step.
+        levels are then right to 6e-8 of one step. `exact` ones keep their dtype, and are not kept for the next time.
         """
-        many = isinstance(self.codes, SortedColumns) and self.levels.size >= limits.ROUNDED_STEPS
-        dtype = np.dtype(np.float32 if many else dtype)
-        if dtype not in self._steps:
-            self._steps[dtype] = self._made_steps(dtype)
-        return self._steps[dtype]
-
-    def _made_steps(self, dtype: Any) -> Array:
         from saccade.operators import loops
 
-        steps = np.empty(self.levels.size, dtype)
-        calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
-        share_calls(calls, self.starts.size - 1, thread_count())
+        many = isinstance(self.codes, SortedColumns) and self.levels.size >= limits.ROUNDED_STEPS
+        dtype = np.dtype(np.float32 if many and not exact else dtype)
+        steps = self._steps.get(dtype)
+        if steps is None:
+            steps = np.empty(self.levels.size, dtype)
+            calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
+            share_calls(calls, self.starts.size - 1, thread_count())
+        if not exact:
+            self._steps[dtype] = steps
         return steps
 
     def diag(self) -> Array:

@@ -1,6 +1,5 @@
-"""The compiled loops that predict: tables read at the values of new rows. See loops.py for what they have in common.
-
-`tests/operators/predict_reference.py` has the slow twin of each.
+"""The compiled loops that predict: tables read at the values of new rows. `tests/operators/predict_reference.py` has
+the slow twin of each; loops.py says what loops have in common.
 
 Some rows at a time go by dimension, so that one dimension at a time is in the cache. Its levels and its table are read
 from front to back first where many values will need them: the values alone would fetch them in random order, and wait
@@ -15,8 +14,7 @@ from saccade.operators.plain_simd import NODE
 from saccade.operators.simd import add_between, add_rows, count_below, fma_row
 
 U, SIGNED = Unsigned, np.int64
-ZERO, ONE, TWO, THREE, FOUR = U(0), U(1), U(2), U(3), U(4)
-WIDE = U(NODE)
+ZERO, ONE, TWO, THREE, FOUR, WIDE = U(0), U(1), U(2), U(3), U(4), U(NODE)
 TOGETHER = 256  # values that search their places in step
 LINE = 64  # bytes in a line of the cache
 FEW = U(8)  # a dimension whose values are fewer than one for so many levels is searched without a ladder

@@ -9,7 +9,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import in_chunks
-from saccade._core.threads import Calls, ranged, share, share_calls, thread_count
+from saccade._core.threads import Calls, ranged, share_calls, thread_count
 from saccade.operators.codes import SortedColumns
 from saccade.operators.intersection_base import LINE_LANES, Intersection
 from saccade.operators.nodes import Lines, Nodes
@@ -90,17 +90,17 @@ class SortedIntersection(Intersection):
         longest = self._longest
         other = left[:0] if right is None else right
 
-        def work(_: int, first: int, last: int) -> None:
+        def calls(_: int, first: int, last: int) -> Callable[[], None]:
             A, B = np.empty((2, longest, len(lanes)), left.dtype)
-            B = A if right is None else B
-            gradient_loops.sorted_moments(c.starts, c.rows, first, last, left, other, A, B, G, lanes)
+            write = left, other, A, A if right is None else B, G, lanes
+            return partial(gradient_loops.sorted_moments, c.starts, c.rows, first, last, *write)
 
-        share(work, c.shape[1], thread_count())
+        share_calls(calls, c.shape[1], thread_count())
 
     def tables(self, V: Array) -> PiecewiseTables:
         from saccade.operators import loops
 
-        c, D, steps = self.codes, self.codes.shape[1], self._made_steps(np.float64)
+        c, D, steps = self.codes, self.codes.shape[1], self.steps(np.float64, exact=True)
         level_starts, levels = self.levels_from_zero()
         T = np.empty((levels.size, V.shape[1]))
         for some, block, lanes in lane_blocks(V, 4):
@@ -120,7 +120,7 @@ class SortedIntersection(Intersection):
         from saccade.operators import table_loops
 
         c, D, threads, lanes = self.codes, self.codes.shape[1], thread_count(), (0,) * LINE_LANES
-        read = c.starts, c.rows, self._made_steps(np.float64), nodes.starts, nodes.places
+        read = c.starts, c.rows, self.steps(np.float64, exact=True), nodes.starts, nodes.places
         longest = self._longest
         C, off = on_lines((threads, longest, len(lanes)), np.float64), np.empty((threads, longest))
         for W in Ws:
