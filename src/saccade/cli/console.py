@@ -57,6 +57,12 @@ def _say(head: str, style: str, sentence: str) -> None:
     errors().print(Text.assemble((head, style), " ", text) if head else text, soft_wrap=True)
 
 
+def printable(name: str) -> str:
+    """A file's name on one line of a terminal, whatever bytes it has."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else repr(text)
+
+
 def table(rows: list[tuple[str, str]]) -> None:
     """Names and values in two columns, on standard output."""
     from rich.console import Console

@@ -38,6 +38,32 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         """
         return {}
 
+    def check(self) -> None:
+        """Raise InvalidParameter if a parameter is out of range."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : any
+            Not used.
+        y : any, optional
+            Not used.
+
+        Returns
+        -------
+        Self
+            The transformer.
+
+        Raises
+        ------
+        InvalidParameter
+            If a parameter is out of range.
+        """
+        self.check()
+        return self
+
     def restore(self, state: dict[str, Array]) -> Self:
         """Set what `fit` would have learned.
 
@@ -56,6 +82,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         ValueError
             If an array is missing or the arrays contradict each other.
         """
+        self.check()
         return self
 
     def description(self) -> dict[str, Any]:
@@ -111,23 +138,6 @@ class PerPicture(PictureTransformer):
             A picture, or the descriptors of it.
         """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; there is nothing to learn.
-
-        Parameters
-        ----------
-        X : any
-            Not used.
-        y : any, optional
-            Not used.
-
-        Returns
-        -------
-        Self
-            The transformer.
-        """
-        return self
-
     def transform(self, X: Any) -> Items:
         """Lazy items: each is made when it is asked for.
 
@@ -141,6 +151,8 @@ class PerPicture(PictureTransformer):
         sequence of n items
             The result of `make` for each picture.
         """
+        self.check()
+        check_is_fitted(self)
         return Made(as_items(X), self.make, self.recipe())
 
 
@@ -193,6 +205,7 @@ class VectorEncoder(PictureTransformer):
         CSR matrix of shape (n, width)
             One row per item, float32.
         """
+        self.check()
         check_is_fitted(self)
         items, recipe = as_items(X), self.recipe()
         columns: list[Array] = []

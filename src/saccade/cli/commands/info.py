@@ -1,12 +1,13 @@
 """`saccade info`: what is in a model file."""
 
-from __future__ import annotations
-
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from saccade import features
+from saccade._core import model_file
 from saccade.cli import console
 
 FEW = 8  # classes shown
@@ -16,20 +17,17 @@ def info(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` or `saccade novelty` wrote.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON, for programs.")] = False,
 ) -> None:
     """Show what is in MODEL, after checking that it is whole and unchanged."""
     facts = _facts(model)
     if as_json:
-        import json
-
         print(json.dumps(facts, indent=2))
     else:
         console.table(_rows(facts))
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    from saccade._core import model_file
     from saccade.estimators.model_file import load
 
     header, _ = model_file.read(path)
@@ -51,7 +49,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "feature_names": header["feature_names"],
         "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
         "variance": _variance_rank(model),
-        "pictures": _chain(path) if header.get("pictures") else None,
+        "pictures": _steps(path) if header.get("pictures") else None,
         "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
@@ -74,11 +72,9 @@ def _variance_rank(model: Any) -> int | None:
     return None if norms is None else sum(tables.rank for tables in norms)
 
 
-def _chain(path: Path) -> list[str]:
+def _steps(path: Path) -> list[str]:
     """The steps from picture to vector, by name."""
-    from saccade.features import load_features
-
-    return [type(step).__name__ for _, step in load_features(path).steps]
+    return [type(step).__name__ for _, step in features.load_features(path).steps]
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -1,7 +1,5 @@
 """Which columns of a table are features, which is the label, which the id."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +44,11 @@ def choose_columns(
     wanted: tuple[str, ...] = (),  # the features of a model
 ) -> Columns:
     """Sort the columns of a table by what they are for."""
-    label = _asked(source, names, how, how.label) if how.label is not None else _label(source, names)
+    label = (
+        _asked(source, names, how, how.label)
+        if how.label is not None
+        else _usual(source, names, LABEL_NAMES, "--label")
+    )
     id_ = _asked(source, names, how, how.id) if how.id is not None else _index(source, names)
     taken = {label, id_, *(_asked(source, names, how, name) for name in how.drop)}
     rest = [k for k in range(len(names)) if k not in taken]
@@ -73,22 +75,15 @@ def find(source: Path, names: list[str], column: str) -> int:
 
 
 def _asked(source: Path, names: list[str], how: Reading, column: str) -> int | None:
-    return (
-        None
-        if how.lenient and column not in names and not column.removeprefix("-").isdecimal()
-        else find(source, names, column)
-    )
-
-
-def _label(source: Path, names: list[str]) -> int | None:
-    return _usual(source, names, LABEL_NAMES, "--label")
+    by_name = not column.removeprefix("-").isdecimal()
+    return None if how.lenient and by_name and column not in names else find(source, names, column)
 
 
 def _usual(source: Path, names: list[str], usual: tuple[str, ...], option: str) -> int | None:
     found = [k for k, name in enumerate(names) if name.strip().casefold() in usual]
     if len(found) > 1:
         both = " and ".join(repr(names[k]) for k in found[:2])
-        raise InvalidInput(f"{source} has the columns {both}: name the label with {option}.")
+        raise InvalidInput(f"{source} has the columns {both}. Say with {option} which one to use.")
     return found[0] if found else None
 
 

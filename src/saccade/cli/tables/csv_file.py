@@ -3,8 +3,6 @@
 What is ours: which line is the header, what separates columns, and errors that name the line and the remedy.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -231,12 +229,11 @@ def _is_header(first: list[str], second: list[str] | None = None, *, how: Readin
     """
     known = {*LABEL_NAMES, "id", *(name.casefold() for name in (how.label, how.id, *how.drop) if name is not None)}
     texts = [k for k, value in enumerate(first) if not _is_number(value)]
-    if any(first[k].strip().casefold() in known for k in texts):
-        return True
     if not texts:
         return len(first) >= NUMBERED_FROM and [value.strip() for value in first] == [str(k) for k in range(len(first))]
-    above_number = any(k < len(second) and _is_number(second[k]) for k in texts) if second is not None else False
-    return above_number or len(texts) == len(first) > 1
+    named = any(first[k].strip().casefold() in known for k in texts)
+    above_number = any(_is_number(value) for k, value in enumerate(second or ()) if k in texts)
+    return named or above_number or len(texts) == len(first) > 1
 
 
 def _is_number(value: str) -> bool:

@@ -1,7 +1,5 @@
 """Arrays from .npy and .npz files, never by unpickling."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -12,7 +10,6 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
-from saccade._core.sparse import check_sparse
 from saccade.cli.tables.columns import Reading, listed
 from saccade.cli.tables.foreign import refusing
 
@@ -86,6 +83,8 @@ def _why(path: Path, error: Exception) -> str:
 
 def _load_sparse(path: Path, archive: Any) -> Any:
     import scipy.sparse as sp
+
+    from saccade._core.sparse import check_sparse
 
     with refusing(lambda _: f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz."):
         for name in archive.files:

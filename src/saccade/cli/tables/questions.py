@@ -4,8 +4,6 @@ It grows at its end alone. What is in it, answers and columns of one's own, stay
 byte order mark, because Excel takes names and labels for UTF-8 only then.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
