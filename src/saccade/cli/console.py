@@ -83,7 +83,7 @@ def explain(error: BaseException) -> str:
             return f"This needs {package}: pip install 'saccade[{EXTRAS[package]}]'."
         return f"{said}. Install saccade again."
     if isinstance(error, MemoryError):
-        return "The memory is not enough for this. Try --levels 255, fewer examples or a larger machine."
+        return "There is not enough memory. Try --levels 255, fewer examples or a larger machine."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'File'}: {error.strerror}."
     return _first_line(error)
@@ -130,7 +130,7 @@ def fail_as_ours(error: BaseException) -> None:
     line("".join(traceback.format_exception(error)).rstrip())
     fail(
         f"This is a mistake in saccade ({type(error).__name__}: {_first_line(error)}), not in your data. Please report "
-        "it with the lines above where you got saccade from."
+        "it, with the lines above, where you got saccade from."
     )
 
 

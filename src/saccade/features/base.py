@@ -42,7 +42,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         """Raise InvalidParameter if a parameter is out of range."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; there is nothing to learn.
+        """Check the parameters; an error names one that is out of range. There is nothing to learn.
 
         Parameters
         ----------
@@ -55,11 +55,6 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         -------
         Self
             The transformer.
-
-        Raises
-        ------
-        InvalidParameter
-            If a parameter is out of range.
         """
         self.check()
         return self
@@ -216,11 +211,9 @@ class VectorEncoder(PictureTransformer):
                 values.append(value.astype(np.float32, copy=False))
                 report(f"{type(self).__name__}: pictures to vectors", done / len(items))
         indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns], dtype=np.int64)])
-        none = [np.empty(0, np.int32)]
-        return sp.csr_matrix(
-            (np.concatenate(values or [np.empty(0, np.float32)]), np.concatenate(columns or none), indptr),
-            shape=(len(items), self.width()),
-        )
+        at = np.concatenate([np.empty(0, np.int32), *columns])
+        value = np.concatenate([np.empty(0, np.float32), *values])
+        return sp.csr_matrix((value, at, indptr), shape=(len(items), self.width()))
 
     def _rows(self, items: Items, recipe: str, cache: Cache) -> Iterator[tuple[Array, Array]]:
         """The rows in order: read from the cache, or made by the threads and kept there."""
@@ -278,10 +271,7 @@ class DescriptorEncoder(VectorEncoder):
     """
 
     @abstractmethod
-    def occurrences(
-        self,
-        item: Any,
-    ) -> tuple[Array, Array]:  # (k, a), (k, a)
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
         """The columns that each descriptor adds to, before any norm.
 
         Parameters

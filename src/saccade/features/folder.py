@@ -5,7 +5,7 @@ A folder per class: root/class/any/depth/picture.jpg. Without class folders the 
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from saccade._core.errors import InvalidInput
@@ -36,18 +36,24 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
     if not os.path.isdir(folder):
         what = "is a file; for single files pass a list of paths" if os.path.exists(folder) else "does not exist"
         raise InvalidInput(f"The folder {folder!r} {what}.")
-    every = [(path, name, reason or _not_meant(name)) for path, name, reason in _walk(os.path.abspath(folder))]
-    skipped = [(name, reason) for _, name, reason in every if reason is not None]
-    found = [Found(path, name, _class(name) if by_class else None) for path, name, reason in every if reason is None]
-    if any(file.label is not None for file in found):
-        skipped += [(file.name, BESIDE) for file in found if file.label is None]
-        found = [file for file in found if file.label is not None]
-    return sorted(found, key=lambda file: file.name.split("/")), sorted(skipped)
+    found: list[Found] = []
+    skipped: list[tuple[str, str]] = []
+    every = sorted(_walk(os.path.abspath(folder)), key=lambda each: each[1].split("/"))
+    for path, name, reason in every:
+        reason = reason or _not_meant(name)
+        if reason is None:
+            found.append(Found(path, name))
+        else:
+            skipped.append((name, reason))
+    return _by_class(found, skipped) if by_class else (found, sorted(skipped))
 
 
-def _class(name: str) -> str | None:
-    """The class folder of a file; None for one in the root."""
-    return name.partition("/")[0] if "/" in name else None
+def _by_class(found: list[Found], skipped: list[tuple[str, str]]) -> tuple[list[Found], list[tuple[str, str]]]:
+    """The files with their class folders as labels; where there are such folders, files beside them are left out."""
+    inside = [replace(file, label=file.name.partition("/")[0]) for file in found if "/" in file.name]
+    if not inside:
+        return found, sorted(skipped)
+    return inside, sorted(skipped + [(file.name, BESIDE) for file in found if "/" not in file.name])
 
 
 def _walk(root: str) -> Iterator[tuple[str, str, str | None]]:

@@ -63,17 +63,7 @@ def predict(
         estimator, told = load_with_header(model)
         if hasattr(estimator, "offset_"):
             raise InvalidInput(f"{model} is a model of what is normal. Use `saccade novelty {model} {data}`.")
-        if wanted.sheet is not None and not hasattr(estimator, "classes_"):
-            raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
-        if pictures.are_pictures(data) and data.exists():
-            if table.files:
-                raise InvalidInput("--labels is for tables: --score compares pictures with the names of their folders.")
-            examples = pictures.examples(pictures.chain_of(model, shown), data, shown, wanted.score)
-        else:
-            if wanted.sheet is not None:
-                raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
-            of_pictures = bool(told.get("pictures"))
-            examples = read_matching(data, table.how, estimator, need_labels=wanted.score, of_pictures=of_pictures)
+        examples = _examples(estimator, model, data, wanted, shown, table, bool(told.get("pictures")))
         if wanted.why is not None:
             check_explains(estimator, examples.X)
     crossing = wanted.out == "-" and sys.stdout.isatty()  # a bar would cross the lines
@@ -91,6 +81,27 @@ def predict(
         console.note(f"What spoke for each answer is in {wanted.why}.")
     if wanted.score:
         console.note(_score(estimator, answers.label, examples.y))
+
+
+def _examples(
+    estimator: Any,
+    model: Path,
+    data: Path,
+    wanted: AnswerOptions,
+    shown: o.PictureOptions,
+    table: o.TableOptions,
+    of_pictures: bool,
+) -> Examples:
+    """The examples of DATA, or an error if options do not suit them."""
+    if wanted.sheet is not None and not hasattr(estimator, "classes_"):
+        raise InvalidInput("--sheet sorts pictures by the probability of a class, and the model predicts numbers.")
+    if pictures.are_pictures(data) and data.exists():
+        if table.files:
+            raise InvalidInput("--labels is for tables: --score compares pictures with the names of their folders.")
+        return pictures.examples(pictures.chain_of(model, shown), data, shown, wanted.score)
+    if wanted.sheet is not None:
+        raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
+    return read_matching(data, table.how, estimator, need_labels=wanted.score, of_pictures=of_pictures)
 
 
 def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Answers:

@@ -54,14 +54,14 @@ def choose_columns(
     rest = [k for k in range(len(names)) if k not in taken]
     if not named or not wanted:
         return Columns(label, id_, tuple(rest), ())
-    places = {name: k for k, name in reversed(list(enumerate(names)))}
-    missing = [name for name in wanted if name not in places]
-    if missing:
-        raise InvalidInput(
-            f"{source} has no column {missing[0]!r}, which the model was trained with; it has {listed(names)}."
-        )
-    features = tuple(places[name] for name in wanted)
+    features = tuple(_trained_with(source, names, name) for name in wanted)
     return Columns(label, id_, features, tuple(names[k] for k in rest if k not in features))
+
+
+def _trained_with(source: Path, names: list[str], column: str) -> int:
+    if column in names:
+        return names.index(column)
+    raise InvalidInput(f"{source} has no column {column!r}, which the model was trained with; it has {listed(names)}.")
 
 
 def find(source: Path, names: list[str], column: str) -> int:

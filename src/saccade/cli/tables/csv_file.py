@@ -227,12 +227,12 @@ def _is_header(first: list[str], second: list[str] | None = None, *, how: Readin
     It does when it holds no number, or one of the names we look for, or a name above a number, or 0, 1, 2, … as pandas
     writes. A first row of numbers and text above the same is an example.
     """
-    known = {*LABEL_NAMES, "id", *(name.casefold() for name in (how.label, how.id, *how.drop) if name is not None)}
+    known = {*LABEL_NAMES, "id", *map(str.casefold, filter(None, (how.label, how.id, *how.drop)))}
     texts = [k for k, value in enumerate(first) if not _is_number(value)]
     if not texts:
-        return len(first) >= NUMBERED_FROM and [value.strip() for value in first] == [str(k) for k in range(len(first))]
+        return len(first) >= NUMBERED_FROM and list(map(str.strip, first)) == list(map(str, range(len(first))))
     named = any(first[k].strip().casefold() in known for k in texts)
-    above_number = any(_is_number(value) for k, value in enumerate(second or ()) if k in texts)
+    above_number = any(map(_is_number, [value for k, value in enumerate(second or ()) if k in texts]))
     return named or above_number or len(texts) == len(first) > 1
 
 
