@@ -277,7 +277,7 @@ def test_info_of_other_models(data: Data, tmp_path: Path, saccade: Saccade, bins
     (model if bins is None else model.quantized(bins)).save(tmp_path / "m")
     table = facts(saccade("info", "m"))
     assert table["kernel"].startswith("HIK(Power(0.5), Exponential(1.0), scale=")
-    assert table["classes"] == "12: 0, 1, 2, 3, 4, 5, 6, 7, …"
+    assert table["classes"] == "12: 0, 1, 2, 3, 4, 5, 6, 7 and 4 more"
     assert table["tables"].startswith("GridTables" if bins else "PiecewiseTables")
 
 

@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -197,6 +197,15 @@ def count(number: int, one: str, many: str | None = None) -> str:
     ('1 example', '1,797 examples', '2 classes')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def few(names: Sequence[Any], most: int = 8) -> str:
+    """
+    >>> few("abc"), few(["ant", "bee", "cow"], 2)
+    ('a, b, c', 'ant, bee and 1 more')
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def size(count: int) -> str:

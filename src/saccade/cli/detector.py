@@ -68,7 +68,7 @@ def _point_to_classes(path: Path, names: Sequence[str], recipe: str) -> None:
     folders = sorted({PurePath(name).parts[0] for name in names if len(PurePath(name).parts) > 1})
     if len(folders) < 2 or any(len(PurePath(name).parts) < 2 for name in names):
         return
-    few = ", ".join(map(console.printable, folders[:NAMED])) + (", …" if len(folders) > NAMED else "")
+    few = console.few([*map(console.printable, folders)], NAMED)
     console.warn(
         f"The {len(folders)} folders of {path} ({few}) are taken as one kind, so pictures of a rare folder may look "
         f"newer than new ones. If the folders are classes, use `saccade fit {path} MODEL --features {recipe}`; "

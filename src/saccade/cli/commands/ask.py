@@ -238,6 +238,4 @@ def _to_train(context: typer.Context, data: Path, labels: Iterable[Path | str]) 
 def _counted(y: Array) -> str:
     """How many labels each class has: a class with one is perhaps a typing error."""
     classes, counts = np.unique(y, return_counts=True)
-    shown = [f"{name} {count:,}" for name, count in zip(classes.tolist(), counts.tolist(), strict=True)]
-    more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
-    return ", ".join(shown[:NAMED]) + more
+    return console.few([f"{c} {k:,}" for c, k in zip(classes.tolist(), counts.tolist(), strict=True)], NAMED)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -73,28 +73,19 @@ def find(
     sides = None if options.size is None else _sides(options.size)
     with console.progress():
         judge = _judge(model, options.label)
-        plan = Plan(judge, str(options.label or judge.label or "object"), sides, options)
-        found = list(_searched(pictures, plan, report is not None))
+        label = str(options.label or judge.label or "object")
+        found = _searched(pictures, judge, label, sides, options)
     if not found:
         raise InvalidInput("None of the pictures could be searched. Give at least one that can be read.")
     results = [_result(each) for each in found]
-    write_boxes(out, results, plan.label)
-    _summarise(results, plan.label, out)
+    write_boxes(out, results, label)
+    _summarise(results, label, out)
     if report is not None:
         from saccade.cli.reports.find import write_report
 
         with console.progress():
-            write_report(report, found, plan.label)
+            write_report(report, found, label)
         console.note(f"Report in {report}.")
-
-
-class Plan(NamedTuple):
-    """What is searched for in every picture."""
-
-    judge: Any  # a ModelJudge
-    label: str
-    size: tuple[float, float] | None
-    options: SearchOptions
 
 
 def _sides(size: str) -> tuple[float, float]:
@@ -123,26 +114,26 @@ def _judge(path: Path, label: str | None) -> Any:
         raise InvalidInput(str(error).replace("`label`", "--label")) from None
 
 
-def _searched(paths: list[Path], plan: Plan, keep: bool) -> Iterator[Any]:
+def _searched(
+    paths: list[Path], judge: Any, label: str, size: tuple[float, float] | None, options: SearchOptions
+) -> list[Any]:
     """The search of each picture that can be read; the others are named."""
-    model = None if plan.options.situation is None else localize.SituationModel.load(plan.options.situation)
-    for number, (name, path) in enumerate(_named(paths)):
-        try:
-            picture = localize.open_picture(path)
-            search = _search(name, picture, plan, model, keep and number < limits.REPORT_SEARCHES)
-        except (InvalidInput, OSError) as error:
-            console.warn(f"Skipped {console.printable(name)}: {console.explain(error)}")
-            continue
-        yield search
-
-
-def _search(name: str, picture: Any, plan: Plan, situation: Any, keep: bool) -> Any:
     from saccade.cli.find_search import search
 
-    bounds, wish = (picture.shape[1], picture.shape[0]), plan.options
-    prior = None if situation is None else situation.prior(plan.label, None, bounds)
-    localizer = localize.Localizer(bounds, prior, size=plan.size, scores=plan.judge.scores, random_state=wish.seed)
-    return search(name, picture, plan.judge, localizer, looks=wish.looks, batch=wish.batch, sure=wish.sure, keep=keep)
+    situation = None if options.situation is None else localize.SituationModel.load(options.situation)
+    limit: dict[str, Any] = {"looks": options.looks, "batch": options.batch, "sure": options.sure}
+    found: list[Any] = []
+    for number, (name, path) in enumerate(_named(paths)):
+        keep = options.report is not None and number < limits.REPORT_SEARCHES
+        try:
+            picture = localize.open_picture(path)
+            bounds = (picture.shape[1], picture.shape[0])
+            prior = None if situation is None else situation.prior(label, None, bounds)
+            localizer = localize.Localizer(bounds, prior, size=size, scores=judge.scores, random_state=options.seed)
+            found.append(search(name, picture, judge, localizer, keep=keep, **limit))
+        except (InvalidInput, OSError) as error:
+            console.warn(f"Skipped {console.printable(name)}: {console.explain(error)}")
+    return found
 
 
 def _named(paths: list[Path]) -> Iterator[tuple[str, Path]]:

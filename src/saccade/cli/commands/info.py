@@ -10,8 +10,6 @@ from saccade import features
 from saccade._core import model_file
 from saccade.cli import console
 
-FEW = 8  # classes shown
-
 
 def info(
     model: Annotated[
@@ -85,12 +83,12 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("noise", f"{facts['noise']:.4g}"),
     ]
     if facts["classes"] is not None:
-        rows.append(("classes", _few(facts["classes"])))
+        rows.append(("classes", _counted(facts["classes"])))
     if facts["threshold"] is not None:
         chosen = facts["parameters"]
         rows.append(("novelty", f"{chosen['measure']} by {chosen['inference']}"))
         rows.append(("threshold", f"{facts['threshold']:.4g}, for contamination {chosen['contamination']:g}"))
-    rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
+    rows.append(("features", _counted(facts["feature_names"]) if facts["feature_names"] else f"{facts['features']:,}"))
     if facts["pictures"]:
         rows.append(("pictures", " → ".join(facts["pictures"])))
     if facts["variance"]:
@@ -110,6 +108,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _counted(names: list[Any]) -> str:
+    return f"{len(names):,}: {console.few(names)}"
+
+
 def _content(facts: dict[str, Any]) -> tuple[str, str]:
     tables = facts["tables"]
     if tables is None:
@@ -127,12 +129,3 @@ def _kernel(kernel: dict[str, Any]) -> str:
         parts.append(f"{transform['name']}({value})")
     parts.append(f"scale={kernel['scale']:.4g}")
     return f"HIK({', '.join(parts)})"
-
-
-def _few(classes: list[Any]) -> str:
-    shown = ", ".join(str(c) for c in classes[:FEW])
-    return f"{len(classes):,}: {shown}" + (", …" if len(classes) > FEW else "")
-
-
-def _named(names: list[str]) -> str:
-    return f": {', '.join(names[:FEW])}" + (", …" if len(names) > FEW else "") if names else ""

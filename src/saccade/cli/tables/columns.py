@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from saccade._core.errors import InvalidInput
+from saccade.cli import console
 
 LABEL_NAMES = ("label", "class", "target")  # what a label column is called, if nobody says otherwise
-SHOWN = 8  # names in a message
 NOT_A_FEATURE = "Leave the column out with --drop, or name it with --label or --id."
 
 
@@ -99,5 +99,4 @@ def listed(names: list[str]) -> str:
     >>> listed(["a", "b"])
     "'a', 'b'"
     """
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
+    return console.few([repr(name) for name in names])
