@@ -341,10 +341,10 @@ def test_files_of_another_kind_are_never_overwritten(data: Data, table: str, sac
     Path("empty.csv").write_text("")
     Path("short.txt").write_text("ant\nbee\n")
     cases: list[tuple[list[Any], list[str]]] = [
-        (["--out", "mine.csv"], ["mine.csv is no file of questions", "'question'", "--labels"]),
-        (["--out", "mine.csv", "--labels", "mine.csv"], ["mine.csv is no file of questions"]),
+        (["--out", "mine.csv"], ["mine.csv is not a file of questions", "'question'", "--labels"]),
+        (["--out", "mine.csv", "--labels", "mine.csv"], ["mine.csv is not a file of questions"]),
         (["--out", "latin.csv"], ["latin.csv is not a text file in UTF-8"]),
-        (["--out", "empty.csv"], ["empty.csv is no file of questions"]),
+        (["--out", "empty.csv"], ["empty.csv is not a file of questions"]),
         (["--out", "a.npy"], ["This command reads"]),
         (["--out", "a.txt"], ["must be a .csv"]),
         (["--out", "no/where.csv"], ["no folder no"]),

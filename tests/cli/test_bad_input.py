@@ -93,7 +93,7 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("gap in csv", text("a.csv", GOOD + ",1,x\n"), ["a.csv"], ["line 5", "column 'a' is empty"]),
     ("NA in csv", text("a.csv", GOOD + "NA,1,x\n"), ["a.csv"], ["missing (NA)"]),
     ("text in a number", text("a.csv", GOOD + "1,red,x\n2,blue,y\n"), ["a.csv"], ["line 5", "column 'b' holds 'red'"]),
-    ("short line", text("a.csv", GOOD + "1,2\n"), ["a.csv"], ["line 5: 2 values where the first line has 3"]),
+    ("short line", text("a.csv", GOOD + "1,2\n"), ["a.csv"], ["line 5: 2 values, but the first line has 3"]),
     ("no label column", text("a.csv", "a,b\n1,2\n"), ["a.csv"], ["has no labels", "--label", "'a', 'b'"]),
     ("no label, no header", text("a.csv", "1,2\n3,4\n"), ["a.csv"], ["--label -1"]),
     (

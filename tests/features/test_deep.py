@@ -289,7 +289,7 @@ def test_a_size_that_the_graph_cannot_take_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"model": "resnet50"}, "there is no file 'resnet50'"),
+        ({"model": "resnet50"}, "the file 'resnet50' does not exist"),
         ({"model": 3}, "`model` must be .* got 3"),
         ({"size": 0}, "`size` must be .* got 0"),
         ({"size": (8, 8, 3)}, "`size` must be"),

@@ -169,7 +169,7 @@ class DeepFeatures(VectorEncoder):
         path = Path(os.fsdecode(self.model))
         if not path.is_file():
             raise InvalidInput(
-                f'`model` must be "{efficientnet.NAME}" or an .onnx file, and there is no file {str(path)!r}.'
+                f'`model` must be "{efficientnet.NAME}" or an .onnx file; the file {str(path)!r} does not exist.'
             )
         return path
 

@@ -94,7 +94,7 @@ def read_frame(layout: Layout, numbers: Sequence[int] = (), errors: str = "stric
         raise
     except ValueError as error:
         _check_widths(layout)
-        raise InvalidInput(f"{layout.path} is not a CSV file ({error}).") from None
+        raise InvalidInput(f"{layout.path} is not a CSV file ({error}). Save it again as CSV.") from None
     last = layout.width - 1
     if frame.shape[1] != layout.width or (last not in numbers and (frame[last] == "").any()):
         _check_widths(layout)
@@ -151,7 +151,9 @@ def _check_widths(layout: Layout) -> None:
         for cells in lines:
             if cells and len(cells) != layout.width:
                 where = f"{layout.path}, line {lines.line_num:,}"
-                raise InvalidInput(f"{where}: {len(cells)} values where the first line has {layout.width}.")
+                raise InvalidInput(
+                    f"{where}: {len(cells)} values, but the first line has {layout.width}. Correct that line."
+                )
 
 
 def _not_a_number(layout: Layout, row: int, column: int) -> str:
@@ -181,7 +183,7 @@ def _refusing(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InvalidInput(f"{path} is damaged or was not made by gzip. Write it again.") from None
     except csv.Error as error:
-        raise InvalidInput(f"{path} is not a CSV file ({error}).") from None
+        raise InvalidInput(f"{path} is not a CSV file ({error}). Save it again as CSV.") from None
 
 
 class _Watched(io.RawIOBase):

@@ -76,7 +76,7 @@ def _why(path: Path, error: Exception) -> str:
     """Python objects are refused before anything of them is read: reading them can run any program."""
     if any(hint in str(error) for hint in ("allow_pickle", "Object arrays", "Python objects")):
         return (
-            f"{path} holds Python objects or is no NumPy file, and neither is read. Save plain numbers with numpy.save."
+            f"{path} holds Python objects or is not a NumPy file. Neither is read: save plain numbers with numpy.save."
         )
     return f"{path} is damaged or not a NumPy file. Save it again."
 

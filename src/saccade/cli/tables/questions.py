@@ -53,8 +53,8 @@ def check_layout(path: Path, names: Names, guesses: bool) -> None:
             "--labels."
         )
     raise InvalidInput(
-        f"{path} is no file of questions about {names.source}: it has no column {missing[0]!r}. Choose another --out; "
-        "if it holds labels, give it as --labels."
+        f"{path} is not a file of questions about {names.source}: it has no column {missing[0]!r}. Choose another "
+        "--out; if it holds labels, give it as --labels."
     )
 
 

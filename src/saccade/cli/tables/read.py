@@ -127,7 +127,9 @@ def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
         raise InvalidInput(f"{path} has no labels. {remedy}.")
     if len(y) != examples.X.shape[0]:
         source = how.labels[0] if how.labels else path
-        raise InvalidInput(f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}.")
+        raise InvalidInput(
+            f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}. Give one per example."
+        )
     return replace(examples, y=y)
 
 
