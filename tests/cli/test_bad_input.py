@@ -378,7 +378,7 @@ def test_our_own_mistakes_say_so(error: type[Exception], data: Data, saccade: Sa
     *lines, last = result.stderr.strip().splitlines()
     assert result.exit_code == 1
     assert last.startswith("Error: This is a mistake in saccade (" + error.__name__)
-    assert last.endswith("Please report it with the lines above where you got saccade from.")
+    assert last.endswith("Please report it, with the lines above, where you got saccade from.")
     assert lines[0] == "Traceback (most recent call last):"
     assert any("test_bad_input.py" in line for line in lines)
     assert not Path("m.saccade").exists()
