@@ -108,7 +108,7 @@ def over(rounds: list[Marks], which: Callable[[list[float]], Any]) -> Marks:
 
 
 def run(source: Path, case: str, options: argparse.Namespace) -> Marks:
-    """The same in a process of its own, with the library of that folder."""
+    """Measure in a process of its own, with the library of that folder."""
     one = {f"{name}_NUM_THREADS": "1" for name in ("SACCADE", "OPENBLAS", "OMP", "MKL", "NUMBA")}
     environment = {**os.environ, **one, "PYTHONPATH": str(source), "PYTHONWARNINGS": "ignore"}
     small = ["--most", str(options.most), "--seconds", str(options.seconds)]

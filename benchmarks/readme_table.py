@@ -104,16 +104,15 @@ def share(row: dict[str, Any]) -> str:
     return f"{100 * row['outside the products']['median']:.0f} %"
 
 
-def lines() -> list[str]:
+def fit_lines() -> list[tuple[str, str]]:
     bench, fashion, start = results("bench"), results("fashion"), results("start_up")
-    machine = bench["machine"]
     million, memory = find(bench["fit"], n=1_000_000), find(bench["scale"], n=1_000_000)["GB beyond input"]
     tight, loose, paper, laplace, tuned = (find(bench["fit"], fit=name) for name in FITS)
     exact, grid = bench["classify"]
     one = find(bench["product"], n=50_000, levels="exact", dtype="float32", columns=1)
     binned, ten = (find(bench["product"], n=300_000, levels=255, dtype="float32", columns=m) for m in (1, 10))
     pixels = fashion["models"][0]
-    table = [
+    return [
         (
             "train on 1,000,000 × 1,000, 100 non-zeros a row, binned to 255 levels",
             f"{of(million, 'seconds')} s, {memory:.2f} GB beyond the input",
@@ -151,12 +150,11 @@ def lines() -> list[str]:
             f"{start['compilation in total, s']:.1f} s; {start['saccade adds, s']:.2f} s",
         ),
     ]
-    table += rival_lines()
-    table += learning_lines()
-    table += notice_lines()
-    table += ask_lines()
-    table += find_lines()
-    table += picture_lines()
+
+
+def lines() -> list[str]:
+    parts = (fit_lines, rival_lines, learning_lines, notice_lines, ask_lines, find_lines, picture_lines)
+    table, machine = [line for part in parts for line in part()], results("bench")["machine"]
     packages = machine["packages"]
     return [
         "| what | how long |",

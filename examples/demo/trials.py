@@ -25,6 +25,7 @@ from examples.demo.find import FaceSearch, find_face
 from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade._core.threads import thread_count
+from saccade.cli import console
 from saccade.datasets import embedded
 from saccade.kernels import HIK, GeneralizedRBF
 from saccade.scores.probability import expected_calibration_error
@@ -273,11 +274,8 @@ def run_all(folder: Path, say: Say) -> Demo:
 def machine() -> str:
     """Cores and versions, for whoever reads the times."""
     versions = (f"{name} {version(name)}" for name in ("saccade", "numpy", "scikit-learn", "numba"))
-    cores = thread_count()
-    core = f"{cores} core{'s' if cores > 1 else ''}"
-    return (
-        f"{core}, {platform.system()} {platform.machine()}, Python {platform.python_version()}, {', '.join(versions)}"
-    )
+    system = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return f"{console.count(thread_count(), 'core')}, {system}, {', '.join(versions)}"
 
 
 def numbers(demo: Demo) -> dict[str, Any]:

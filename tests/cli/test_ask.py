@@ -115,7 +115,7 @@ def test_the_loop_with_pictures(tmp_path: Path, saccade: Saccade) -> None:
     assert all(0 < float(row["probability"]) <= 1 for row in every[-5:])
     done = saccade("ask", "known", "--cache", "kept", "--guess")
     assert done.exit_code == 0, done.stderr
-    assert "All 12 examples of known were asked: there is nothing left to ask." in done.stderr
+    assert "All 12 examples of known were asked. There is nothing left to ask." in done.stderr
     assert "Next, train: saccade fit known model.saccade --cache kept --labels questions.csv" in done.stderr
     assert "Error" not in done.output
     save("questions.csv", every[:10] + [row | {"label": "?"} for row in every[10:]])
@@ -134,8 +134,8 @@ def test_a_campaign_that_is_finished_is_a_success(label: str, table: str, saccad
     before = Path("questions.csv").read_bytes()
     done = saccade("ask", table)
     assert done.exit_code == 0, done.output
-    assert "All 120 examples of a.npy were asked: there is nothing left to ask." in done.stderr
-    assert ("a classifier needs two" in done.stderr) == (label == "ant")
+    assert "All 120 examples of a.npy were asked. There is nothing left to ask." in done.stderr
+    assert ("A classifier needs two" in done.stderr) == (label == "ant")
     assert "saccade fit" not in done.stderr
     assert "new question" not in done.stderr
     assert Path("questions.csv").read_bytes() == before
@@ -174,7 +174,7 @@ def test_the_next_command_names_the_features(tmp_path: Path, saccade: Saccade) -
     options = ["--features", "pyramid", "--labels", "y.csv", "--max-pixels", 9_000_000]
     done = saccade("ask", "known", *options, "--batch", 2)
     assert done.exit_code == 0, done.output
-    expected = "saccade fit known model.saccade --features pyramid --max-pixels 9000000 --labels y.csv"
+    expected = "saccade fit known model.saccade --max-pixels 9000000 --features pyramid --labels y.csv"
     assert f"{expected} --labels questions.csv" in done.stderr
 
 
@@ -190,7 +190,7 @@ def test_what_a_person_wrote_stays(data: Data, table: str, saccade: Saccade) -> 
     done = saccade("ask", table, "--batch", 6)
     assert done.exit_code == 0, done.stderr
     assert "4 of 120 examples labelled" in done.stderr
-    assert "? stands for 1." in done.stderr
+    assert "1 answered with ?." in done.stderr
     assert "1 earlier question without an answer and 5 new questions" in done.stderr
     after = Path("questions.csv").read_bytes()
     assert after.startswith(before + b"\r\n;")
@@ -274,7 +274,7 @@ def test_labels_in_the_data_itself(data: Data, saccade: Saccade) -> None:
 def test_no_file_of_labels_yet(table: str, saccade: Saccade) -> None:
     done = saccade("ask", table, "--labels", "labels.csv", "--batch", 3)
     assert done.exit_code == 0
-    assert "There is no file labels.csv yet." in done.stderr
+    assert "The file labels.csv does not exist yet." in done.stderr
     assert "0 of 120 examples labelled." in done.stderr
     assert not Path("labels.csv").exists()
     assert len(asked()) == 3
@@ -285,7 +285,7 @@ def test_one_class_so_far(table: str, saccade: Saccade) -> None:
     fill_in("questions.csv", lambda row: "ant")
     done = saccade("ask", table, "--batch", 3, "--guess", "--out", "-", "--labels", "questions.csv")
     assert done.exit_code == 0, done.stderr
-    assert "All labels are of one class so far," in done.stderr
+    assert "All labels so far are of one class." in done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "row,label,guess,probability,score,question"
     assert len(lines) == 4
@@ -341,11 +341,11 @@ def test_files_of_another_kind_are_never_overwritten(data: Data, table: str, sac
     Path("empty.csv").write_text("")
     Path("short.txt").write_text("ant\nbee\n")
     cases: list[tuple[list[Any], list[str]]] = [
-        (["--out", "mine.csv"], ["mine.csv is no file of questions", "'question'", "--labels"]),
-        (["--out", "mine.csv", "--labels", "mine.csv"], ["mine.csv is no file of questions"]),
+        (["--out", "mine.csv"], ["mine.csv is not a file of questions", "'question'", "--labels"]),
+        (["--out", "mine.csv", "--labels", "mine.csv"], ["mine.csv is not a file of questions"]),
         (["--out", "latin.csv"], ["latin.csv is not a text file in UTF-8"]),
-        (["--out", "empty.csv"], ["empty.csv is no file of questions"]),
-        (["--out", "a.npy"], ["read by this command"]),
+        (["--out", "empty.csv"], ["empty.csv is not a file of questions"]),
+        (["--out", "a.npy"], ["This command reads"]),
         (["--out", "a.txt"], ["must be a .csv"]),
         (["--out", "no/where.csv"], ["no folder no"]),
         (["--labels", "short.txt"], ["2 labels for the 120 examples", "columns row and label"]),
@@ -370,7 +370,7 @@ def test_a_folder_without_pictures_and_a_page_of_another(tmp_path: Path, saccade
     (tmp_path / "empty").mkdir()
     refused(saccade("ask", "empty"), "no picture")
     Path("questions.html").write_text("<p>mine</p>")
-    refused(saccade("ask", "empty"), "questions.html is there already", "--sheet")
+    refused(saccade("ask", "empty"), "questions.html exists already", "--sheet")
     assert Path("questions.html").read_text() == "<p>mine</p>"
 
 

@@ -93,7 +93,7 @@ FIT: list[tuple[str, Callable[[], None], list[str], list[str]]] = [
     ("gap in csv", text("a.csv", GOOD + ",1,x\n"), ["a.csv"], ["line 5", "column 'a' is empty"]),
     ("NA in csv", text("a.csv", GOOD + "NA,1,x\n"), ["a.csv"], ["missing (NA)"]),
     ("text in a number", text("a.csv", GOOD + "1,red,x\n2,blue,y\n"), ["a.csv"], ["line 5", "column 'b' holds 'red'"]),
-    ("short line", text("a.csv", GOOD + "1,2\n"), ["a.csv"], ["line 5: 2 values where the first line has 3"]),
+    ("short line", text("a.csv", GOOD + "1,2\n"), ["a.csv"], ["line 5: 2 values, but the first line has 3"]),
     ("no label column", text("a.csv", "a,b\n1,2\n"), ["a.csv"], ["has no labels", "--label", "'a', 'b'"]),
     ("no label, no header", text("a.csv", "1,2\n3,4\n"), ["a.csv"], ["--label -1"]),
     (
@@ -282,12 +282,12 @@ def test_bad_models(what: str, command: str, model: Path, saccade: Saccade) -> N
 def test_nothing_is_overwritten_unasked(data: Data, model: Path, saccade: Saccade) -> None:
     np.savez("a.npz", X=data.X, y=data.y)
     before = model.read_bytes()
-    refused(saccade("fit", "a.npz", model), "is there already", "--force")
+    refused(saccade("fit", "a.npz", model), "exists already", "--force")
     assert model.read_bytes() == before
     assert saccade("fit", "a.npz", model, "--force").exit_code == 0
     assert model.read_bytes() != before
     text("out.csv", "mine")()
-    refused(saccade("predict", model, "a.npz", "--out", "out.csv"), "is there already", "--force")
+    refused(saccade("predict", model, "a.npz", "--out", "out.csv"), "exists already", "--force")
     assert Path("out.csv").read_text() == "mine"
     assert saccade("predict", model, "a.npz", "--out", "out.csv", "--force").exit_code == 0
     assert Path("out.csv").read_text().startswith("row,label,probability,variance,novelty\n1,")
@@ -297,8 +297,8 @@ def test_no_input_is_overwritten_even_when_asked(data: Data, model: Path, saccad
     np.savez("a.npz", X=data.X, y=data.y)
     os.link("a.npz", "b.npz")
     for arguments in (("fit", "a.npz", "b.npz"), ("predict", model, "a.npz", "--out", "./a.npz")):
-        refused(saccade(*arguments, "--force"), "is read by this command")
-    refused(saccade("predict", model, "a.npz", "--out", model, "--force"), "is read by this command")
+        refused(saccade(*arguments, "--force"), "This command reads")
+    refused(saccade("predict", model, "a.npz", "--out", model, "--force"), "This command reads")
 
 
 def test_folders(data: Data, model: Path, saccade: Saccade, monkeypatch: Any) -> None:
@@ -339,7 +339,7 @@ def test_the_extra_that_brings_everything(tmp_path: Path, saccade: Saccade, monk
     """Deep features need more than Pillow."""
     write_folder(tmp_path / "known", each=1)
     present = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "PIL" else present(name))
+    monkeypatch.setattr("saccade.cli.pictures.find_spec", lambda name: None if name == "PIL" else present(name))
     refused(saccade("fit", "known", "m.saccade"), "saccade[pictures]")
     refused(saccade("fit", "known", "m.saccade", "--features", "deep"), "saccade[deep]")
 
@@ -378,14 +378,14 @@ def test_our_own_mistakes_say_so(error: type[Exception], data: Data, saccade: Sa
     *lines, last = result.stderr.strip().splitlines()
     assert result.exit_code == 1
     assert last.startswith("Error: This is a mistake in saccade (" + error.__name__)
-    assert last.endswith("Please report it with the lines above where you got saccade from.")
+    assert last.endswith("Please report it, with the lines above, where you got saccade from.")
     assert lines[0] == "Traceback (most recent call last):"
     assert any("test_bad_input.py" in line for line in lines)
     assert not Path("m.saccade").exists()
 
 
 def test_a_module_of_ours_that_is_missing_is_our_mistake(data: Data, saccade: Saccade, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "saccade.cli.tables.read", None)
+    monkeypatch.setitem(sys.modules, "saccade.cli.commands.fit", None)
     np.savez("a.npz", X=data.X, y=data.y)
     result = saccade("fit", "a.npz", "m.saccade")
     assert result.exit_code == 1

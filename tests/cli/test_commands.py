@@ -8,7 +8,7 @@ import pty
 import re
 import subprocess
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -18,6 +18,7 @@ from sklearn.metrics import log_loss
 
 from saccade import GPClassifier, GPRegressor, Tune, cli, load
 from saccade._core import limits
+from saccade.cli import SUMMARIES
 from saccade.cli.commands.fit import _split, fit
 from saccade.inference.tuning.options import METHODS, OBJECTIVES
 from saccade.kernels import HIK, RBF, Exponential, Power
@@ -188,7 +189,7 @@ def test_many_numbers_make_one_wonder(data: Data, saccade: Saccade) -> None:
 
 def test_labels_that_are_all_different_numbers_are_measurements(data: Data, saccade: Saccade) -> None:
     np.savez("a.npz", X=data.X[:20], y=np.arange(20))
-    assert "Every label is a different number. If they" in saccade("fit", "a.npz", "m.saccade").stderr
+    assert "All labels are different numbers. If they" in saccade("fit", "a.npz", "m.saccade").stderr
     np.savez("b.npz", X=data.X[:20], y=[f"n{k}" for k in range(20)])
     assert saccade("fit", "b.npz", "n.saccade").stderr == ""
 
@@ -276,7 +277,7 @@ def test_info_of_other_models(data: Data, tmp_path: Path, saccade: Saccade, bins
     (model if bins is None else model.quantized(bins)).save(tmp_path / "m")
     table = facts(saccade("info", "m"))
     assert table["kernel"].startswith("HIK(Power(0.5), Exponential(1.0), scale=")
-    assert table["classes"] == "12: 0, 1, 2, 3, 4, 5, 6, 7, …"
+    assert table["classes"] == "12: 0, 1, 2, 3, 4, 5, 6, 7 and 4 more"
     assert table["tables"].startswith("GridTables" if bins else "PiecewiseTables")
 
 
@@ -304,6 +305,12 @@ def test_help_loads_nothing_heavy() -> None:
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0
     assert not {"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib", "jinja2"} & set(run.stderr.split())
+
+
+def test_the_overview_says_what_the_commands_say() -> None:
+    for name, summary in SUMMARIES.items():
+        command = getattr(import_module(f"saccade.cli.commands.{name}"), name)
+        assert command.__doc__.startswith(summary + "\n") or command.__doc__ == summary
 
 
 def test_a_wrong_option(saccade: Saccade) -> None:

@@ -178,7 +178,7 @@ def test_models_that_do_not_judge_pictures(folder: Path, saccade: Any, model: Pa
     features = class_model()[1]
     X = features.transform(crops)
     OneClassGP().fit(X).save(folder / "one.saccade", features=features)
-    refused(saccade("find", "one.saccade", "photos"), "one class")
+    refused(saccade("find", "one.saccade", "photos"), "what is normal")
     GPClassifier().fit(X, np.digitize(overlaps, [0.2, 0.5])).save(folder / "three.saccade", features=features)
     refused(saccade("find", "three.saccade", "photos"), "3 classes", "--label", "0, 1, 2")
 

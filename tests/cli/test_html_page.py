@@ -17,16 +17,14 @@ from examples.demo.find import FaceSearch
 from examples.demo.report import page
 from examples.demo.trials import Demo, Faces, FaceTrial, Growing, Saving, Split, Trial
 from saccade import GPClassifier, OneClassGP
-from saccade.cli.commands.novelty import Verdicts
-from saccade.cli.commands.predict import Answers
 from saccade.cli.detector import Detector
 from saccade.cli.duplicates import Pairs
 from saccade.cli.find_search import ObjectSearch, search
 from saccade.cli.reports import html_page
-from saccade.cli.reports.contact_sheet import write_sheet
+from saccade.cli.reports.contact_sheet import Answers, write_sheet
 from saccade.cli.reports.find import write_report as write_found
 from saccade.cli.reports.fit import HeldOut, write_fit_report
-from saccade.cli.reports.novelty import write_report
+from saccade.cli.reports.novelty import Verdicts, write_report
 from saccade.cli.reports.questions import write_sheet as write_questions
 from saccade.cli.reports.why import write_why
 from saccade.cli.tables.questions import Question

@@ -116,7 +116,7 @@ def test_the_page_needs_nothing_else(run: Run) -> None:
 
 
 def test_the_nearest_known_pictures_are_beside_the_novel_ones(run: Run) -> None:
-    """The same as by the kernel of the model."""
+    """The likeness is that of the kernel of the model."""
     novel = [row["file"] for row in run.rows if row["novel"] == "True"]
     near = re.findall(r'alt="known: ([^"]*)"', run.page)
     assert len(near) == 3 * len(novel)
@@ -270,7 +270,7 @@ def test_a_page_for_a_table(digits: Digits, saccade: Saccade, monkeypatch: Any) 
 
 def test_unequal_sums_are_not_for_the_variance(digits: Digits, saccade: Saccade) -> None:
     assert (
-        "--measure variance takes small ones"
+        "--measure variance takes rows with small sums"
         in saccade("novelty", "zeros.npz", "new.npz", "--measure", "variance").stderr
     )
     np.savez("equal.npz", X=digits.zeros / digits.zeros.sum(axis=1, keepdims=True))
@@ -344,7 +344,7 @@ BAD: list[tuple[str, Callable[[Path], Any], list[str], list[str]]] = [
     ("empty folders", folders("e", "f"), ["e", "f"], ["no picture in 'e'"]),
     ("a table and a folder", folders("e"), ["a.npz", "e"], ["a.npz has a table of features", "same kind"]),
     ("a folder and a table", folders("e"), ["e", "a.npz"], ["e has pictures", "same kind"]),
-    ("a folder for tables", folders("e"), ["m.saccade", "e"], ["e has pictures", "Give it a table"]),
+    ("a folder for tables", folders("e"), ["m.saccade", "e"], ["e has pictures", "Give a table"]),
     ("other features", table("b.npz", np.eye(3)), ["a.npz", "b.npz"], ["3 features", "trained on 6"]),
     ("one example", table("a.npz", [[1.0, 2.0]]), ["a.npz", "b.npz"], ["only 1 example", "at least 2"]),
     ("no example", table("a.npz", np.zeros((0, 6))), ["a.npz", "b.npz"], ["a.npz has no examples"]),
@@ -364,8 +364,8 @@ BAD: list[tuple[str, Callable[[Path], Any], list[str], list[str]]] = [
     ("features for a model", nothing, ["m.saccade", "b.npz", "--features", "deep"], ["--features", "learned already"]),
     ("saved again", nothing, ["m.saccade", "b.npz", "--save", "n.saccade"], ["--save", "learned already"]),
     ("two outputs in one", nothing, ["a.npz", "b.npz", "-o", "r", "--report", "r"], ["--out and --report are both r"]),
-    ("over the input", nothing, ["a.npz", "b.npz", "--save", "b.npz", "-f"], ["is read by this command"]),
-    ("over a file", nothing, ["a.npz", "b.npz", "--report", "m.saccade"], ["m.saccade is there already"]),
+    ("over the input", nothing, ["a.npz", "b.npz", "--save", "b.npz", "-f"], ["This command reads"]),
+    ("over a file", nothing, ["a.npz", "b.npz", "--report", "m.saccade"], ["m.saccade exists already"]),
 ]
 
 
@@ -424,7 +424,7 @@ def test_folders_of_classes_are_pointed_to_predict(saccade: Saccade, tmp_path: P
             write(tmp_path / "NEW" / f"{kind} {i}.png", drawn(kind, 100 + i))
     said = saccade("novelty", "PHOTOS", "NEW", "--features", "classic")
     assert said.exit_code == 0, said.output
-    assert "PHOTOS has 2 folders (disc, stripes), which are one kind here" in " ".join(said.stderr.split())
+    assert "The 2 folders of PHOTOS (disc, stripes) are taken as one kind" in " ".join(said.stderr.split())
     told = re.findall(r"`saccade (.*?)`", " ".join(said.stderr.split()))
     assert [line.split()[0] for line in told] == ["fit", "predict"]
     for line in told:

@@ -94,7 +94,7 @@ def test_the_kernel_of_pictures_is_chosen(folder: Path, saccade: Any) -> None:
 
 
 def test_the_features_are_said_when_nobody_chose_them(folder: Path, saccade: Any) -> None:
-    said = "seen by classic features, because --features names none"
+    said = "described by classic features, the default"
     assert said in saccade("fit", "known", "m.saccade").stderr
     assert said in saccade("novelty", "known", "known", "--out", "n.csv").stderr
     assert said not in saccade("fit", "known", "n.saccade", "--features", "classic").stderr

@@ -71,7 +71,7 @@ def colours(path: Path, shape: Any = ("n", 3, "h", "w")) -> Path:
 
 
 def colours_last(path: Path) -> Path:
-    """The same with channels last: (n, 6, 4, 3) to (n, 6, 4, 2)."""
+    """A network with channels last: (n, 6, 4, 3) to (n, 6, 4, 2)."""
     node = helper.make_node("MatMul", ["x", "W"], ["y"])
     return write_graph(path, [node], {"x": ["n", 6, 4, 3]}, {"W": np.ascontiguousarray(GREY_OF_RGB.T)})
 
@@ -147,13 +147,13 @@ def test_a_graph_gives_what_its_formula_says(tmp_path_factory: Any, picture: Any
 
 def test_the_size_is_the_graphs_or_the_callers(tmp_path: Path) -> None:
     fixed = colours(tmp_path / "fixed.onnx", (1, 3, 5, 7))
-    assert DeepFeatures(fixed).prepare(skimage.data.coffee()).shape == (5, 7, 3)
+    assert DeepFeatures(fixed)._input(skimage.data.coffee()).shape == (5, 7, 3)
     assert DeepFeatures(str(fixed), size=(7, 5)).fit([]).width() == 2
     with pytest.raises(InvalidParameter, match=r"`size` must be \(7, 5\).*got \(5, 7\)"):
         DeepFeatures(fixed, size=(5, 7)).fit([])
     free = colours(tmp_path / "free.onnx")
-    assert DeepFeatures(free).prepare(skimage.data.coffee()).shape == (224, 224, 3)
-    assert DeepFeatures(free, size=(9, 4)).prepare(skimage.data.coffee()).shape == (4, 9, 3)
+    assert DeepFeatures(free)._input(skimage.data.coffee()).shape == (224, 224, 3)
+    assert DeepFeatures(free, size=(9, 4))._input(skimage.data.coffee()).shape == (4, 9, 3)
 
 
 def test_one_grey_channel_is_the_luma(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_a_size_that_the_graph_cannot_take_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"model": "resnet50"}, "there is no file 'resnet50'"),
+        ({"model": "resnet50"}, "the file 'resnet50' does not exist"),
         ({"model": 3}, "`model` must be .* got 3"),
         ({"size": 0}, "`size` must be .* got 0"),
         ({"size": (8, 8, 3)}, "`size` must be"),

@@ -156,7 +156,7 @@ def test_opponent_planes_are_the_formula() -> None:
     factors = [1 / np.sqrt(2), np.sqrt(6) / 4, 1 / np.sqrt(3)]
     middles = [127.5, 127.5, 0.0]
     for plane, opponent, factor, middle in zip(
-        OpponentSIFT().planes(PICTURE), opponents, factors, middles, strict=True
+        OpponentSIFT()._planes(PICTURE), opponents, factors, middles, strict=True
     ):
         assert plane.dtype == np.uint8
         assert np.abs(opponent * factor + middle - plane).max() <= 1.0
@@ -165,7 +165,7 @@ def test_opponent_planes_are_the_formula() -> None:
 def test_opponent_sift_is_the_sift_of_each_plane() -> None:
     opponent = OpponentSIFT(10, (16, 24))
     made = one(opponent, PICTURE)
-    for k, plane in enumerate(opponent.planes(PICTURE)):
+    for k, plane in enumerate(opponent._planes(PICTURE)):
         single = one(DenseSIFT(10, (16, 24)), plane)
         np.testing.assert_array_equal(made.values[:, 128 * k : 128 * (k + 1)], single.values)
         np.testing.assert_array_equal(made.positions, single.positions)

@@ -24,7 +24,7 @@ def textures(each: int = 8, side: int = 64, seed: int = 0) -> tuple[list[Array],
 
 
 def write_folder(root: Path, each: int = 8, side: int = 64, seed: int = 0) -> None:
-    """The same as files, a folder per class."""
+    """The textures as files, a folder per class."""
     from PIL import Image
 
     for number, (picture, label) in enumerate(zip(*textures(each, side, seed), strict=True)):

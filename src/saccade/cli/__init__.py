@@ -1,18 +1,28 @@
-"""The command `saccade`: one module per command, each loading what it needs when it runs."""
+"""The command `saccade`: one module per command, loaded when that command runs."""
 
 import os
 import signal
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from saccade.cli import console
-from saccade.cli.commands import ask, find, fit, info, novelty, predict
 from saccade.cli.terminal import spell_out
 
 __all__ = ["app", "main"]
+
+SUMMARIES = {  # first sentences of the commands' help: the overview shows them without loading the commands
+    "fit": "Train on DATA and write MODEL, one file of tables.",
+    "predict": "Predict DATA with MODEL: a label, its probability, variance and novelty per example, as CSV.",
+    "ask": "Choose the examples in DATA whose labels help most, and write them as questions to fill in.",
+    "novelty": "Learn what is normal from FIT and judge SCORE: a score, how normal it is, and a verdict per example.",
+    "find": "Find the object in each of PICTURES: the box that MODEL takes most for one, after a look at few crops.",
+    "info": "Show what is in MODEL, after checking that it is whole and unchanged.",
+}
+SETTINGS: dict[str, Any] = {"add_completion": False, "pretty_exceptions_enable": False, "rich_markup_mode": "rich"}
 
 
 class _Commands(TyperGroup):
@@ -23,6 +33,7 @@ class _Commands(TyperGroup):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.commands = {name: TyperCommand(name, help=text) for name, text in SUMMARIES.items()}
         self._options: set[str] = set()  # of the command that runs: messages speak of them, not of Python's parameters
 
     def invoke(self, ctx: Any) -> Any:
@@ -44,19 +55,17 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from None
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
-        name, command, rest = super().resolve_command(ctx, args)
+        name, _, rest = super().resolve_command(ctx, args)
+        alone = typer.Typer(**SETTINGS)
+        alone.command(name)(getattr(import_module(f"saccade.cli.commands.{name}"), str(name)))
+        command = typer.main.get_command(alone)
         self._options.clear()
         self._options.update(option for parameter in getattr(command, "params", ()) for option in parameter.opts)
         return name, command, rest
 
 
 app = typer.Typer(
-    cls=_Commands,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=_Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]}, **SETTINGS
 )
 
 
@@ -82,26 +91,18 @@ def _saccade(
 
     saccade predict model.saccade new.csv --out answers.csv
 
-    Few labels yet? Ask which examples are worth labelling:
+    Ask which examples to label next, if few have labels:
 
     saccade ask photos/
 
-    Or learn what is normal, and find what is not:
+    Learn what is normal, and find what is not:
 
     saccade novelty known/ new/ --report report.html
 
-    Find where in a picture something is, in few looks:
+    Find where an object is in a picture, in few looks:
 
     saccade find model.saccade photos/ --out boxes.json --report find.html
     """
-
-
-app.command()(fit.fit)
-app.command()(predict.predict)
-app.command()(ask.ask)
-app.command()(novelty.novelty)
-app.command()(find.find)
-app.command()(info.info)
 
 
 def main() -> None:

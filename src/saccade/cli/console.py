@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,12 @@ def _say(head: str, style: str, sentence: str) -> None:
     errors().print(Text.assemble((head, style), " ", text) if head else text, soft_wrap=True)
 
 
+def printable(name: str) -> str:
+    """A file's name on one line of a terminal, whatever bytes it has."""
+    text = name.encode("utf-8", "backslashreplace").decode()
+    return text if text.isprintable() else repr(text)
+
+
 def table(rows: list[tuple[str, str]]) -> None:
     """Names and values in two columns, on standard output."""
     from rich.console import Console
@@ -77,7 +83,7 @@ def explain(error: BaseException) -> str:
             return f"This needs {package}: pip install 'saccade[{EXTRAS[package]}]'."
         return f"{said}. Install saccade again."
     if isinstance(error, MemoryError):
-        return "The memory is not enough for this. Try --levels 255, fewer examples or a larger machine."
+        return "There is not enough memory. Try --levels 255, fewer examples or a larger machine."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'File'}: {error.strerror}."
     return _first_line(error)
@@ -124,7 +130,7 @@ def fail_as_ours(error: BaseException) -> None:
     line("".join(traceback.format_exception(error)).rstrip())
     fail(
         f"This is a mistake in saccade ({type(error).__name__}: {_first_line(error)}), not in your data. Please report "
-        "it with the lines above where you got saccade from."
+        "it, with the lines above, where you got saccade from."
     )
 
 
@@ -191,6 +197,15 @@ def count(number: int, one: str, many: str | None = None) -> str:
     ('1 example', '1,797 examples', '2 classes')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def few(names: Sequence[Any], most: int = 8) -> str:
+    """
+    >>> few("abc"), few(["ant", "bee", "cow"], 2)
+    ('a, b, c', 'ant, bee and 1 more')
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def size(count: int) -> str:

@@ -1,7 +1,5 @@
 """The detector of `saccade novelty`, learned from a table, a folder of pictures, or read from a model file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -9,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from saccade._core import model_file
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
+from saccade.cli import options as o
 from saccade.cli import pictures as p
 from saccade.cli.tables.columns import Reading
 from saccade.cli.tables.read import TABLES, Examples, read, read_matching
@@ -51,22 +51,16 @@ def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
     return Detector(detector, detector.leave_one_out_scores_, said, examples)
 
 
-def learn_pictures(detector: Any, path: Path, how: p.TrainingPictures) -> Detector:
+def learn_pictures(detector: Any, path: Path, seeing: o.FeatureOptions, options: o.KernelOptions) -> Detector:
     """Learn from a folder of pictures, the vocabulary too. Folders inside it are not classes here."""
-    from saccade.features import recommended_settings
-
-    chain = how.chain()
-    pictures = p.read(path, chain, how.cache, how.max_pixels, by_class=False)
-    p.note_skipped(pictures)
+    chain = seeing.chain(options.seed)
+    pictures = p.read(path, chain, seeing)
     _check_several(path, len(pictures))
-    _point_to_classes(path, pictures.names, how.recipe)
-    X = how.vectors(chain, pictures)
-    detector.set_params(
-        scale=None, **recommended_settings(X.shape[1], how.levels)
-    )  # features of pictures have one unit
-    said = _learn(detector, X, "picture", f"{how.recipe} features")
-    examples = Examples(X, ids=pictures.names, id_name="file")
-    return Detector(detector, detector.leave_one_out_scores_, said, examples, pictures, chain)
+    _point_to_classes(path, pictures.names, seeing.recipe)
+    X = seeing.vectors(chain, pictures)
+    detector.set_params(scale=None, **options.for_pictures(X.shape[1]))  # features of pictures have one unit
+    said = _learn(detector, X, "picture", f"{seeing.recipe} features")
+    return Detector(detector, detector.leave_one_out_scores_, said, p.named(pictures, X), pictures, chain)
 
 
 def _point_to_classes(path: Path, names: Sequence[str], recipe: str) -> None:
@@ -74,32 +68,30 @@ def _point_to_classes(path: Path, names: Sequence[str], recipe: str) -> None:
     folders = sorted({PurePath(name).parts[0] for name in names if len(PurePath(name).parts) > 1})
     if len(folders) < 2 or any(len(PurePath(name).parts) < 2 for name in names):
         return
-    few = ", ".join(map(p.printable, folders[:NAMED])) + (", …" if len(folders) > NAMED else "")
+    few = console.few([*map(console.printable, folders)], NAMED)
     console.warn(
-        f"{path} has {len(folders)} folders ({few}), which are one kind here: a rare one may look newer than what is "
-        f"new. If they are classes, `saccade fit {path} MODEL --features {recipe}` and then "
-        "`saccade predict MODEL SCORE` write the novelty of each picture beside all of them."
+        f"The {len(folders)} folders of {path} ({few}) are taken as one kind, so pictures of a rare folder may look "
+        f"newer than new ones. If the folders are classes, use `saccade fit {path} MODEL --features {recipe}`; "
+        "`saccade predict MODEL SCORE` then writes the novelty of each picture beside all classes."
     )
 
 
-def recall(path: Path, how: p.TrainingPictures, contamination: float | None) -> Detector:
+def recall(path: Path, seeing: o.PictureOptions, contamination: float | None) -> Detector:
     """A model file that `saccade novelty --save` wrote; the threshold may be another one."""
-    from saccade import OneClassGP
     from saccade.estimators.model_file import load
+    from saccade.estimators.one_class import OneClassGP
     from saccade.scores.novelty import threshold
 
     model = load(path)
     if not isinstance(model, OneClassGP):
         raise InvalidInput(
-            f"{path} holds a {type(model).__name__}, and novelty is told by a model that `saccade novelty --save` "
-            "wrote. `saccade predict` uses this one."
+            f"{path} holds a {type(model).__name__}. FIT can be a model file that `saccade novelty --save` wrote; use "
+            "`saccade predict` for this one."
         )
     if contamination is not None:
         model.contamination = contamination
         model.offset_ = threshold(model.normal_scores_, contamination)
-    from saccade._core import model_file
-
-    chain = p.chain_of(path, how.cache) if model_file.read(path)[0].get("pictures") else None
+    chain = p.chain_of(path, seeing) if model_file.read(path)[0].get("pictures") else None
     said = f"Learned earlier: {path}, {_settings(model, 'features')}."
     return Detector(model, model.normal_scores_, said, chain=chain)
 
@@ -109,26 +101,26 @@ def save(detector: Detector, path: Path) -> None:
     if detector.model.measure != "mean" and detector.model.variance_method_ == "exact":
         console.note(
             f"{path} keeps a low-rank variance instead of the exact one, and a threshold that goes with it: its scores "
-            "differ a little from those below. Leave --approximation out for the same in both."
+            "differ a little from those below. Leave --approximation out to get the same scores in both."
         )
 
 
-def read_new(detector: Detector, path: Path, how: Reading, seeing: p.TrainingPictures) -> Examples:
+def read_new(detector: Detector, path: Path, how: Reading, seeing: o.PictureOptions) -> Examples:
     """The examples to judge."""
     if kind_of(path) != "pictures":
         # Options that name columns hold for the new table too, as far as it has these columns.
         how = replace(how, lenient=detector.examples is not None)
         return read_matching(path, how, detector.model, of_pictures=detector.chain is not None)
     if detector.chain is None:
-        raise InvalidInput(f"{path} has pictures, and what is known are tables of features. Give it a table.")
-    return p.seen(detector.chain, path, seeing.cache, seeing.max_pixels)
+        raise InvalidInput(f"{path} has pictures, and FIT is a table of features. Give a table to judge.")
+    return p.examples(detector.chain, path, seeing)
 
 
 def _check_several(path: Path, n: int) -> None:
     if n < 2:
         raise InvalidInput(
-            f"{path} has only 1 example, and what is normal is learned from how several differ. "
-            f"Give at least 2; {TELLING} or more are better."
+            f"{path} has only 1 example. What is normal is learned from how several differ: give at least 2, better "
+            f"{TELLING} or more."
         )
 
 
@@ -139,8 +131,8 @@ def _learn(detector: Any, X: Any, one: str, what: str) -> str:
         prior = detector.kernel_.diag(X)
         if prior.std() > UNEQUAL * prior.mean():
             console.warn(
-                "The sums of the rows differ, and --measure variance takes small ones for normal. Divide each row by "
-                "its sum, or leave --measure out."
+                "The sums of the rows differ, and --measure variance takes rows with small sums for normal. Divide "
+                "each row by its sum, or leave --measure out."
             )
     return f"Learned from {console.count(X.shape[0], one)} in {watch}: {_settings(detector, what)}."
 

@@ -1,8 +1,6 @@
 """Pictures that are nearly the same: they flatter every measure that leaves one out and keeps the other."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +9,6 @@ from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.progress import report
 from saccade.cli import console
-
-if TYPE_CHECKING:
-    from saccade.features import Pictures
 
 SIDE = 16  # pixels of the small grey pictures that are compared
 ALIKE = 0.995  # correlation of their pixels from which two are nearly the same ...
@@ -29,17 +24,17 @@ class Pairs(NamedTuple):
     second: Array  # (p,)
 
 
-def find_duplicates(pictures: Pictures) -> Pairs | None:
+def find_duplicates(pictures: Any) -> Pairs | None:
     """The pairs, by small grey copies of the pictures; None for more pictures than are compared."""
     if len(pictures) > limits.PICTURES_COMPARED:
         return None
     return alike(_small(pictures))
 
 
-def _small(pictures: Pictures) -> Array:  # (n, SIDE²)
+def _small(pictures: Any) -> Array:  # (n, SIDE²)
     from saccade.features.pixels import resize, to_grey
 
-    few: Any = pictures.limited_to(4 * SIDE)
+    few = pictures.limited_to(4 * SIDE)
     small = np.empty((len(pictures), SIDE * SIDE), np.float32)
     for i in range(len(pictures)):
         small[i] = resize(to_grey(few[i]), (SIDE, SIDE)).ravel() / np.float32(255.0)
@@ -69,19 +64,17 @@ def alike(
 
 def warn_of(
     pairs: Pairs | None,
-    pictures: Pictures,
+    pictures: Any,
     test: Array,  # numbers of those that were held out
 ) -> None:
     """Name pictures that are nearly the same: one may be left out or held out while the other trains."""
-    from saccade.cli.pictures import printable
-
     if pairs is None or not pairs.first.size:
         return
     held = np.zeros(len(pictures), bool)
     held[test] = True
     count, across = pairs.first.size, int((held[pairs.first] != held[pairs.second]).sum())
     named = [
-        f"{printable(pictures.names[a])} and {printable(pictures.names[b])}"
+        f"{console.printable(pictures.names[a])} and {console.printable(pictures.names[b])}"
         for a, b in zip(pairs.first[:NAMED].tolist(), pairs.second[:NAMED].tolist(), strict=True)
     ]
     also = f", {across:,} of them between training and held-out pictures" if across else ""

@@ -1,8 +1,8 @@
 """The kernel that `--kernel auto` chose, in words."""
 
-from __future__ import annotations
-
 from typing import Any
+
+import numpy as np
 
 
 def kernel_text(kernel: Any) -> str:
@@ -16,8 +16,6 @@ def kernel_text(kernel: Any) -> str:
     >>> kernel_text(RBF(2.0)), kernel_text(HIK())
     ('exp(-0.125 D), D the squared distance of columns as they are', 'HIK()')
     """
-    import numpy as np
-
     from saccade.kernels import RBF, GeneralizedRBF
 
     if isinstance(kernel, GeneralizedRBF):

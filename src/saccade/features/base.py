@@ -38,6 +38,27 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         """
         return {}
 
+    def check(self) -> None:
+        """Raise InvalidParameter if a parameter is out of range."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters; an error names one that is out of range. There is nothing to learn.
+
+        Parameters
+        ----------
+        X : any
+            Not used.
+        y : any, optional
+            Not used.
+
+        Returns
+        -------
+        Self
+            The transformer.
+        """
+        self.check()
+        return self
+
     def restore(self, state: dict[str, Array]) -> Self:
         """Set what `fit` would have learned.
 
@@ -56,6 +77,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         ValueError
             If an array is missing or the arrays contradict each other.
         """
+        self.check()
         return self
 
     def description(self) -> dict[str, Any]:
@@ -111,23 +133,6 @@ class PerPicture(PictureTransformer):
             A picture, or the descriptors of it.
         """
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; there is nothing to learn.
-
-        Parameters
-        ----------
-        X : any
-            Not used.
-        y : any, optional
-            Not used.
-
-        Returns
-        -------
-        Self
-            The transformer.
-        """
-        return self
-
     def transform(self, X: Any) -> Items:
         """Lazy items: each is made when it is asked for.
 
@@ -141,6 +146,8 @@ class PerPicture(PictureTransformer):
         sequence of n items
             The result of `make` for each picture.
         """
+        self.check()
+        check_is_fitted(self)
         return Made(as_items(X), self.make, self.recipe())
 
 
@@ -193,6 +200,7 @@ class VectorEncoder(PictureTransformer):
         CSR matrix of shape (n, width)
             One row per item, float32.
         """
+        self.check()
         check_is_fitted(self)
         items, recipe = as_items(X), self.recipe()
         columns: list[Array] = []
@@ -203,11 +211,9 @@ class VectorEncoder(PictureTransformer):
                 values.append(value.astype(np.float32, copy=False))
                 report(f"{type(self).__name__}: pictures to vectors", done / len(items))
         indptr = np.concatenate([[0], np.cumsum([len(c) for c in columns], dtype=np.int64)])
-        none = [np.empty(0, np.int32)]
-        return sp.csr_matrix(
-            (np.concatenate(values or [np.empty(0, np.float32)]), np.concatenate(columns or none), indptr),
-            shape=(len(items), self.width()),
-        )
+        at = np.concatenate([np.empty(0, np.int32), *columns])
+        value = np.concatenate([np.empty(0, np.float32), *values])
+        return sp.csr_matrix((value, at, indptr), shape=(len(items), self.width()))
 
     def _rows(self, items: Items, recipe: str, cache: Cache) -> Iterator[tuple[Array, Array]]:
         """The rows in order: read from the cache, or made by the threads and kept there."""
@@ -265,10 +271,7 @@ class DescriptorEncoder(VectorEncoder):
     """
 
     @abstractmethod
-    def occurrences(
-        self,
-        item: Any,
-    ) -> tuple[Array, Array]:  # (k, a), (k, a)
+    def occurrences(self, item: Any) -> tuple[Array, Array]:
         """The columns that each descriptor adds to, before any norm.
 
         Parameters

@@ -5,6 +5,7 @@ H §6.1 and A §7.1 use 1,000 words found by k-means.
 
 import warnings
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -69,27 +70,8 @@ class Codebook(Learner, DescriptorEncoder):
         return self.n_words_
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the words from the descriptors of pictures; a second fit on the same ones is read from the cache.
-
-        Parameters
-        ----------
-        X : sequence of Descriptors or of arrays of shape (k, d)
-            The descriptors of each picture.
-        y : array of shape (n,), optional
-            A class per picture; used only if `supervised`.
-
-        Returns
-        -------
-        Self
-            The fitted codebook.
-
-        Warns
-        -----
-        UserWarning
-            If the pictures have fewer distinct descriptors than words were asked for.
-        """
         super().fit(X, y)
-        wanted = self.words_wanted()
+        wanted = self._words_wanted()
         if self.n_words_ < wanted:
             warnings.warn(
                 f"{type(self).__name__} found {self.n_words_} words, not the {wanted} asked for: the training "
@@ -100,19 +82,14 @@ class Codebook(Learner, DescriptorEncoder):
         return self
 
     @abstractmethod
-    def words_wanted(self) -> int:
-        """Number of words that the parameters ask for.
-
-        Returns
-        -------
-        int
-            At least the number of words found.
-        """
+    def _words_wanted(self) -> int:
+        """Number of words that the parameters ask for."""
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_words_")
 
 
+@dataclass(eq=False, repr=False)
 class BagOfWords(Codebook):
     """How often each visual word occurs in a picture; the words are the centres of k-means.
 
@@ -153,24 +130,14 @@ class BagOfWords(Codebook):
     array([1., 1., 1., 1.], dtype=float32)
     """
 
-    def __init__(
-        self,
-        words: int = 1000,
-        assign: str = "hard",
-        *,
-        sample: int = 200_000,
-        norm: str | None = "l1",
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.words = words
-        self.assign = assign
-        self.sample = sample
-        self.norm = norm
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    words: int = 1000
+    assign: str = "hard"
+    _: KW_ONLY
+    sample: int = 200_000
+    norm: str | None = "l1"
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
     def check(self) -> None:
         check_count("words", self.words, "Default: 1,000.")
@@ -178,10 +145,10 @@ class BagOfWords(Codebook):
         check_choice("assign", self.assign, ("hard", "soft"))
         check_choice("norm", self.norm, ("l1", None))
 
-    def words_wanted(self) -> int:
+    def _words_wanted(self) -> int:
         return self.words
 
-    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
+    def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         report("visual words", 0.0)
         centres = _clustered(values, self.words, seed)

@@ -5,9 +5,8 @@ would apply a limit that is one global for the whole process.
 """
 
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, BinaryIO
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.features.pixels import limited, pillow, resize, to_rgb
+from saccade.features.process_setting import ProcessSetting
 
 DECODER = "1"  # raise it when the same file may give other pixels than before: results on disk are kept under it
 MAGIC = {
@@ -29,6 +29,7 @@ MAGIC = {
     b"MM\0+": "Tiff",
     **{b"P%d%c" % (kind, space): "Ppm" for kind in range(1, 7) for space in b" \t\r\n"},
 }
+LIMITED = ("Tiff", "Gif", "WebP")  # formats for which Pillow applies a limit of its own
 ORIENTATION = 0x0112  # the EXIF tag
 BITS, PHOTOMETRIC, WHITE_IS_ZERO = 258, 262, 0  # TIFF tags
 
@@ -44,23 +45,37 @@ def decode(
     max_side: int | None = None,
 ) -> Array:  # (h, w, 3) uint8
     """The first picture in the file, upright, alpha laid over white, its longer side at most `max_side`."""
+    with _opened(file) as (image, kind):
+        width, height = image.size
+        if width * height > max_pixels:
+            raise Unreadable(
+                f"{width} x {height} = {width * height:,} pixels, over the limit of {max_pixels:,}; "
+                "raise max_pixels to accept"
+            )
+        size = limited(image.size, max_side)
+        if size != image.size and kind == "Jpeg":  # decoded small at once, but still twice as large as wanted
+            image.draft(image.mode, (2 * size[0], 2 * size[1]))
+        picture = to_rgb(_samples(image, kind, file))
+        if kind != "Jpeg":  # Pillow may have turned it by now
+            size = limited((picture.shape[1], picture.shape[0]), max_side)
+        return _upright(resize(picture, size), image)
+
+
+def upright_size(file: BinaryIO) -> tuple[int, int]:  # (w, h)
+    """The size of the picture as `decode` gives it, from the header alone."""
+    with _opened(file) as (image, _):
+        width, height = image.size
+        return (height, width) if _orientation(image) >= 5 else (width, height)
+
+
+@contextmanager
+def _opened(file: BinaryIO) -> Iterator[tuple[Any, str]]:
+    """Pillow's image and its kind; whatever a damaged file sets off within the block is Unreadable."""
     kind = kind_of(file)
     Plugin = getattr(import_module(f"{pillow().__package__}.{kind}ImagePlugin"), f"{kind}ImageFile")
     try:
-        with _own_limit(kind), Plugin(file) as image:
-            width, height = image.size
-            if width * height > max_pixels:
-                raise Unreadable(
-                    f"{width} x {height} = {width * height:,} pixels, over the limit of {max_pixels:,}; "
-                    "raise max_pixels to accept"
-                )
-            size = limited(image.size, max_side)
-            if size != image.size and kind == "Jpeg":  # decoded small at once, but still twice as large as wanted
-                image.draft(image.mode, (2 * size[0], 2 * size[1]))
-            picture = to_rgb(_samples(image, kind, file))
-            if kind != "Jpeg":  # Pillow may have turned it by now
-                size = limited((picture.shape[1], picture.shape[0]), max_side)
-            return _upright(resize(picture, size), image)
+        with _own_limit() if kind in LIMITED else nullcontext(), Plugin(file) as image:
+            yield image, kind
     except Unreadable:
         raise
     except Exception as error:  # whatever a damaged file sets off deep inside: it must not end a run over thousands
@@ -82,19 +97,6 @@ def kind_of(file: BinaryIO) -> str:
     raise Unreadable("not a JPEG, PNG, WebP, TIFF, GIF, BMP or PPM picture")
 
 
-def upright_size(file: BinaryIO) -> tuple[int, int]:  # (w, h)
-    """The size of the picture as `decode` gives it, from the header alone."""
-    kind = kind_of(file)
-    Plugin = getattr(import_module(f"{pillow().__package__}.{kind}ImagePlugin"), f"{kind}ImageFile")
-    try:
-        with _own_limit(kind), Plugin(file) as image:
-            width, height = image.size
-            return (height, width) if _orientation(image) >= 5 else (width, height)
-    except Exception as error:
-        text = " ".join(str(error).split())[:100] or type(error).__name__
-        raise Unreadable(f"damaged or unusual {kind.upper()} file: {text}") from None
-
-
 def _samples(image: Any, kind: str, file: BinaryIO) -> Array:
     """The pixels of the opened file as an array that `to_rgb` takes."""
     bits, inverted = _depth(image, kind, file)
@@ -102,17 +104,20 @@ def _samples(image: Any, kind: str, file: BinaryIO) -> Array:
     if image.mode in ("I", "I;16", "I;16B", "I;16L"):
         if kind == "Tiff" and (image.mode == "I" or bits > 16):
             raise Unreadable("signed or 32-bit whole numbers; save it with 8 or 16 bits")
-        full = 2**bits - 1  # 12 bits come as they are
-        grey: Array = ((np.array(image).astype(np.uint32) * 65535 + full // 2) // full).astype(np.uint16)
-        return ~grey if inverted else grey
+        return _deep_grey(np.array(image), bits, inverted)
     if image.mode == "F":
         return np.array(image)
     mode = "RGBA" if image.has_transparency_data else "RGB"
     upper: Array = np.array(image if image.mode == mode else image.convert(mode))
-    if bits != 16 or kind == "Ppm":
-        return upper
-    lower = _lower_bytes(type(image), file)
+    lower = _lower_bytes(type(image), file) if bits == 16 and kind != "Ppm" else None
     return upper.astype(np.uint16) << 8 | lower if lower is not None and lower.shape == upper.shape else upper
+
+
+def _deep_grey(samples: Array, bits: int, inverted: bool) -> Array:
+    """Grey values as uint16 over its whole range; 12 bits come as they are in the file."""
+    full = 2**bits - 1
+    grey: Array = ((samples.astype(np.uint32) * 65535 + full // 2) // full).astype(np.uint16)
+    return ~grey if inverted else grey
 
 
 def _depth(image: Any, kind: str, file: BinaryIO) -> tuple[int, bool]:
@@ -171,30 +176,10 @@ def _orientation(image: Any) -> int:
     return found if found in range(1, 9) else 1
 
 
-_limit_lock = threading.Lock()
-_limit_users = 0
-_limit_before: Any = None
-
-
-@contextmanager
-def _own_limit(kind: str) -> Iterator[None]:
-    """Within the block Pillow's own limit of pixels is off, for the formats that apply it: `max_pixels` replaces it.
-
-    It is a global variable, so the first of several threads turns it off and the last one restores it.
-    """
-    global _limit_users, _limit_before
-    if kind not in ("Tiff", "Gif", "WebP"):
-        yield
-        return
+def _no_limit() -> Callable[[], None]:
     Image = pillow()
-    with _limit_lock:
-        if not _limit_users:
-            _limit_before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
-        _limit_users += 1
-    try:
-        yield
-    finally:
-        with _limit_lock:
-            _limit_users -= 1
-            if not _limit_users:
-                Image.MAX_IMAGE_PIXELS = _limit_before
+    before, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    return lambda: setattr(Image, "MAX_IMAGE_PIXELS", before)
+
+
+_own_limit = ProcessSetting(_no_limit)  # Pillow's own limit of pixels is off within it: `max_pixels` replaces it

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
@@ -14,6 +15,7 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
 from saccade.features.base import VectorEncoder
+from saccade.features.histogram import nonzero
 from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, first_line, read_onnx
 from saccade.features.pixels import check_pixels, resize, to_grey, to_rgb
@@ -36,6 +38,7 @@ class Network(Protocol):
     def map(self, picture: Array) -> Array: ...  # (rows, columns, width), whose average over positions is the vector
 
 
+@dataclass(eq=False, repr=False)
 class DeepFeatures(VectorEncoder):
     """Each picture as the activations of a network, averaged over positions; nothing is learned or downloaded.
 
@@ -71,61 +74,21 @@ class DeepFeatures(VectorEncoder):
 
     PACKAGES = ("onnxruntime", "pillow")
 
-    def __init__(
-        self,
-        model: Any = efficientnet.NAME,
-        *,
-        size: int | tuple[int, int] | None = None,
-        mean: float | tuple[float, ...] = 127.0,
-        scale: float | tuple[float, ...] = 128.0,
-        layer: str | None = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.model = model
-        self.size = size
-        self.mean = mean
-        self.scale = scale
-        self.layer = layer
-        self.cache = cache
-        self.n_jobs = n_jobs
+    model: Any = efficientnet.NAME
+    _: KW_ONLY
+    size: int | tuple[int, int] | None = None
+    mean: float | tuple[float, ...] = 127.0
+    scale: float | tuple[float, ...] = 128.0
+    layer: str | None = None
+    cache: Any = None
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that the network can be read and run; there is nothing to learn.
-
-        Parameters
-        ----------
-        X : any
-            Not used.
-        y : any, optional
-            Not used.
-
-        Returns
-        -------
-        Self
-            The transformer.
-        """
+    def check(self) -> None:
+        """Raise an error unless the network can be read and run."""
         self._pixel_map(self._network().channels)
-        return self
 
     def encode(self, item: Any) -> tuple[Array, Array]:
-        """The network's values for a picture that are not 0.
-
-        Parameters
-        ----------
-        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            The picture.
-
-        Returns
-        -------
-        columns : array of shape (m,)
-            Ascending.
-        values : array of shape (m,)
-            The value in each of these columns.
-        """
-        vector = self._network()(self.prepare(item))
-        at = np.flatnonzero(vector)
-        return at, vector[at]
+        return nonzero(self._network()(self._input(item)))
 
     def activations(self, item: Any) -> Array:  # (rows, columns, width)
         """The feature map of a picture before it is averaged over positions.
@@ -145,28 +108,17 @@ class DeepFeatures(VectorEncoder):
         InvalidInput
             If the network does not end in such an average.
         """
-        network, seen = self._network(), self.prepare(item)
+        network, seen = self._network(), self._input(item)
         found = network.map(seen)
         if not np.allclose(found.mean(axis=(0, 1), dtype=np.float64), network(seen), rtol=1e-3, atol=1e-5):
             raise InvalidInput("The features are not the average of the network's last map. Name it with `layer`.")
         return found
 
-    def prepare(
+    def _input(
         self,
-        picture: Array,  # (h, w) or (h, w, 3)
+        picture: Array,  # (h, w), (h, w, 3) or (h, w, 4)
     ) -> Array:  # (height, width, channels)
-        """The input of the network for a picture.
-
-        Parameters
-        ----------
-        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            The picture.
-
-        Returns
-        -------
-        array of shape (height, width, channels)
-            float32, at the network's size.
-        """
+        """The picture as the network takes it, float32."""
         network = self._network()
         mean, scale = self._pixel_map(network.channels)
         small = resize(to_rgb(picture), network.size)
@@ -178,33 +130,10 @@ class DeepFeatures(VectorEncoder):
         return self._network().width
 
     def state(self) -> dict[str, Array]:
-        """Digest of the network, so that a model is not used with another one.
-
-        Returns
-        -------
-        dict of arrays
-            "network": the bytes of the digest.
-        """
         return {"network": np.frombuffer(bytes.fromhex(self._network().digest), np.uint8)}
 
     def restore(self, state: dict[str, Array]) -> Self:
-        """Check that the network is the one whose digest was kept.
-
-        Parameters
-        ----------
-        state : dict of arrays
-            What `state` returned.
-
-        Returns
-        -------
-        Self
-            The transformer.
-
-        Raises
-        ------
-        InvalidInput
-            If it is another network.
-        """
+        # A digest of the network is kept, so that a model is not used with another one.
         here, kept = self._digest(), bytes(np.asarray(state["network"], np.uint8)).hex()
         if here != kept:
             raise InvalidInput(
@@ -240,7 +169,7 @@ class DeepFeatures(VectorEncoder):
         path = Path(os.fsdecode(self.model))
         if not path.is_file():
             raise InvalidInput(
-                f'`model` must be "{efficientnet.NAME}" or an .onnx file, and there is no file {str(path)!r}.'
+                f'`model` must be "{efficientnet.NAME}" or an .onnx file; the file {str(path)!r} does not exist.'
             )
         return path
 

@@ -62,6 +62,6 @@ def same_width(values: Array, width: int) -> None:
     """Raise InvalidInput where the descriptors have another number of dimensions."""
     if values.shape[1] != width:
         raise InvalidInput(
-            f"Descriptors must have {width} dimensions as the others in training, got {values.shape[1]}. Make all "
+            f"Descriptors must have {width} dimensions like the others in training, got {values.shape[1]}. Make all "
             "with the same feature transformer."
         )

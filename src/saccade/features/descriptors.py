@@ -5,9 +5,9 @@ square of the patch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import PerPicture
-from saccade.features.lazy import Descriptors, Items
+from saccade.features.lazy import Descriptors
 from saccade.features.opencv import opencv
 from saccade.features.pixels import to_grey, to_rgb
 
@@ -28,6 +28,7 @@ SIFT_NORM = 512.0  # OpenCV's descriptors have this length and are rounded to wh
 NO_BLUR = 0.5  # px: what SIFT takes a picture's own blur to be. Its usual 1.6 costs 3.7 points (docs/decisions/012)
 
 
+@dataclass(eq=False, repr=False)
 class DenseSIFT(PerPicture):
     """SIFT descriptors, upright, on a grid that covers the picture; lazy items of `Descriptors` of 128 dimensions.
 
@@ -55,31 +56,15 @@ class DenseSIFT(PerPicture):
 
     PACKAGES = ("opencv-python-headless",)
 
-    def __init__(
-        self,
-        step: int = 8,
-        scales: Sequence[float] = (12, 24),
-        *,
-        points: str = "dense",
-        contrast: float = 0.5,
-        root: bool = False,
-    ) -> None:
-        self.step = step
-        self.scales = scales
-        self.points = points
-        self.contrast = contrast
-        self.root = root
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        self._check()
-        return self
-
-    def transform(self, X: Any) -> Items:
-        self._check()
-        return super().transform(X)
+    step: int = 8
+    scales: Sequence[float] = (12, 24)
+    _: KW_ONLY
+    points: str = "dense"
+    contrast: float = 0.5
+    root: bool = False
 
     def make(self, item: Array) -> Descriptors:
-        planes = self.planes(item)
+        planes = self._planes(item)
         if self.points == "interest":
             found = _at_interest_points(planes, self.contrast, self.root)
             if found is not None:
@@ -88,25 +73,14 @@ class DenseSIFT(PerPicture):
         parts = zip(*((d.values, d.positions, d.sizes) for d in made), strict=True)
         return Descriptors(*map(np.concatenate, parts))
 
-    def planes(
+    def _planes(
         self,
-        picture: Array,  # (h, w, 3)
+        picture: Array,  # (h, w), (h, w, 3) or (h, w, 4)
     ) -> list[Array]:  # of (h, w) uint8
-        """The grey pictures that are described, one after the other.
-
-        Parameters
-        ----------
-        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            The picture.
-
-        Returns
-        -------
-        list of arrays of shape (h, w)
-            uint8. Their descriptors stand side by side; interest points are those of the last.
-        """
+        """The grey pictures whose descriptors stand side by side; interest points are those of the last."""
         return [to_grey(picture)]
 
-    def _check(self) -> None:
+    def check(self) -> None:
         check_count("step", self.step, "Default: 8 px, and 10 px for OpponentSIFT.")
         scales = list(self.scales) if isinstance(self.scales, Sequence | np.ndarray) else []
         if not scales or isinstance(self.scales, str):
@@ -117,6 +91,7 @@ class DenseSIFT(PerPicture):
         check_choice("points", self.points, ("dense", "interest"))
 
 
+@dataclass(eq=False, repr=False)
 class OpponentSIFT(DenseSIFT):
     """SIFT of three opponent colours, side by side: lazy items of `Descriptors` of 384 dimensions (O §5).
 
@@ -144,30 +119,10 @@ class OpponentSIFT(DenseSIFT):
     (45, 384)
     """
 
-    def __init__(
-        self,
-        step: int = 10,
-        scales: Sequence[float] = (12, 24),
-        *,
-        points: str = "dense",
-        contrast: float = 0.5,
-        root: bool = False,
-    ) -> None:
-        super().__init__(step, scales, points=points, contrast=contrast, root=root)
+    step: int = 10
 
-    def planes(self, picture: Array) -> list[Array]:
-        """The opponent colours, each scaled to 0…255; the descriptors do not depend on the factors.
-
-        Parameters
-        ----------
-        picture : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            The picture.
-
-        Returns
-        -------
-        list of three arrays of shape (h, w)
-            O1, O2 and O3, uint8.
-        """
+    def _planes(self, picture: Array) -> list[Array]:
+        """O1, O2 and O3, each scaled to 0…255; the descriptors do not depend on the factors."""
         red, green, blue = (to_rgb(picture)[..., k].astype(np.int16) for k in range(3))
         return [
             ((red - green + 255) // 2).astype(np.uint8),

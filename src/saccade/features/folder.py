@@ -5,7 +5,7 @@ A folder per class: root/class/any/depth/picture.jpg. Without class folders the 
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from saccade._core.errors import InvalidInput
@@ -38,17 +38,22 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
         raise InvalidInput(f"The folder {folder!r} {what}.")
     found: list[Found] = []
     skipped: list[tuple[str, str]] = []
-    for path, name, reason in _walk(os.path.abspath(folder)):
-        if reason is None and not _meant_as_picture(name):
-            reason = NO_PICTURE
+    every = sorted(_walk(os.path.abspath(folder)), key=lambda each: each[1].split("/"))
+    for path, name, reason in every:
+        reason = reason or _not_meant(name)
         if reason is None:
-            found.append(Found(path, name, name.partition("/")[0] if by_class and "/" in name else None))
+            found.append(Found(path, name))
         else:
             skipped.append((name, reason))
-    if any(file.label is not None for file in found):
-        skipped += [(file.name, BESIDE) for file in found if file.label is None]
-        found = [file for file in found if file.label is not None]
-    return sorted(found, key=lambda file: file.name.split("/")), sorted(skipped)
+    return _by_class(found, skipped) if by_class else (found, sorted(skipped))
+
+
+def _by_class(found: list[Found], skipped: list[tuple[str, str]]) -> tuple[list[Found], list[tuple[str, str]]]:
+    """The files with their class folders as labels; where there are such folders, files beside them are left out."""
+    inside = [replace(file, label=file.name.partition("/")[0]) for file in found if "/" in file.name]
+    if not inside:
+        return found, sorted(skipped)
+    return inside, sorted(skipped + [(file.name, BESIDE) for file in found if "/" not in file.name])
 
 
 def _walk(root: str) -> Iterator[tuple[str, str, str | None]]:
@@ -69,31 +74,34 @@ def _walk(root: str) -> Iterator[tuple[str, str, str | None]]:
             continue
         for entry in entries:
             name = f"{above}/{entry.name}" if above else entry.name
-            if not entry.is_symlink():
-                if entry.is_dir():
-                    todo.append((entry.path, name, linked))
-                else:
-                    yield entry.path, name, None
-                continue
-            real = os.path.realpath(entry.path)
-            if not _inside(real, real_root):
-                yield entry.path, name, OUT
-            elif not os.path.isdir(real):
-                yield entry.path, name, None if os.path.exists(real) else NOWHERE
-            elif linked or _inside(os.path.realpath(folder), real):
-                yield entry.path, name, TWICE if linked else BACK
+            link = entry.is_symlink()
+            reason = _link_refused(entry.path, folder, linked, real_root) if link else None
+            if reason is None and entry.is_dir():
+                todo.append((entry.path, name, linked or link))
             else:
-                todo.append((entry.path, name, True))
+                yield entry.path, name, reason
+
+
+def _link_refused(path: str, folder: str, linked: bool, real_root: str) -> str | None:
+    """Why a link is not followed; None for one that is."""
+    real = os.path.realpath(path)
+    if not _inside(real, real_root):
+        return OUT
+    if not os.path.isdir(real):
+        return None if os.path.exists(real) else NOWHERE
+    if linked:
+        return TWICE
+    return BACK if _inside(os.path.realpath(folder), real) else None
 
 
 def _inside(path: str, folder: str) -> bool:
     return os.path.commonpath([path, folder]) == folder
 
 
-def _meant_as_picture(name: str) -> bool:
-    """Whether the name has the extension of a picture, or none."""
+def _not_meant(name: str) -> str | None:
+    """A reason to leave a file out, unless its name has the extension of a picture or none."""
     extension = PurePath(name).suffix.lower()
-    return not extension or extension in EXTENSIONS
+    return NO_PICTURE if extension and extension not in EXTENSIONS else None
 
 
 def words(error: OSError) -> str:

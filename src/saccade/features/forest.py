@@ -6,6 +6,7 @@ The variant it extends splits by class (Moosmann et al. 2006, extremely randomis
 
 import heapq
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from itertools import cycle, islice
 from typing import Any, Self
 
@@ -24,6 +25,7 @@ Split = tuple[int, np.float32]  # (feature, threshold): x[feature] > threshold g
 Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a leaf
 
 
+@dataclass(eq=False, repr=False)
 class ForestCodebook(Codebook):
     """Histograms over the leaves of a few random trees: each descriptor gives one word per tree.
 
@@ -74,28 +76,16 @@ class ForestCodebook(Codebook):
     (4, 8)
     """
 
-    def __init__(
-        self,
-        trees: int = 5,
-        leaves: int = 200,
-        supervised: bool = False,
-        *,
-        candidates: int = 20,
-        sample: int = 200_000,
-        norm: str | None = "l1",
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.trees = trees
-        self.leaves = leaves
-        self.supervised = supervised
-        self.candidates = candidates
-        self.sample = sample
-        self.norm = norm
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    trees: int = 5
+    leaves: int = 200
+    supervised: bool = False
+    _: KW_ONLY
+    candidates: int = 20
+    sample: int = 200_000
+    norm: str | None = "l1"
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
     def check(self) -> None:
         check_count("trees", self.trees, "Default: 5.")
@@ -105,10 +95,10 @@ class ForestCodebook(Codebook):
         check_choice("supervised", self.supervised, (False, True))
         check_choice("norm", self.norm, ("l1", None))
 
-    def words_wanted(self) -> int:
+    def _words_wanted(self) -> int:
         return self.trees * self.leaves
 
-    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
+    def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, owners = sample_of(items, self.sample, seed, self.n_jobs)
         columns = np.asfortranarray(values)  # a node reads one feature of many descriptors
         classes = None if labels is None else labels[owners]
@@ -120,22 +110,8 @@ class ForestCodebook(Codebook):
         return {**_side_by_side(grown), "dims": np.array([values.shape[1]])}
 
     def words_of(self, values: Array) -> tuple[Array, Array]:
-        """The leaf of each descriptor in every tree.
-
-        All trees are descended at once, a level at a time; leaves lead to themselves.
-
-        Parameters
-        ----------
-        values : array of shape (k, d)
-            Descriptors.
-
-        Returns
-        -------
-        words : array of shape (k, trees)
-            One word per tree.
-        weights : array of shape (k, trees)
-            Ones: each word counts alike.
-        """
+        # The leaf of each descriptor in every tree: all are descended at once, a level at a time; leaves lead to
+        # themselves.
         check_is_fitted(self)
         every = np.arange(len(values))[:, None]
         node = np.broadcast_to(self.root_, (len(values), len(self.root_)))

@@ -5,7 +5,8 @@ the tests compare with its `hog`.
 """
 
 from abc import abstractmethod
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,6 +16,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder
+from saccade.features.histogram import nonzero
 from saccade.features.opencv import opencv
 from saccade.features.pixels import check_pixels, resize, to_grey
 
@@ -30,65 +32,18 @@ class Gradients(VectorEncoder):
 
     PACKAGES = ("opencv-python-headless", "pillow")
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; there is nothing to learn.
-
-        Parameters
-        ----------
-        X : any
-            Not used.
-        y : any, optional
-            Not used.
-
-        Returns
-        -------
-        Self
-            The transformer.
-
-        Raises
-        ------
-        InvalidParameter
-            If a parameter is out of range.
-        """
-        self.check()
-        return self
-
-    def restore(self, state: dict[str, Array]) -> Self:
-        self.check()
-        return self
-
-    def transform(self, X: Any) -> Any:
-        self.check()
-        return super().transform(X)
-
     def encode(self, item: Array) -> tuple[Array, Array]:
-        vector = self.vector(to_grey(item))
-        columns = np.flatnonzero(vector)
-        return columns, vector[columns]
+        return nonzero(self._vector(to_grey(item)))
 
     @abstractmethod
-    def check(self) -> None:
-        """Raise InvalidParameter if a parameter is out of range."""
-
-    @abstractmethod
-    def vector(
+    def _vector(
         self,
         grey: Array,  # (h, w) uint8
     ) -> Array:  # (width(),)
-        """The vector of a grey picture.
-
-        Parameters
-        ----------
-        grey : array of shape (h, w)
-            Grey values, uint8.
-
-        Returns
-        -------
-        array of shape (width,)
-            The histograms, one after the other.
-        """
+        """The histograms of a grey picture, one after the other."""
 
 
+@dataclass(eq=False, repr=False)
 class HOG(Gradients):
     """Histograms of oriented gradients (Dalal and Triggs 2005) of a picture brought to one size.
 
@@ -119,32 +74,21 @@ class HOG(Gradients):
     (1, 1764)
     """
 
-    def __init__(
-        self,
-        size: tuple[int, int] = (128, 128),
-        *,
-        cell: int = 16,
-        bins: int = 9,
-        block: int = 2,
-        angle: int = 180,
-        soft: bool = True,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.size = size
-        self.cell = cell
-        self.bins = bins
-        self.block = block
-        self.angle = angle
-        self.soft = soft
-        self.cache = cache
-        self.n_jobs = n_jobs
+    size: tuple[int, int] = (128, 128)
+    _: KW_ONLY
+    cell: int = 16
+    bins: int = 9
+    block: int = 2
+    angle: int = 180
+    soft: bool = True
+    cache: Any = None
+    n_jobs: int | None = None
 
     def width(self) -> int:
         across, down = self._cells()
         return (across - self.block + 1) * (down - self.block + 1) * self.block**2 * self.bins
 
-    def vector(self, grey: Array) -> Array:
+    def _vector(self, grey: Array) -> Array:
         across, down = self._cells()
         dx, dy = _differences(resize(grey, (self.size[0], self.size[1])).astype(np.float32))
         row, column = (np.arange(side) // self.cell for side in dx.shape)
@@ -174,6 +118,7 @@ class HOG(Gradients):
         return self.size[0] // self.cell, self.size[1] // self.cell
 
 
+@dataclass(eq=False, repr=False)
 class PHOG(Gradients):
     """The pyramid of histograms of oriented gradients along edges (Bosch, Zisserman and Muñoz 2007; O §5).
 
@@ -205,27 +150,18 @@ class PHOG(Gradients):
     ((1, 20), 0.5)
     """
 
-    def __init__(
-        self,
-        bins: int = 20,
-        *,
-        depth: int = 4,
-        angle: int = 180,
-        weighted: bool = False,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.depth = depth
-        self.angle = angle
-        self.weighted = weighted
-        self.cache = cache
-        self.n_jobs = n_jobs
+    bins: int = 20
+    _: KW_ONLY
+    depth: int = 4
+    angle: int = 180
+    weighted: bool = False
+    cache: Any = None
+    n_jobs: int | None = None
 
     def width(self) -> int:
         return self.bins * ((1 << 2 * self.depth) - 1) // 3  # 1 + 4 + 16 + … cells
 
-    def vector(self, grey: Array) -> Array:
+    def _vector(self, grey: Array) -> Array:
         (y, x), dx, dy = _edges(grey)
         height, width = grey.shape
         side = 2 ** (self.depth - 1)

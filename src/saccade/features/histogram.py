@@ -18,3 +18,11 @@ def counted(
 def normed(columns: Array, counts: Array, norm: str | None) -> tuple[Array, Array]:
     """With "l1", the counts divided by their sum, which is the vector's intersection with itself."""
     return columns, counts / counts.sum() if norm == "l1" and len(counts) else counts
+
+
+def nonzero(
+    vector: Array,  # (d,)
+) -> tuple[Array, Array]:
+    """The columns that are not zero, and their values."""
+    columns = np.flatnonzero(vector)
+    return columns, vector[columns]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +97,8 @@ class Pictures(Items):
     @cached_property
     def paths(self) -> list[Path] | None:
         """The files; None for arrays."""
-        return None if self._held() else [Path(picture.found.path) for picture in self._pictures]
+        held = any(isinstance(picture, PictureArray) for picture in self._pictures)
+        return None if held else [Path(picture.found.path) for picture in self._pictures]
 
     @cached_property
     def labels(self) -> Array | None:  # (n,) of str
@@ -135,9 +136,6 @@ class Pictures(Items):
 
     def __repr__(self) -> str:
         return f"<{len(self)} pictures, {len(self.skipped)} skipped>"
-
-    def _held(self) -> bool:
-        return any(isinstance(picture, PictureArray) for picture in self._pictures)
 
 
 def read_pictures(
@@ -195,7 +193,7 @@ def read_pictures(
     else:
         things = _listed(source)
         if isinstance(things[0], np.ndarray):
-            arrays = [PictureArray(Found("", str(i)), thing) for i, thing in enumerate(things)]
+            arrays = [_held(i, thing) for i, thing in enumerate(things)]
             return Pictures(arrays, skipped=[], max_pixels=max_pixels, max_side=max_side)
         where, skipped = "the list", []
         found = [Found(os.path.abspath(os.fsdecode(path)), Path(os.fsdecode(path)).as_posix()) for path in things]
@@ -212,6 +210,7 @@ def read_pictures(
     return Pictures(files, skipped=skipped, max_pixels=max_pixels, max_side=max_side)
 
 
+@dataclass(eq=False, repr=False)
 class Resize(PerPicture):
     """Every picture at one size, or with a limited longer side.
 
@@ -230,15 +229,13 @@ class Resize(PerPicture):
 
     PACKAGES = ("pillow",)
 
-    def __init__(self, size: tuple[int, int] | int = (256, 256)) -> None:
-        self.size = size
+    size: tuple[int, int] | int = (256, 256)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def check(self) -> None:
         self._target(np.empty((1, 1, 3)))
-        return self
 
     def transform(self, X: Any) -> Items:
-        self._target(np.empty((1, 1, 3)))
+        self.check()
         if isinstance(X, Pictures) and isinstance(self.size, int):
             return X.limited_to(self.size)  # a large JPEG is decoded at a fraction of its size
         return super().transform(X)
@@ -273,12 +270,16 @@ def _listed(source: Any) -> list[Any]:
     for i, thing in enumerate(things):
         if not isinstance(thing, kind):
             raise InvalidInput(f"{need}, got {type(thing).__name__} as number {i}.")
-        if isinstance(thing, np.ndarray):
-            try:
-                check_picture(thing)
-            except InvalidInput as error:
-                raise InvalidInput(f"Picture {i}, counted from 0: {error}") from None
     return things
+
+
+def _held(i: int, array: Array) -> PictureArray:
+    """An array that can be a picture; its name is its number."""
+    try:
+        check_picture(array)
+    except InvalidInput as error:
+        raise InvalidInput(f"Picture {i}, counted from 0: {error}") from None
+    return PictureArray(Found("", str(i)), array)
 
 
 def _nothing(where: str, skipped: list[tuple[str, str]]) -> str:

@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,17 +163,15 @@ def stream(
     The calling thread itself does what is `quick`, such as a row from the cache: handing it over would take longer.
     """
     threads = jobs(n_jobs)
-    with (
-        one_blas_thread(),
-        ThreadPoolExecutor(threads, "saccade-features") as pool,
-    ):  # no thread starts before work
-        ahead: deque[Any] = deque()
+    with one_blas_thread(), ThreadPoolExecutor(threads, "saccade-features") as pool:  # no thread starts before work
+        ahead: deque[Future[Any]] = deque()
         try:
             for thing in things:
                 if threads > 1 and not quick(thing):
                     ahead.append(pool.submit(work, thing))
                 elif ahead:
-                    ahead.append(_Ready(work(thing)))
+                    ahead.append(Future())
+                    ahead[-1].set_result(work(thing))
                 else:
                     yield work(thing)
                 if len(ahead) > 2 * threads:
@@ -183,19 +181,6 @@ def stream(
         finally:
             for future in ahead:
                 future.cancel()
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A result among futures."""
-
-    value: Any
-
-    def result(self) -> Any:
-        return self.value
-
-    def cancel(self) -> None:
-        """Nothing to cancel: it is done."""
 
 
 def is_selection(i: Any) -> bool:

@@ -18,7 +18,7 @@ from saccade.features.state import State
 class Learner(PictureTransformer):
     """A transformer that learns from the descriptors given to `fit`, and from nothing else.
 
-    `learn` of a subclass returns what was learned as the named arrays that `restore` takes.
+    `_learn` of a subclass returns what was learned as the named arrays that `restore` takes.
     """
 
     random_state: Any
@@ -26,31 +26,13 @@ class Learner(PictureTransformer):
     n_jobs: int | None
 
     @abstractmethod
-    def learn(
+    def _learn(
         self,
         items: Items,
-        labels: Array | None,  # (n,) class numbers, when `supervised`
+        labels: Array | None,  # (n,) class numbers from 0 on, when `supervised`
         seed: int,
     ) -> State:
-        """Learn from descriptors, without the cache; `fit` is the method for users.
-
-        Parameters
-        ----------
-        items : sequence of Descriptors or of arrays of shape (k, d)
-            The descriptors of each picture.
-        labels : array of shape (n,), optional
-            Class numbers from 0 on, if the transformer is supervised.
-        seed : int
-            Seed of the random choices.
-
-        Returns
-        -------
-        dict of arrays
-            What `restore` takes.
-        """
-
-    def check(self) -> None:
-        """Raise InvalidParameter if a parameter is out of range."""
+        """Learn from the descriptors of each item, without the cache."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the descriptors of pictures; a second fit on the same ones is read from the cache.
@@ -80,7 +62,7 @@ class Learner(PictureTransformer):
         seed = seed_of(self.random_state)
         with Cache(self.cache) as cache:
             key = "" if cache.path is None else self._key(items, labels, seed)  # digests of large items take time
-            return self.restore(cache.remember(key, lambda: self.learn(items, labels, seed)))
+            return self.restore(cache.remember(key, lambda: self._learn(items, labels, seed)))
 
     def _key(self, items: Items, labels: Array | None, seed: int) -> str:
         digests = [items.digest(i) for i in range(len(items))]

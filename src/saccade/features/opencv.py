@@ -4,36 +4,29 @@ Saccade shares pictures out over threads itself. OpenCV would start a thread per
 n_jobs=1, and its pool of threads does not survive a fork.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock
 from typing import Any
 
-_lock = Lock()
-_inside = 0
-_usual = 1
+from saccade.features.process_setting import ProcessSetting
 
 
 @contextmanager
 def opencv() -> Iterator[Any]:
-    """The module cv2, which starts no threads within the block.
-
-    The setting holds for the whole process, so blocks are counted, and the last one restores it.
-    """
-    global _inside, _usual
+    """The module cv2, which starts no threads within the block."""
     cv2 = _cv2()
-    with _lock:
-        if not _inside:
-            _usual = cv2.getNumThreads()
-            cv2.setNumThreads(1)
-        _inside += 1
-    try:
+    with _single_thread():
         yield cv2
-    finally:
-        with _lock:
-            _inside -= 1
-            if not _inside:
-                cv2.setNumThreads(_usual)
+
+
+def _one_thread() -> Callable[[], None]:
+    cv2 = _cv2()
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    return lambda: cv2.setNumThreads(before)
+
+
+_single_thread = ProcessSetting(_one_thread)
 
 
 def _cv2() -> Any:

@@ -1,22 +1,26 @@
 """Fewer dimensions for descriptors: principal components, and where in the picture they lie (K §7)."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidParameter
+from saccade.features.base import PerPicture
 from saccade.features.descriptor_arrays import positions_of, values_of
-from saccade.features.lazy import Descriptors, Items, Made, as_items
+from saccade.features.lazy import Descriptors, Items
 from saccade.features.learner import Learner
 from saccade.features.sample import sample_of
 from saccade.features.state import State, part
 
 
-class DescriptorPCA(Learner):
+@dataclass(eq=False, repr=False)
+class DescriptorPCA(Learner, PerPicture):
     """Descriptors projected to their directions of largest variance, which are found on a random sample in training.
+
+    `transform` gives `Descriptors` for `Descriptors`, and an array for an array.
 
     Parameters
     ----------
@@ -48,59 +52,19 @@ class DescriptorPCA(Learner):
     (20, 5)
     """
 
-    mean_: Array  # (d,)
-    components_: Array  # (n_components, d)
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        positions: bool = False,
-        sample: int = 100_000,
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.positions = positions
-        self.sample = sample
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    n_components: int = 10
+    _: KW_ONLY
+    positions: bool = False
+    sample: int = 100_000
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
     def check(self) -> None:
         check_count("n_components", self.n_components, "Default: 10.")
         check_count("sample", self.sample, "Default: 100,000 descriptors.", least=2)
 
-    def transform(self, X: Any) -> Items:
-        """Lazy items: each is made when it is asked for.
-
-        Parameters
-        ----------
-        X : sequence of Descriptors or of arrays of shape (k, d)
-            The descriptors of each picture.
-
-        Returns
-        -------
-        sequence of n items
-            The result of `make` for each picture.
-        """
-        check_is_fitted(self)
-        return Made(as_items(X), self.make, self.recipe())
-
     def make(self, item: Any) -> Any:
-        """The descriptors of one picture in fewer dimensions.
-
-        Parameters
-        ----------
-        item : Descriptors or array of shape (k, d)
-            The descriptors; `positions` needs `Descriptors`.
-
-        Returns
-        -------
-        Descriptors or array of shape (k, n_components)
-            `Descriptors` for `Descriptors`, an array for an array; two columns more with `positions`.
-        """
         low: Array = (values_of(item, len(self.mean_)) - self.mean_) @ self.components_.T
         if not self.positions and not isinstance(item, Descriptors):
             return low
@@ -120,7 +84,7 @@ class DescriptorPCA(Learner):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
 
-    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
+    def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         from sklearn.decomposition import PCA
 
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)

@@ -4,6 +4,7 @@ With L + 1 grids the match of two pictures is Σ_l c_l I(H_l), where c_0 = 1/2^L
 in the vector, so that the histogram intersection of two vectors is that sum.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ Grids = tuple[tuple[int, int], ...]
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
 
 
+@dataclass(eq=False, repr=False)
 class SpatialPyramid(DescriptorEncoder):
     """Words and where they are: a histogram for each cell of several grids over the picture.
 
@@ -56,24 +58,14 @@ class SpatialPyramid(DescriptorEncoder):
     (4, 25)
     """
 
-    def __init__(
-        self,
-        codebook: Codebook | None = None,
-        depth: int = 3,
-        *,
-        grids: Any = None,
-        weights: Any = None,
-        norm: str | None = "l1",
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.codebook = codebook
-        self.depth = depth
-        self.grids = grids
-        self.weights = weights
-        self.norm = norm
-        self.cache = cache
-        self.n_jobs = n_jobs
+    codebook: Codebook | None = None
+    depth: int = 3
+    _: KW_ONLY
+    grids: Any = None
+    weights: Any = None
+    norm: str | None = "l1"
+    cache: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the codebook.

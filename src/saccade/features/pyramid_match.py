@@ -8,6 +8,7 @@ w_i ≥ w_{i+1} how much a match at level i counts,
 so the vector of all levels' histograms, each times w_i − w_{i+1} ≥ 0, has the match as its histogram intersection.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from saccade._core import limits
@@ -25,6 +26,7 @@ from saccade.features.vocabulary import VocabularyBins
 DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
 
 
+@dataclass(eq=False, repr=False)
 class PyramidHistogram(DescriptorEncoder):
     """Vectors whose intersection, HIK(scale=1), is the pyramid match of the pictures' sets of descriptors.
 
@@ -73,30 +75,17 @@ class PyramidHistogram(DescriptorEncoder):
     (4, 7)
     """
 
-    def __init__(
-        self,
-        bins: str = "vocabulary",
-        *,
-        depth: int | None = None,
-        branch: int = 10,
-        shifts: int = 1,
-        codebook: Codebook | None = None,
-        norm: str | None = "l1",
-        sample: int = 200_000,
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.bins = bins
-        self.depth = depth
-        self.branch = branch
-        self.shifts = shifts
-        self.codebook = codebook
-        self.norm = norm
-        self.sample = sample
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    bins: str = "vocabulary"
+    _: KW_ONLY
+    depth: int | None = None
+    branch: int = 10
+    shifts: int = 1
+    codebook: Codebook | None = None
+    norm: str | None = "l1"
+    sample: int = 200_000
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the bins.

@@ -2,13 +2,13 @@
 
 Such a file is a pickle, a program that could call anything, beside plain numbers. Its instructions are walked here one
 by one; only those that build tuples, dictionaries and tensors are known, and none can import or call. Any other file
-is refused. Both layouts are read: the archive of torch 1.6 and later, and the older pickles with the numbers behind.
+is refused. The layout is that of torch before 1.6, which the weights of EfficientNet-Lite0 have: pickles, and the
+numbers behind them.
 """
 
 import math
 import pickletools
 import struct
-import zipfile
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.errors import ModelFileError
 
-MAGIC = 0x1950A86A20F9469CFC6C  # the first number of the older layout
+MAGIC = 0x1950A86A20F9469CFC6C  # the first number of a file
 DTYPES = {
     "torch DoubleStorage": "<f8",
     "torch FloatStorage": "<f4",
@@ -33,10 +33,8 @@ DTYPES = {
 }
 KNOWN = {*DTYPES, "collections OrderedDict", "torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_parameter"}
 
-DAMAGE = (  # what a truncated or foreign file leads to while it is taken apart
-    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError, EOFError,
-    struct.error, zipfile.BadZipFile,
-)  # fmt: skip
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError, RuntimeError, EOFError)
+"""What a truncated or foreign file leads to while it is taken apart; and struct.error."""
 
 
 class Name(NamedTuple):
@@ -71,40 +69,23 @@ def read_state_dict(path: Any) -> dict[str, Array]:
     path = Path(path)
     try:
         file = BytesIO(path.read_bytes())  # a length that lies then ends at the end of the file
-        named, storages = (_from_zip if file.getvalue()[:2] == b"PK" else _from_pickles)(file)
+        named, storages = _parts(file)
         return {name: _array(tensor, storages[tensor.storage.key]) for name, tensor in named.items()}
     except OSError as error:
         raise ModelFileError(f"Cannot read {path}: {error.strerror}. Check the name and who may read it.") from None
     except _Foreign as error:
         raise ModelFileError(
             f"{path} is not a plain file of named tensors: {error}. Nothing of it was run. Write it with "
-            "torch.save(module.state_dict(), file), tensors on the CPU."
+            "torch.save(module.state_dict(), file, _use_new_zipfile_serialization=False), tensors on the CPU."
         ) from None
-    except DAMAGE as error:
+    except (*DAMAGE, struct.error) as error:
         raise ModelFileError(
             f"{path} is not a file of torch, or not a whole one ({error}). Nothing of it was run. Get the file again."
         ) from None
 
 
-def _from_zip(file: BytesIO) -> tuple[dict[str, Tensor], dict[str, bytes]]:
-    """Layout since torch 1.6: NAME/data.pkl, and NAME/data/KEY for each storage."""
-    archive = zipfile.ZipFile(file)
-    members = {info.filename: info for info in archive.infolist()}
-    packed = [name for name, info in members.items() if info.compress_type != zipfile.ZIP_STORED]
-    if packed:  # torch never packs; a few bytes could swell to any size
-        raise _Foreign(f"{packed[0]} is compressed")
-    root = next((name[: -len("data.pkl")] for name in members if name.endswith("/data.pkl")), None)
-    if root is None:
-        raise _Foreign("the archive has no data.pkl")
-    if f"{root}byteorder" in members and archive.read(f"{root}byteorder") != b"little":
-        raise _Foreign("its numbers are big-endian")
-    with archive.open(f"{root}data.pkl") as stream:
-        named = _named_tensors(_walk(stream))
-    return named, {t.storage.key: archive.read(f"{root}data/{t.storage.key}") for t in named.values()}
-
-
-def _from_pickles(file: BytesIO) -> tuple[dict[str, Tensor], dict[str, bytes]]:
-    """The older layout: pickles of a magic number, a version, the machine, the tensors, the keys; then the numbers."""
+def _parts(file: BytesIO) -> tuple[dict[str, Tensor], dict[str, bytes]]:
+    """Pickles of a magic number, a version, the machine, the tensors and the keys of the storages; then the numbers."""
     if _walk(file) != MAGIC:
         raise _Foreign("it does not begin with the number that marks one")
     version, machine = _walk(file), _walk(file)
@@ -230,7 +211,7 @@ def _name(text: str) -> Name:
 
 
 def _storage(reference: Any) -> Storage:
-    """("storage", type, key, device, length), with a sixth member None in the older layout."""
+    """("storage", type, key, device, length, None)."""
     kind, dtype, key, _device, length, *view = reference
     if kind != "storage" or not isinstance(dtype, Name) or dtype.text not in DTYPES or any(view):
         raise _Foreign("it refers to something that is not a storage")

@@ -1,6 +1,6 @@
 """Uniform bins for the pyramid match: cells of a grid over the space of descriptors, twice as wide at every level."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, Self
 
@@ -17,6 +17,7 @@ from saccade.features.sample import sample_of
 from saccade.features.state import State, part
 
 
+@dataclass(eq=False, repr=False)
 class UniformBins(Learner, DescriptorEncoder):
     """The level-i histogram counts points in cells of side 2^i, over the cells that training pictures fill (K §5).
 
@@ -25,24 +26,15 @@ class UniformBins(Learner, DescriptorEncoder):
     to one last column: they match no training picture, and k(x, x) stays right.
     """
 
-    def __init__(
-        self,
-        depth: int = 5,
-        *,
-        shifts: int = 1,
-        sample: int = 200_000,
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.shifts = shifts
-        self.sample = sample
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    depth: int = 5
+    _: KW_ONLY
+    shifts: int = 1
+    sample: int = 200_000
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
-    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
+    def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         """The range of the descriptors from a sample; then the cells that all pictures fill."""
         rng = np.random.default_rng(seed)
         values, _ = sample_of(items, min(self.sample, limits.RANGE_DESCRIPTORS), seed, self.n_jobs)

@@ -1,6 +1,7 @@
 """Data-dependent bins for the pyramid match: the nodes of a tree of k-means (K §5; Grauman and Darrell 2006)."""
 
 from collections import deque
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from saccade.features.state import State, part
 FALL = 0.5  # how much a match counts, of one a level further down
 
 
+@dataclass(eq=False, repr=False)
 class VocabularyBins(Learner, DescriptorEncoder):
     """A point lies in one node at every level of the tree; each node has a column.
 
@@ -29,24 +31,15 @@ class VocabularyBins(Learner, DescriptorEncoder):
     pictures of 15-Scenes.
     """
 
-    def __init__(
-        self,
-        depth: int = 5,
-        *,
-        branch: int = 10,
-        sample: int = 200_000,
-        random_state: Any = None,
-        cache: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.depth = depth
-        self.branch = branch
-        self.sample = sample
-        self.random_state = random_state
-        self.cache = cache
-        self.n_jobs = n_jobs
+    depth: int = 5
+    _: KW_ONLY
+    branch: int = 10
+    sample: int = 200_000
+    random_state: Any = None
+    cache: Any = None
+    n_jobs: int | None = None
 
-    def learn(self, items: Items, labels: Array | None, seed: int) -> State:
+    def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         values, _ = sample_of(items, self.sample, seed, self.n_jobs)
         with one_blas_thread():  # many small products
             centres, children = _grown(values, self.branch, self.depth, seed)

@@ -1,27 +1,31 @@
 """`saccade ask`: which examples a person should label next, as a file to fill in with a spreadsheet."""
 
-from __future__ import annotations
-
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import typer
 
+import saccade
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
 from saccade.cli import console
 from saccade.cli import options as o
-from saccade.cli.option_groups import grouped
+from saccade.cli import pictures as p
+from saccade.cli.commands.fit import fit
+from saccade.cli.reports.questions import check_replaceable, write_sheet
+from saccade.cli.tables import named_labels as n
+from saccade.cli.tables import questions as q
+from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.csv_out import writing
+from saccade.cli.tables.questions import Question
+from saccade.cli.tables.read import Examples, read
 from saccade.cli.targets import check_targets
-
-if TYPE_CHECKING:
-    from saccade._core.arrays import Array
-    from saccade.cli.pictures import TrainingPictures
-    from saccade.cli.tables.columns import Reading
-    from saccade.cli.tables.named_labels import Names
-    from saccade.cli.tables.questions import Question
-    from saccade.cli.tables.read import Examples
-    from saccade.features import Pictures
 
 NAMED = 12  # classes in a message
 
@@ -30,35 +34,29 @@ NAMED = 12  # classes in a message
 class QuestionOptions:
     """What is asked, and where the questions go."""
 
-    batch: Annotated[int, typer.Option("--batch", metavar="N", min=1, help="Number of questions to have open.")] = 20
-    strategy: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="How to choose: auto, random, margin, variance, uncertainty, one-a-class, entropy, least-margin, "
-            "typical, sigma, variance-reduction, information-gain or output-change; for labels that are 1 where an "
-            "example is normal, novel or doubtful.",
-        ),
-    ] = "auto"
-    out: Annotated[
-        str,
-        typer.Option("--out", "-o", metavar="FILE", help="The .csv file of questions to fill in; - is the terminal."),
-    ] = "questions.csv"
-    sheet: Annotated[
-        Path | None,
-        typer.Option(
-            "--sheet", metavar="FILE", help="The .html page of the pictures asked for. Default: named after --out."
-        ),
-    ] = None
-    guess: Annotated[
-        bool,
-        typer.Option(
-            "--guess", help="Show the model's guess for each example. People tend to agree with what they are shown."
-        ),
-    ] = False
+    batch: int = o.option(20, "Number of open questions.", metavar="N", min=1)
+    strategy: str = o.option(
+        "auto",
+        "How to choose: auto, random, margin, variance, uncertainty, one-a-class, entropy, least-margin, typical, "
+        "sigma, variance-reduction, information-gain or output-change. If the labels are 1 for normal examples: novel "
+        "or doubtful.",
+        metavar="NAME",
+    )
+    out: str = o.option(
+        "questions.csv",
+        "The .csv file of questions to fill in; - writes to the terminal.",
+        *("--out", "-o"),
+        metavar="FILE",
+    )
+    sheet: Path | None = o.option(
+        None, "The .html page of the pictures to label. Default: named after --out.", metavar="FILE"
+    )
+    guess: bool = o.option(
+        False, "Show the model's guess for each example. People tend to agree with what they see.", "--guess"
+    )
 
 
-@grouped
+@o.grouped
 def ask(
     context: typer.Context,
     data: o.Data,
@@ -69,23 +67,22 @@ def ask(
     pictures: o.FeatureOptions,
     columns: o.ColumnOptions,
 ) -> None:
-    """Ask for the labels in DATA that are worth most: write questions, fill them in, and run the same command again.
+    """Choose the examples in DATA whose labels help most, and write them as questions to fill in.
 
-    Answers go into the column `label` of the file of questions: a class, or ? if you cannot tell. New questions are
-    added at its end. Labels that you have already come from --labels, which is only read; those in DATA itself are not
-    used unless it is given as --labels too. To train: saccade fit DATA MODEL --labels questions.csv
+    Write each answer into the column `label` of the file of questions: a class, or ? if you cannot tell. Then run the
+    same command again: it adds new questions at the end. Give labels that you have already with --labels, which is
+    only read. Labels in DATA itself are used only if DATA is given as --labels too. To train: saccade fit DATA MODEL
+    --labels questions.csv
     """
     out, page = asked.out, _page(data, asked.out, asked.sheet)
     known_files = _check_files(data, out, page, tuple(labels or ()))
     with console.progress():
         clf, how = _model(asked, compared), columns.reading(known_files)
-        examples, shown = _read(data, how, compared.pictures(pictures), clf)
+        examples, shown = _read(data, how, compared, pictures, clf)
         state = _state(data, examples, how, None if out == "-" else Path(out), asked.guess)
         questions = _ask(examples, state, clf, asked, compared.seed)
         _write(out, state, questions, asked.guess)
         if page is not None and shown is not None and state.open + questions:
-            from saccade.cli.reports.questions import write_sheet
-
             write_sheet(page, data, out, shown, state.open + questions, _classes(state))
     _summarise(state, questions, out, page if shown is not None else None)
     if out != "-" and len(_classes(state)) > 1:
@@ -96,7 +93,7 @@ def ask(
 class State(NamedTuple):
     """What is known so far."""
 
-    names: Names
+    names: n.Names
     rows: Array  # (l,) of the examples with a label
     y: Array  # (l,) the labels
     passed: set[int]  # rows that nobody could label
@@ -105,8 +102,6 @@ class State(NamedTuple):
 
 
 def _page(data: Path, out: str, sheet: Path | None) -> Path | None:
-    from saccade._core.errors import InvalidInput
-
     if sheet is not None and data.exists() and not data.is_dir():
         raise InvalidInput(f"--sheet shows pictures, and {data} is a table. Leave it out.")
     if sheet is not None or out == "-" or not data.is_dir():
@@ -116,57 +111,47 @@ def _page(data: Path, out: str, sheet: Path | None) -> Path | None:
 
 def _check_files(data: Path, out: str, page: Path | None, labels: tuple[Path, ...]) -> tuple[Path, ...]:
     """The files of labels that are there and are not the file of questions, which is read anyhow."""
-    from saccade._core.errors import InvalidInput
-    from saccade.cli.reports.questions import check_replaceable
-
-    targets = ({} if out == "-" else {"--out": Path(out)}) | ({} if page is None else {"--sheet": page})
-    check_targets(targets, True, (data,))
+    check_targets({"--out": out, "--sheet": page}, True, (data,))
     if out != "-" and Path(out).suffix.lower() != ".csv":
         raise InvalidInput(f"--out {out} must be a .csv file, which spreadsheets open.")
     if page is not None:
         check_replaceable(page)
     for path in labels:
         if not path.exists():
-            console.note(f"There is no file {path} yet.")
+            console.note(f"The file {path} does not exist yet.")
     there = [path for path in labels if path.exists()]
     return tuple(path for path in there if out == "-" or not Path(out).exists() or not path.samefile(out))
 
 
 def _model(asked: QuestionOptions, compared: o.KernelOptions) -> Any:
-    from saccade import GPClassifier, OneClassGP
     from saccade._core.checks import check_choice, check_noise
-    from saccade._core.errors import InvalidInput
     from saccade.active.strategies import WAYS
 
     check_choice("strategy", asked.strategy, tuple(WAYS))
     one_class = WAYS[asked.strategy].one_class
     if one_class and asked.guess:
-        raise InvalidInput(f"--strategy {asked.strategy} knows one class and guesses none. Leave --guess out.")
-    kind = OneClassGP if one_class else GPClassifier
+        raise InvalidInput(
+            f"--strategy {asked.strategy} knows one class only, so there is no guess. Leave --guess out."
+        )
+    kind = saccade.OneClassGP if one_class else saccade.GPClassifier
     model = kind(compared.hik(), levels=compared.level_count, random_state=compared.seed)
     return model if compared.noise is None else model.set_params(noise=check_noise(compared.noise))
 
 
-def _read(data: Path, how: Reading, seeing: TrainingPictures, clf: Any) -> tuple[Examples, Pictures | None]:
-    from saccade.cli.tables.read import read
-
+def _read(
+    data: Path, how: Reading, compared: o.KernelOptions, seeing: o.FeatureOptions, clf: Any
+) -> tuple[Examples, Any]:
+    """The examples, and their pictures where they have any."""
     if not data.is_dir():
         return read(data, how, need_labels=False), None
-    from saccade.cli import pictures as p
-    from saccade.features import recommended_settings
-
-    chain = seeing.chain()
-    pictures = p.read(data, chain, seeing.cache, seeing.max_pixels, by_class=False)
-    p.note_skipped(pictures)
+    chain = seeing.chain(compared.seed)
+    pictures = p.read(data, chain, seeing)
     X = seeing.vectors(chain, pictures)
-    clf.set_params(**recommended_settings(X.shape[1], seeing.levels))
+    clf.set_params(**compared.for_pictures(X.shape[1]))
     return p.named(pictures, X), pictures
 
 
 def _state(data: Path, examples: Examples, how: Reading, questions: Path | None, guess: bool) -> State:
-    from saccade.cli.tables import named_labels as n
-    from saccade.cli.tables import questions as q
-
     names = n.names_of(data, examples)
     lines = [line for path in how.labels for line in n.read_lines(path, how, names)]
     asked = []
@@ -181,27 +166,22 @@ def _state(data: Path, examples: Examples, how: Reading, questions: Path | None,
 
 def _ask(examples: Examples, state: State, clf: Any, asked: QuestionOptions, seed: int) -> list[Question]:
     """New questions, as many as are missing to the batch."""
-    import numpy as np
-
-    from saccade._core.progress import report
     from saccade.active import query
-    from saccade.cli.commands.novelty import name_of
-    from saccade.cli.tables.questions import Question
 
-    n = examples.X.shape[0]
+    count_all = examples.X.shape[0]
     taken = {*state.rows.tolist(), *state.passed, *(question.row for question in state.open)}
-    candidates = np.setdiff1d(np.arange(n), np.fromiter(taken, np.int64, len(taken)))
+    candidates = np.setdiff1d(np.arange(count_all), np.fromiter(taken, np.int64, len(taken)))
     count = min(asked.batch - len(state.open), candidates.size)
     if count <= 0:
         return []
     report("choosing", 0.0)
-    known = np.full(n, None, object)
+    known = np.full(count_all, None, object)
     known[state.rows] = state.y
     options: dict[str, Any] = {"candidates": candidates, "strategy": asked.strategy, "random_state": seed}
     rows, scores = query(examples.X, known, clf, batch_size=count, return_utilities=True, **options)
     guesses = _guesses(clf, examples.X, state, rows) if asked.guess else [None] * len(rows)
     return [
-        Question(row, name_of(examples, row), str(state.first + k), float(scores[k, row]), said)
+        Question(row, examples.name(row), str(state.first + k), float(scores[k, row]), said)
         for k, (row, said) in enumerate(zip(rows.tolist(), guesses, strict=True))
     ]
 
@@ -211,27 +191,19 @@ def _guesses(clf: Any, X: Any, state: State, rows: Array) -> Sequence[tuple[Any,
     if len(_classes(state)) < 2:
         return [None] * len(rows)
     model = clf.fit(X[state.rows], state.y)
-    p = model.predict_proba(X[rows])
-    return list(zip(model.classes_[p.argmax(axis=1)].tolist(), p.max(axis=1).tolist(), strict=True))
+    shares = model.predict_proba(X[rows])
+    return list(zip(model.classes_[shares.argmax(axis=1)].tolist(), shares.max(axis=1).tolist(), strict=True))
 
 
 def _classes(state: State) -> list[str]:
-    import numpy as np
-
     return [str(c) for c in np.unique(state.y)]
 
 
 def _write(out: str, state: State, questions: list[Question], guess: bool) -> None:
-    import sys
-
-    from saccade.cli.tables import questions as q
-
     if out != "-":
         if questions:
             q.append(Path(out), questions, state.names.column, guess)
         return
-    from saccade.cli.tables.csv_out import writing
-
     columns = q.header(state.names.column, guess)
     with writing(out) as file:
         file.write(q.header_line(columns) + q.as_csv(questions, columns, state.names.column, ",", "\n"))
@@ -240,14 +212,14 @@ def _write(out: str, state: State, questions: list[Question], guess: bool) -> No
 
 def _summarise(state: State, questions: list[Question], out: str, page: Path | None) -> None:
     what = "picture" if state.names.column == "file" else "example"
-    n, classes = len(state.names.rows), _classes(state)
+    every, classes = len(state.names.rows), _classes(state)
     of = f" of {console.count(len(classes), 'class', 'classes')}: {_counted(state.y)}" if classes else ""
-    passed = f" ? stands for {len(state.passed):,}." if state.passed else ""
-    console.note(f"{state.rows.size:,} of {console.count(n, what)} labelled{of}.{passed}")
+    passed = f" {len(state.passed):,} answered with ?." if state.passed else ""
+    console.note(f"{state.rows.size:,} of {console.count(every, what)} labelled{of}.{passed}")
     if len(classes) == 1:
-        console.note("All labels are of one class so far, and a classifier needs two.")
+        console.note("All labels so far are of one class. A classifier needs two.")
     if not state.open and not questions:
-        console.note(f"All {n:,} examples of {state.names.source} were asked: there is nothing left to ask.")
+        console.note(f"All {every:,} examples of {state.names.source} were asked. There is nothing left to ask.")
         return
     waiting = f"{console.count(len(state.open), 'earlier question')} without an answer" if state.open else ""
     added = f"{console.count(len(questions), 'new question')} in {'the terminal' if out == '-' else out}"
@@ -258,20 +230,12 @@ def _summarise(state: State, questions: list[Question], out: str, page: Path | N
 
 def _to_train(context: typer.Context, data: Path, labels: Iterable[Path | str]) -> str:
     """The command with all options of this run that `saccade fit` has too: with other features it would learn less."""
-    from inspect import signature
-
-    from saccade.cli.commands.fit import fit
-
     files = [part for path in labels for part in ("--labels", str(path))]
     shared = o.given(context, set(signature(fit).parameters) - {"data", "labels"})
     return o.quoted(["saccade", "fit", str(data), "model.saccade", *shared, *files])
 
 
 def _counted(y: Array) -> str:
-    """How many labels each class has: a class with one is perhaps a slip of the pen."""
-    import numpy as np
-
+    """How many labels each class has: a class with one is perhaps a typing error."""
     classes, counts = np.unique(y, return_counts=True)
-    shown = [f"{name} {count:,}" for name, count in zip(classes.tolist(), counts.tolist(), strict=True)]
-    more = f" and {len(shown) - NAMED:,} more" if len(shown) > NAMED else ""
-    return ", ".join(shown[:NAMED]) + more
+    return console.few([f"{c} {k:,}" for c, k in zip(classes.tolist(), counts.tolist(), strict=True)], NAMED)

@@ -1,24 +1,26 @@
 """`saccade fit`: train on a table of features or a folder of pictures and keep the model in one file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+import saccade
+from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.cli import console
 from saccade.cli import options as o
+from saccade.cli import pictures as p
+from saccade.cli.duplicates import find_duplicates, warn_of
 from saccade.cli.kernel_text import kernel_text
-from saccade.cli.option_groups import grouped
+from saccade.cli.reports.fit import judged, write_fit_report
+from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.read import Examples, read
 from saccade.cli.targets import check_targets
 
-if TYPE_CHECKING:
-    from saccade._core.arrays import Array
-    from saccade.cli.pictures import TrainingPictures
-    from saccade.cli.tables.columns import Reading
-    from saccade.cli.tables.read import Examples
+Rows = list[tuple[str, str]]  # names and values, as the terminal and the report show them
 
 CALIBRATION_BINS = 15
 MANY_CLASSES = 50  # from here on numbers may be measurements
@@ -28,54 +30,44 @@ MANY_CLASSES = 50  # from here on numbers may be measurements
 class LearningOptions(o.KernelOptions):
     """What is learned, and how."""
 
-    kernel: Annotated[
-        str,
-        typer.Option(
-            "--kernel",
-            metavar="hik|auto",
-            help="How examples are compared: hik, or auto, which compares hik with kernels that join features. auto is "
-            "better for tables whose columns have units of their own, and keeps the training rows in MODEL.",
-        ),
-    ] = "hik"
-    tune: Annotated[
-        str | None,
-        typer.Option(
-            metavar="gradient|nelder-mead|grid|evidence|loo",
-            help="Learn noise, scale and ETA, if there is one, from the training examples: by a method of search, or "
-            "by what explains the labels best (evidence) or predicts each example best from all others (loo).",
-        ),
-    ] = None
-    balanced: Annotated[bool, typer.Option("--balanced", help="Give rare classes the same total weight.")] = False
-    regression: Annotated[bool, typer.Option("--regression", help="The labels are measurements, not classes.")] = False
-    normalize_y: Annotated[
-        bool,
-        typer.Option(
-            "--normalize-y/--no-normalize-y",
-            help="With --regression: subtract the mean of the labels, divide by their standard deviation. --noise is "
-            "then a share of their variance, else in their squared units.",
-        ),
-    ] = True
+    kernel: str = o.option(
+        "hik",
+        "How examples are compared: by hik, or by auto, which tries hik and kernels that join features. auto is better "
+        "for tables whose columns have different units, and keeps the training rows in MODEL.",
+        metavar="hik|auto",
+    )
+    tune: str | None = o.option(
+        None,
+        "Learn noise, scale and ETA, if there is one, from the training examples. gradient, nelder-mead and grid name "
+        "the method of search; evidence and loo name what it maximises: the probability of the labels, or how well "
+        "each example is predicted from all others.",
+        metavar="gradient|nelder-mead|grid|evidence|loo",
+    )
+    balanced: bool = o.option(False, "Give rare classes the same total weight as others.", "--balanced")
+    regression: bool = o.option(False, "The labels are measurements, not classes.", "--regression")
+    normalize_y: bool = o.option(
+        True,
+        "With --regression: subtract the mean of the labels and divide by their standard deviation. --noise is then a "
+        "share of their variance, else it has their squared units.",
+        "--normalize-y/--no-normalize-y",
+    )
 
 
 @dataclass(frozen=True)
 class TrialOptions:
     """How the model is tested, and what is shown of it."""
 
-    test_share: Annotated[
-        float,
-        typer.Option(metavar="SHARE", min=0.0, max=0.9, help="Hold back this share of the examples and test on them."),
-    ] = 0.0
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Also an .html page for a folder of pictures: held-out pictures by class and answer, and duplicates.",
-        ),
-    ] = None
+    test_share: float = o.option(
+        0.0, "Hold back this share of the examples and test on them.", metavar="SHARE", min=0.0, max=0.9
+    )
+    report: Path | None = o.option(
+        None,
+        "For pictures: also write an .html page of the held-out pictures by class and answer, and of duplicates.",
+        metavar="FILE",
+    )
 
 
-@grouped
+@o.grouped
 def fit(
     data: o.Data,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file to write, such as model.saccade.")],
@@ -91,23 +83,19 @@ def fit(
     In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
     examples, those without a label are left out.
     """
-    pages = {} if trial.report is None else {"--report": trial.report}
-    check_targets({"MODEL": model} | pages, force, (data, *table.files))
+    check_targets({"MODEL": model, "--report": trial.report}, force, (data, *table.files))
     with console.progress():
         estimator = _estimator(learning)
         if data.is_dir():
-            rows = _fit_pictures(estimator, data, model, learning.pictures(pictures), table.files, trial)
+            rows = _fit_pictures(estimator, data, model, learning, pictures, table.files, trial)
+        elif trial.report is not None:
+            raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
         else:
-            _check_no_report(trial.report, data)
             rows = _fit_table(estimator, data, model, table.how, trial.test_share, learning.seed)
     console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
 
 
-def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> list[tuple[str, str]]:
-    import numpy as np
-
-    from saccade.cli.tables.read import read
-
+def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> Rows:
     regression = not hasattr(estimator, "predict_proba")
     examples = read(data, how, partly=True)
     target = _targets(examples, regression)
@@ -124,26 +112,24 @@ def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: flo
 
 
 def _fit_pictures(
-    estimator: Any, data: Path, model: Path, how: TrainingPictures, labels: tuple[Path, ...], trial: TrialOptions
-) -> list[tuple[str, str]]:
+    estimator: Any,
+    data: Path,
+    model: Path,
+    learning: LearningOptions,
+    seeing: o.FeatureOptions,
+    labels: tuple[Path, ...],
+    trial: TrialOptions,
+) -> Rows:
     """Train on a folder of pictures; the vocabulary too comes from the training part alone."""
-    from saccade._core.errors import InvalidInput
-    from saccade.cli import pictures as p
-    from saccade.cli.duplicates import find_duplicates, warn_of
-    from saccade.cli.reports.fit import judged, write_fit_report
-    from saccade.features import recommended_settings
-
     if not hasattr(estimator, "predict_proba"):
         raise InvalidInput("--regression needs numbers as labels, and the folders of pictures are classes.")
-    chain = how.chain()
-    pictures = p.read(data, chain, how.cache, how.max_pixels, by_class=not labels)
-    p.note_skipped(pictures)
-    pictures, y = p.with_labels(data, pictures, labels)
-    train, test = _split(y, trial.test_share, how.seed, False)
+    chain = seeing.chain(learning.seed)
+    pictures, y = p.with_labels(data, p.read(data, chain, seeing, by_class=not labels), labels)
+    train, test = _split(y, trial.test_share, learning.seed, False)
     watch = console.Stopwatch()
-    X = how.vectors(chain, pictures[train], y[train])
+    X = seeing.vectors(chain, pictures[train], y[train])
     seen, watch = str(watch), console.Stopwatch()
-    estimator.set_params(**recommended_settings(X.shape[1], how.levels)).fit(X, y[train])
+    estimator.set_params(**learning.for_pictures(X.shape[1])).fit(X, y[train])
     taken = str(watch)
     rows = _trained(estimator, y[train])
     X_test = chain.transform(pictures[test]) if test.size else None
@@ -151,7 +137,7 @@ def _fit_pictures(
     estimator.save(model, features=chain, compact=True)
     pairs = find_duplicates(pictures)
     warn_of(pairs, pictures, test)
-    rows += [("feature extraction", f"{seen}, {how.recipe} features"), ("training time", taken)]
+    rows += [("feature extraction", f"{seen}, {seeing.recipe} features"), ("training time", taken)]
     if trial.report is not None:
         answers = None if X_test is None else judged(estimator, pictures[test], X_test, y[test])
         write_fit_report(trial.report, data, rows, estimator.classes_, answers, pictures, y, pairs)
@@ -159,17 +145,9 @@ def _fit_pictures(
     return rows
 
 
-def _check_no_report(page: Path | None, data: Path) -> None:
-    from saccade._core.errors import InvalidInput
-
-    if page is not None:
-        raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
-
-
 def _kernel(learning: LearningOptions) -> Any:
     """The kernel that --kernel names: "auto" as it is, or HIK with what its options say."""
     from saccade._core.checks import check_choice
-    from saccade._core.errors import InvalidParameter
 
     check_choice("kernel", learning.kernel, ("hik", "auto"))
     if learning.kernel == "hik":
@@ -180,9 +158,7 @@ def _kernel(learning: LearningOptions) -> Any:
 
 
 def _estimator(learning: LearningOptions) -> Any:
-    from saccade import GPClassifier, GPRegressor
     from saccade._core.checks import check_noise
-    from saccade._core.errors import InvalidParameter
     from saccade.inference.tuning.options import check_tune
 
     kernel = _kernel(learning)
@@ -193,19 +169,15 @@ def _estimator(learning: LearningOptions) -> Any:
     if not (learning.regression or learning.normalize_y):
         raise InvalidParameter("--no-normalize-y is about measurements. Add --regression, or leave it out.")
     if not learning.regression:
-        return GPClassifier(kernel, balanced=learning.balanced, **common)
+        return saccade.GPClassifier(kernel, balanced=learning.balanced, **common)
     if kernel == "auto":
         raise InvalidParameter("--kernel auto compares kernels by classes and --regression has none. Leave it out.")
     if learning.balanced:
         raise InvalidParameter("--balanced is about classes and --regression has none. Leave one of them out.")
-    return GPRegressor(kernel, normalize_y=learning.normalize_y, **common)
+    return saccade.GPRegressor(kernel, normalize_y=learning.normalize_y, **common)
 
 
 def _targets(examples: Examples, regression: bool) -> Array:
-    import numpy as np
-
-    from saccade._core.errors import InvalidInput
-
     y = examples.y
     assert y is not None
     if regression:
@@ -223,21 +195,13 @@ def _targets(examples: Examples, regression: bool) -> Array:
     classes = np.unique(y).size
     many = classes > max(MANY_CLASSES, len(y) / 10) or classes == len(y) > 2
     if y.dtype.kind in "iuf" and many:
-        every = (
-            "Every label is a different number"
-            if classes == len(y)
-            else f"The labels are {classes:,} different numbers"
-        )
-        console.warn(f"{every}. If they are measurements, add --regression.")
+        what = "All labels are" if classes == len(y) else f"The labels are {classes:,}"
+        console.warn(f"{what} different numbers. If they are measurements, add --regression.")
     return y
 
 
 def _split(y: Array, share: float, seed: int, regression: bool) -> tuple[Array, Array]:
     """Row numbers to train and to test on: the same share of every class, of which at least one example trains."""
-    import numpy as np
-
-    from saccade._core.errors import InvalidInput
-
     order = np.random.default_rng(seed).permutation(len(y))
     kind = np.zeros(len(y), np.int64) if regression else np.unique(y, return_inverse=True)[1]
     held = np.zeros(len(y), bool)
@@ -250,7 +214,7 @@ def _split(y: Array, share: float, seed: int, regression: bool) -> tuple[Array, 
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 
-def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
+def _trained(estimator: Any, y: Array) -> Rows:
     rows = [("examples", f"{len(y):,}"), ("features", f"{estimator.n_features_in_:,}")]
     if hasattr(estimator, "classes_"):
         rows.append(("classes", f"{estimator.classes_.size:,}"))
@@ -272,9 +236,7 @@ def _trained(estimator: Any, y: Array) -> list[tuple[str, str]]:
     return rows
 
 
-def _tested(estimator: Any, X: Any, y: Array) -> list[tuple[str, str]]:
-    import numpy as np
-
+def _tested(estimator: Any, X: Any, y: Array) -> Rows:
     from saccade.scores.probability import expected_calibration_error
 
     rows = [("held-out examples", f"{len(y):,}")]

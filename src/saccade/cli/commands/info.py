@@ -1,35 +1,31 @@
 """`saccade info`: what is in a model file."""
 
-from __future__ import annotations
-
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from saccade import features
+from saccade._core import model_file
 from saccade.cli import console
-
-FEW = 8  # classes shown
 
 
 def info(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model file that `saccade fit` or `saccade novelty` wrote.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for programs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all facts as JSON, for programs.")] = False,
 ) -> None:
     """Show what is in MODEL, after checking that it is whole and unchanged."""
     facts = _facts(model)
     if as_json:
-        import json
-
         print(json.dumps(facts, indent=2))
     else:
         console.table(_rows(facts))
 
 
 def _facts(path: Path) -> dict[str, Any]:
-    from saccade._core import model_file
     from saccade.estimators.model_file import load
 
     header, _ = model_file.read(path)
@@ -51,7 +47,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "feature_names": header["feature_names"],
         "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
         "variance": _variance_rank(model),
-        "pictures": _chain(path) if header.get("pictures") else None,
+        "pictures": _steps(path) if header.get("pictures") else None,
         "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
@@ -74,11 +70,9 @@ def _variance_rank(model: Any) -> int | None:
     return None if norms is None else sum(tables.rank for tables in norms)
 
 
-def _chain(path: Path) -> list[str]:
+def _steps(path: Path) -> list[str]:
     """The steps from picture to vector, by name."""
-    from saccade.features import load_features
-
-    return [type(step).__name__ for _, step in load_features(path).steps]
+    return [type(step).__name__ for _, step in features.load_features(path).steps]
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -89,12 +83,12 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("noise", f"{facts['noise']:.4g}"),
     ]
     if facts["classes"] is not None:
-        rows.append(("classes", _few(facts["classes"])))
+        rows.append(("classes", _counted(facts["classes"])))
     if facts["threshold"] is not None:
         chosen = facts["parameters"]
         rows.append(("novelty", f"{chosen['measure']} by {chosen['inference']}"))
         rows.append(("threshold", f"{facts['threshold']:.4g}, for contamination {chosen['contamination']:g}"))
-    rows.append(("features", f"{facts['features']:,}" + _named(facts["feature_names"])))
+    rows.append(("features", _counted(facts["feature_names"]) if facts["feature_names"] else f"{facts['features']:,}"))
     if facts["pictures"]:
         rows.append(("pictures", " → ".join(facts["pictures"])))
     if facts["variance"]:
@@ -114,6 +108,10 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _counted(names: list[Any]) -> str:
+    return f"{len(names):,}: {console.few(names)}"
+
+
 def _content(facts: dict[str, Any]) -> tuple[str, str]:
     tables = facts["tables"]
     if tables is None:
@@ -131,12 +129,3 @@ def _kernel(kernel: dict[str, Any]) -> str:
         parts.append(f"{transform['name']}({value})")
     parts.append(f"scale={kernel['scale']:.4g}")
     return f"HIK({', '.join(parts)})"
-
-
-def _few(classes: list[Any]) -> str:
-    shown = ", ".join(str(c) for c in classes[:FEW])
-    return f"{len(classes):,}: {shown}" + (", …" if len(classes) > FEW else "")
-
-
-def _named(names: list[str]) -> str:
-    return f": {', '.join(names[:FEW])}" + (", …" if len(names) > FEW else "") if names else ""

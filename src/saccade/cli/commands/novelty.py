@@ -1,27 +1,26 @@
 """`saccade novelty`: how unlike the known each new example is, as CSV and as a page of ranked pictures."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TextIO
+from typing import Annotated, TextIO
 
+import numpy as np
 import typer
 
+import saccade
 from saccade._core import limits
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.progress import report
 from saccade.cli import console
+from saccade.cli import detector as d
 from saccade.cli import options as o
-from saccade.cli.option_groups import grouped
+from saccade.cli.reports.novelty import Verdicts, write_report
+from saccade.cli.tables.columns import Reading
 from saccade.cli.tables.csv_out import cell, name_cell, writing
+from saccade.cli.tables.read import Examples
 from saccade.cli.targets import check_targets
-
-if TYPE_CHECKING:
-    from saccade._core.arrays import Array
-    from saccade.cli.detector import Detector
-    from saccade.cli.pictures import TrainingPictures
-    from saccade.cli.tables.columns import Reading
-    from saccade.cli.tables.read import Examples
 
 NAMED = 3  # of the most novel
 ESTIMATOR = ("measure", "inference", "approximation", "noise", "contamination")  # options that are its parameters
@@ -33,55 +32,38 @@ class OutputOptions:
     """What is written."""
 
     out: o.Out = "-"
-    report: Annotated[
-        Path | None,
-        typer.Option("--report", metavar="FILE", help="Also an .html page: the pictures, the most novel first."),
-    ] = None
-    save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE", help="Also write the model to this file; it can be used as FIT."),
-    ] = None
-    in_order: Annotated[
-        bool, typer.Option("--in-order", help="Keep the order of SCORE instead of sorting by novelty.")
-    ] = False
+    report: Path | None = o.option(
+        None, "Also write an .html page of the examples, the most novel first.", metavar="FILE"
+    )
+    save: Path | None = o.option(None, "Also write the model to this file. It can be used as FIT.", metavar="FILE")
+    in_order: bool = o.option(False, "Keep the order of SCORE instead of sorting by novelty.", "--in-order")
     force: o.Force = False
-
-    def check(self, *sources: Path) -> None:
-        """Complain of files that must not or cannot be written."""
-        wanted = {"--out": None if self.out == "-" else Path(self.out), "--report": self.report, "--save": self.save}
-        check_targets({name: path for name, path in wanted.items() if path is not None}, self.force, sources)
 
 
 @dataclass(frozen=True)
 class DetectorOptions(o.KernelOptions):
     """What is learned; None where an option was not given."""
 
-    contamination: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Share of FIT to count as novel, from 0 to 0.5; about as many normal examples raise a false alarm. "
-            "Default: 0.05.",
-        ),
-    ] = None
-    measure: Annotated[
-        str | None,
-        typer.Option(metavar="probability|variance|mean|ratio", help="Score to rank by. Default: probability."),
-    ] = None
-    inference: Annotated[str | None, typer.Option(metavar="regression|laplace|ep", help="Default: regression.")] = None
-    approximation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="exact|lowrank|diagonal|…",
-            help="Approximation of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. "
-            "Default: exact for up to 2,048 examples, else lowrank, as in files.",
-        ),
-    ] = None
+    contamination: float | None = o.option(
+        None,
+        "Share of FIT to count as novel, from 0 to 0.5. About the same share of new normal examples gives a false "
+        "alarm. Default: 0.05.",
+        metavar="SHARE",
+    )
+    measure: str | None = o.option(
+        None, "Score to rank by. Default: probability.", metavar="probability|variance|mean|ratio"
+    )
+    inference: str | None = o.option(None, "Method of inference. Default: regression.", metavar="regression|laplace|ep")
+    approximation: str | None = o.option(
+        None,
+        "Approximation of mean and variance; also optimized, optimized-signed, fitc, sor, dtc, sod, parzen. Default: "
+        "exact for up to 2,048 examples, else lowrank, as in files.",
+        metavar="exact|lowrank|diagonal|…",
+    )
 
     def check(self, to_be_saved: bool) -> None:
         """Check the options before the work begins."""
         from saccade._core.checks import check_choice, check_noise, check_share
-        from saccade._core.errors import InvalidParameter
         from saccade.inference.approximations.by_name import APPROXIMATIONS
         from saccade.inference.likelihoods.sites import METHODS
         from saccade.scores.novelty import MEASURES
@@ -101,7 +83,7 @@ class DetectorOptions(o.KernelOptions):
             )
 
 
-@grouped
+@o.grouped
 def novelty(
     fit: Annotated[
         Path,
@@ -123,31 +105,24 @@ def novelty(
     pictures: o.FeatureOptions,
     columns: o.ColumnOptions,
 ) -> None:
-    """Learn what is normal from FIT and judge SCORE: for each example its score, how normal it is, and a verdict.
+    """Learn what is normal from FIT and judge SCORE: a score, how normal it is, and a verdict per example.
 
     `normal` is how often a normal example would score as low; `novel` is True below the threshold. Labels are not used.
     """
-    output.check(fit, score)
+    targets = {"--out": output.out, "--report": output.report, "--save": output.save}
+    check_targets(targets, output.force, (fit, score))
     with console.progress():
-        from saccade.cli import detector as k
-
-        how, seeing = columns.reading(), options.pictures(pictures)
         options.check(output.save is not None)
-        kind = _check_kinds(fit, score)
-        if kind == "model":
-            detector = _recalled(fit, seeing, options, output.save)
-        else:
-            detector = _learned(kind, fit, how, seeing, options, output.save)
+        how = columns.reading()
+        detector = _detector(fit, score, how, pictures, options, output.save)
         itself = detector.examples is not None and fit.samefile(score)
-        examples = detector.examples if itself else k.read_new(detector, score, how, seeing)
+        examples = detector.examples if itself else d.read_new(detector, score, how, pictures)
         assert examples is not None
         judged = _judge_known(detector) if itself else _judge(detector, examples)
     with writing(output.out) as file:
         _write(file, examples, judged, output.in_order)
     _summarise(detector, examples, judged, output.out)
     if output.report is not None:
-        from saccade.cli.reports.novelty import write_report
-
         with console.progress():
             write_report(output.report, fit, score, detector, examples, judged)
         console.note(f"Report in {output.report}.")
@@ -155,65 +130,41 @@ def novelty(
         console.note(f"Model in {output.save}, {console.size(output.save.stat().st_size)}.")
 
 
-class Verdicts(NamedTuple):
-    """One verdict per example."""
-
-    score: Array  # (n,) higher is more normal
-    normal: Array  # (n,) how often a normal example would score no higher
-    novel: Array  # (n,) bool
-
-
-def _check_kinds(fit: Path, score: Path) -> str:
-    """The kind of FIT. SCORE must be of the same kind; a model file as FIT is compared with it later."""
-    from saccade._core.errors import InvalidInput
-    from saccade.cli.detector import kind_of
-
-    kind, other = kind_of(fit), kind_of(score)
-    if kind != "model" and (kind == "pictures") != (other == "pictures"):
+def _detector(
+    fit: Path, score: Path, how: Reading, seeing: o.FeatureOptions, options: DetectorOptions, save: Path | None
+) -> d.Detector:
+    """A detector learned from FIT, or read where FIT is a model file; --save writes it before SCORE is read."""
+    kind, other = d.kind_of(fit), d.kind_of(score)
+    if kind == "model":
+        return _recalled(fit, seeing, options, save)
+    if (kind == "pictures") != (other == "pictures"):
         names = {"pictures": "pictures", "table": "a table of features", "model": "no pictures"}
         raise InvalidInput(f"{fit} has {names[kind]} and {score} {names[other]}. Give two of the same kind.")
-    return kind
+    if save is not None and options.approximation is None:  # as in the file, so that its scores are those of now
+        options = replace(options, approximation="lowrank")
+    given = {name: getattr(options, name) for name in ESTIMATOR if getattr(options, name) is not None}
+    plain = (options.power, options.exponential) == (None, None)
+    kernel = None if plain else options.hik()  # None: scaled where the columns of a table differ
+    model = saccade.OneClassGP(kernel, levels=options.level_count, random_state=options.seed, **given)
+    found = d.learn_pictures(model, fit, seeing, options) if kind == "pictures" else d.learn_table(model, fit, how)
+    if save is not None:
+        d.save(found, save)
+    return found
 
 
-def _recalled(model: Path, seeing: TrainingPictures, options: DetectorOptions, save: Path | None) -> Detector:
-    from saccade._core.errors import InvalidInput
-    from saccade.cli.detector import recall
-
+def _recalled(model: Path, seeing: o.FeatureOptions, options: DetectorOptions, save: Path | None) -> d.Detector:
     learning = {name: value for name, value in vars(options).items() if name not in ("contamination", "seed")}
-    learning |= {"features": seeing.asked, "save": save}
+    learning |= {"features": seeing.features, "save": save}
     given = [name for name, value in learning.items() if value is not None]
     if given:
         raise InvalidInput(
             f"--{given[0]} is about learning, and {model} has learned already. Leave it out, or give the examples "
             "themselves as FIT."
         )
-    return recall(model, seeing, options.contamination)
+    return d.recall(model, seeing, options.contamination)
 
 
-def _learned(
-    kind: str, fit: Path, how: Reading, seeing: TrainingPictures, options: DetectorOptions, save: Path | None
-) -> Detector:
-    """A detector learned from FIT; --save writes it before SCORE is read."""
-    from saccade import OneClassGP
-    from saccade.cli import detector as k
-
-    if save is not None and options.approximation is None:  # as in the file, so that its scores are those of now
-        options = replace(options, approximation="lowrank")
-    given = {name: getattr(options, name) for name in ESTIMATOR if getattr(options, name) is not None}
-    plain = (options.power, options.exponential) == (None, None)
-    kernel = None if plain else options.hik()  # None: scaled where the columns of a table differ
-    model = OneClassGP(kernel, levels=options.level_count, random_state=seeing.seed, **given)
-    detector = k.learn_pictures(model, fit, seeing) if kind == "pictures" else k.learn_table(model, fit, how)
-    if save is not None:
-        k.save(detector, save)
-    return detector
-
-
-def _judge(detector: Detector, examples: Examples) -> Verdicts:
-    import numpy as np
-
-    from saccade._core.chunks import batches
-    from saccade._core.progress import report
+def _judge(detector: d.Detector, examples: Examples) -> Verdicts:
     from saccade.scores.novelty import p_values
 
     n, parts = examples.X.shape[0], []
@@ -225,7 +176,7 @@ def _judge(detector: Detector, examples: Examples) -> Verdicts:
     return Verdicts(score, normal, score < detector.model.offset_)
 
 
-def _judge_known(detector: Detector) -> Verdicts:
+def _judge_known(detector: d.Detector) -> Verdicts:
     """The training examples, each by all the others: as if it had not been there."""
     from saccade.scores.novelty import own_p_values
 
@@ -234,30 +185,23 @@ def _judge_known(detector: Detector) -> Verdicts:
 
 
 def _write(file: TextIO, examples: Examples, judged: Verdicts, in_order: bool) -> None:
-    import numpy as np
-
     n = len(judged.score)
     order = np.arange(n) if in_order else np.argsort(judged.score, kind="stable")
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([cell(examples.id_name), "score", "normal", "novel"])
     columns = (column[order].tolist() for column in judged)
     for i, score, normal, novel in zip(order.tolist(), *columns, strict=True):
-        writer.writerow([name_cell(name_of(examples, i), examples.id_name), f"{score:.6g}", f"{normal:.6g}", novel])
+        writer.writerow([name_cell(examples.name(i), examples.id_name), f"{score:.6g}", f"{normal:.6g}", novel])
 
 
-def name_of(examples: Examples, i: int) -> str:
-    return str(i + 1) if examples.ids is None else examples.ids[i]
-
-
-def _summarise(detector: Detector, examples: Examples, judged: Verdicts, out: str) -> None:
-    from saccade.cli.pictures import printable
-
-    what = "picture" if examples.id_name == "file" else "example"
+def _summarise(detector: d.Detector, examples: Examples, judged: Verdicts, out: str) -> None:
     first = judged.score.argsort(kind="stable")[:NAMED]
     prefix = "row " if examples.ids is None else ""
-    names = ", ".join(prefix + printable(name_of(examples, int(i))) for i in first)
+    names = ", ".join(prefix + console.printable(examples.name(int(i))) for i in first)
     where = "" if out == "-" else f" All in {out}."
     console.note(detector.said)
     are = "is" if len(judged.novel) == 1 else "are"
-    console.note(f"{int(judged.novel.sum()):,} of {console.count(len(judged.novel), what)} {are} novel.{where}")
+    console.note(
+        f"{int(judged.novel.sum()):,} of {console.count(len(judged.novel), examples.what)} {are} novel.{where}"
+    )
     console.note(f"Most novel: {names}.")

@@ -1,7 +1,5 @@
 """The page of `saccade find`: every search as a player of its steps, with the panels of S §12."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence
@@ -20,14 +18,14 @@ from saccade.cli.reports import html_page
 def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
     """One page that needs nothing else."""
     shown = [each for each in searches if each.steps]
-    page = html_page.render(
+    html_page.write_page(
+        path,
         "find.html",
         label=label,
         count=console.count(len(searches), "picture"),
         hidden=len(searches) - len(shown),
         players=[player(each, label) for each in shown],
     )
-    html_page.write(path, page)
 
 
 def player(search: ObjectSearch, label: str) -> dict[str, Any]:

@@ -1,27 +1,22 @@
 """The page of `saccade fit --report`: what was learned, which held-out pictures were taken for what, and duplicates."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saccade._core import limits
+from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.cli import console
+from saccade.cli.duplicates import Pairs
 from saccade.cli.reports import html_page
-
-if TYPE_CHECKING:
-    from saccade._core.arrays import Array
-    from saccade.cli.duplicates import Pairs
-    from saccade.features import Pictures
 
 
 class HeldOut(NamedTuple):
     """Held-out pictures and what the model said of them."""
 
-    pictures: Pictures
+    pictures: Any
     truth: Array  # (t,) numbers of classes
     said: Array  # (t,)
     probability: Array  # (t,) of what was said
@@ -29,7 +24,7 @@ class HeldOut(NamedTuple):
 
 def judged(
     estimator: Any,  # a fitted classifier
-    pictures: Pictures,
+    pictures: Any,
     X: Any,  # their vectors
     y: Array,  # their labels
 ) -> HeldOut:
@@ -43,14 +38,15 @@ def write_fit_report(
     facts: list[tuple[str, str]],  # as the command prints them
     classes: Array,  # (M,)
     tested: HeldOut | None,
-    pictures: Pictures,  # all that were labelled
+    pictures: Any,  # all that were labelled
     y: Array,  # their labels
     pairs: Pairs | None,
 ) -> None:
     """One page that needs nothing else."""
-    page = html_page.render(
+    html_page.write_page(
+        path,
         "fit.html",
-        source=source.resolve().name or str(source),
+        source=html_page.short(source),
         facts=facts,
         matrix=None if tested is None else _matrix(path, classes, tested),
         compared=pairs is not None,
@@ -58,7 +54,6 @@ def write_fit_report(
         pair_count=0 if pairs is None else console.count(len(pairs.first), "pair"),
         most=limits.REPORT_FIRST,
     )
-    html_page.write(path, page)
 
 
 def _matrix(path: Path, classes: Array, tested: HeldOut) -> dict[str, Any]:
@@ -72,16 +67,12 @@ def _matrix(path: Path, classes: Array, tested: HeldOut) -> dict[str, Any]:
         rows = np.flatnonzero((tested.truth == i) & (tested.said == j))
         rows = rows[np.argsort(tested.probability[rows], kind="stable")]
         shown = rows[: limits.REPORT_FIRST if i != j else limits.CELL_PICTURES].tolist()
-        cards = [_card(tested, row, links[row]) for row in shown]
-        cells.append(
-            {
-                "row": i,
-                "column": j,
-                "said": console.count(len(rows), "picture"),
-                "hidden": len(rows) - len(shown),
-                "cards": cards,
-            }
-        )
+        cards = [
+            {**html_page.card(tested.pictures, row, links[row]), "probability": float(tested.probability[row])}
+            for row in shown
+        ]
+        said = {"said": console.count(len(rows), "picture"), "hidden": len(rows) - len(shown), "cards": cards}
+        cells.append({"row": i, "column": j, **said})
         report("drawing", done / len(wrong_first))
     heads = [str(c) for c in classes]
     totals = counts.sum(axis=1)
@@ -93,27 +84,7 @@ def _matrix(path: Path, classes: Array, tested: HeldOut) -> dict[str, Any]:
     }
 
 
-def _card(tested: HeldOut, row: int, link: str) -> dict[str, Any]:
-    return {
-        "picture": html_page.thumbnail(tested.pictures[row]),
-        "name": tested.pictures.names[row],
-        "probability": float(tested.probability[row]),
-        "link": link,
-    }
-
-
-def _pairs(path: Path, pictures: Pictures, y: Array, pairs: Pairs) -> list[list[dict[str, Any]]]:
-    links, found = html_page.links(path, pictures), []
-    for pair in zip(pairs.first[: limits.REPORT_FIRST].tolist(), pairs.second.tolist(), strict=False):
-        found.append(
-            [
-                {
-                    "picture": html_page.thumbnail(pictures[i]),
-                    "name": pictures.names[i],
-                    "label": str(y[i]),
-                    "link": links[i],
-                }
-                for i in pair
-            ]
-        )
-    return found
+def _pairs(path: Path, pictures: Any, y: Array, pairs: Pairs) -> list[list[dict[str, Any]]]:
+    links = html_page.links(path, pictures)
+    shown = zip(pairs.first[: limits.REPORT_FIRST].tolist(), pairs.second.tolist(), strict=False)
+    return [[{**html_page.card(pictures, i, links[i]), "label": str(y[i])} for i in pair] for pair in shown]

@@ -1,15 +1,13 @@
 """Pages that need nothing else: no server, no network, no other file."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
+from saccade._core.atomic import replacing
 
 SIDE = 176  # pixels of a thumbnail
 
@@ -17,7 +15,7 @@ SIDE = 176  # pixels of a thumbnail
 def render(
     template: str | Path,  # name of a file in templates/, or the path of one elsewhere
     **values: Any,
-) -> Markup:
+) -> Any:  # Markup
     """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
     from markupsafe import Markup
@@ -59,20 +57,36 @@ def links(
 
 def address(path: PurePath, folder: PurePath) -> str:
     """Of a file, seen from a folder."""
-    from urllib.parse import quote
-
     try:
         return quote(os.fsencode(os.path.relpath(path, folder)).replace(b"\\", b"/"))
     except ValueError:  # another drive of Windows
         return path.as_uri()
 
 
+def short(source: Path) -> str:
+    """The name of a file or folder, without the folders above it."""
+    return source.resolve().name or str(source)
+
+
 def write(path: Path, page: str) -> None:
     """As UTF-8; bytes of file names that are not UTF-8 show as backslash escapes."""
-    from saccade._core.atomic import replacing
-
     with replacing(path) as file:
         file.write(page.encode("utf-8", "backslashreplace"))
+
+
+def write_page(path: Path, template: str, **values: Any) -> None:
+    """The template with the values in it, as a file."""
+    write(path, render(template, **values))
+
+
+def card(
+    pictures: Any,  # Pictures
+    i: int,
+    link: str = "",
+    side: int = SIDE,
+) -> dict[str, Any]:
+    """What the macro `card` shows of a picture."""
+    return {"picture": thumbnail(pictures[i], side), "name": pictures.names[i], "link": link}
 
 
 def thumbnail(picture: Any, side: int = SIDE) -> str:
@@ -82,6 +96,11 @@ def thumbnail(picture: Any, side: int = SIDE) -> str:
     from saccade.features.pixels import limited, resize
 
     height, width = picture.shape[:2]
+    return data_link(Image.fromarray(resize(picture, limited((width, height), side))), "JPEG", quality=80)
+
+
+def data_link(image: Any, kind: str, **options: Any) -> str:
+    """A Pillow image as a link that holds its bytes."""
     out = io.BytesIO()
-    Image.fromarray(resize(picture, limited((width, height), side))).save(out, "JPEG", quality=80)
-    return "data:image/jpeg;base64," + base64.b64encode(out.getvalue()).decode()
+    image.save(out, kind, **options)
+    return f"data:image/{kind.lower()};base64," + base64.b64encode(out.getvalue()).decode()

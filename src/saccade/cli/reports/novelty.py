@@ -1,9 +1,7 @@
 """The page of `saccade novelty`: the scores in one figure, and the examples ranked, the most novel first."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +9,6 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.cli import console
-from saccade.cli.commands.novelty import Verdicts, name_of
 from saccade.cli.detector import Detector
 from saccade.cli.reports import html_page
 from saccade.cli.reports.novelty_figure import figure, minus
@@ -21,6 +18,14 @@ TYPICAL = 8  # known pictures shown of either kind
 NEAREST_SIDE = 72  # pixels of a known picture beside a novel one
 
 
+class Verdicts(NamedTuple):
+    """One verdict per example."""
+
+    score: Array  # (n,) higher is more normal
+    normal: Array  # (n,) how often a normal example would score no higher
+    novel: Array  # (n,) bool
+
+
 def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Verdicts) -> None:
     """One page that needs nothing else."""
     itself = examples is detector.examples  # the known were judged, each by the others
@@ -28,12 +33,13 @@ def write_report(path: Path, fit: Path, score: Path, detector: Detector, example
     what, n = "example" if pictures is None else "picture", len(judged.novel)
     near = {} if pictures is None or detector.pictures is None else _nearest(detector, examples, judged, itself)
     share, least = detector.model.contamination, 1 / (detector.model.n_known_ + (not itself))
-    page = html_page.render(
+    html_page.write_page(
+        path,
         "novelty.html",
         itself=itself,
         pictures=pictures is not None,
-        fit=_short(fit),
-        score=_short(score),
+        fit=html_page.short(fit),
+        score=html_page.short(score),
         novel=f"{int(judged.novel.sum()):,}",
         count=console.count(n, what),
         many=f"{what}s",
@@ -47,11 +53,6 @@ def write_report(path: Path, fit: Path, score: Path, detector: Detector, example
         known=[] if itself or detector.pictures is None else _comparison(detector),
         said=detector.said,
     )
-    html_page.write(path, page)
-
-
-def _short(path: Path) -> str:
-    return path.resolve().name or str(path)
 
 
 def _nearest(detector: Detector, examples: Examples, judged: Verdicts, itself: bool) -> dict[int, list[dict[str, Any]]]:
@@ -66,16 +67,14 @@ def _nearest(detector: Detector, examples: Examples, judged: Verdicts, itself: b
         if itself and i < likeness.size:
             likeness[i] = -np.inf
         best = np.argsort(-likeness, kind="stable")[: limits.NEAREST_SHOWN]
-        found[i] = [_like(detector.pictures, k, float(likeness[k])) for k in best[np.isfinite(likeness[best])].tolist()]
+        found[i] = [
+            {
+                **html_page.card(detector.pictures, k, side=NEAREST_SIDE),
+                "likeness": html_page.percent(float(np.clip(likeness[k], 0.0, 1.0))),
+            }
+            for k in best[np.isfinite(likeness[best])].tolist()
+        ]
     return found
-
-
-def _like(pictures: Any, k: int, likeness: float) -> dict[str, Any]:
-    return {
-        "picture": html_page.thumbnail(pictures[k], NEAREST_SIDE),
-        "name": pictures.names[k],
-        "likeness": html_page.percent(min(max(likeness, 0.0), 1.0)),
-    }
 
 
 def _sections(
@@ -93,27 +92,20 @@ def _sections(
             runs = [chosen] if chosen.size <= first + last else [chosen[:first], chosen[-last:]]
             hidden = chosen.size - sum(run.size for run in runs)
             rows = [
-                [
-                    {
-                        **_row(examples, judged, pictures, i, rank),
-                        "link": links[i] if links else "",
-                        "near": near.get(i, []),
-                    }
-                    for i in run.tolist()
-                ]
+                [{**_row(examples, judged, pictures, i, rank, links), "near": near.get(i, [])} for i in run.tolist()]
                 for run in runs
             ]
             sections.append({"head": head, "count": f"{chosen.size:,}", "hidden": f"{hidden:,}", "runs": rows})
     return sections
 
 
-def _row(examples: Examples, judged: Verdicts, pictures: Any, i: int, rank: Array) -> dict[str, Any]:
+def _row(examples: Examples, judged: Verdicts, pictures: Any, i: int, rank: Array, links: list[str]) -> dict[str, Any]:
     score, normal, novel = (column[i] for column in judged)
     report("drawing", rank[i] / len(rank))
     return {
+        **({} if pictures is None else html_page.card(pictures, i, links[i])),
         "rank": f"{rank[i]:,}",
-        "name": name_of(examples, i),
-        "picture": None if pictures is None else html_page.thumbnail(pictures[i]),
+        "name": examples.name(i),
         "score": minus(f"{score:.4g}" if pictures is None else f"{score:.3g}"),
         "normal": normal,
         "percent": html_page.percent(normal),
@@ -131,9 +123,5 @@ def _comparison(detector: Detector) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def _known(detector: Detector, i: int) -> dict[str, Any]:
     score = detector.scores[i]
-    return {
-        "picture": html_page.thumbnail(detector.pictures[i]),
-        "name": detector.pictures.names[i],
-        "score": minus(f"{score:.3g}"),
-        "verdict": "novel" if score < detector.model.offset_ else "normal",
-    }
+    verdict = "novel" if score < detector.model.offset_ else "normal"
+    return {**html_page.card(detector.pictures, i), "score": minus(f"{score:.3g}"), "verdict": verdict}

@@ -1,17 +1,12 @@
 """Scores of the known above the line and of the new below it, as SVG in the colours of the page."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.cli import console
 from saccade.cli.reports.html_page import render
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 WIDTH, SIDE, TOP, HALF = 960, 24, 62, 120  # pixels; HALF is the height of the tallest bar
 BARS = 48
@@ -24,7 +19,7 @@ def figure(
     new: Array,  # (m,)
     offset: float,  # novel is what is below
     what: str,  # the new in words
-) -> Markup:
+) -> Any:  # Markup
     """No bar has both novel and normal examples in it: bars start at the threshold, in both directions."""
     scale = _Scale(known if known is not None else new, new, offset)
     base = TOP + HALF
@@ -81,12 +76,8 @@ def _bars(scale: _Scale, scores: Array, base: int, up: int, what: str) -> list[d
         height = HALF * count / counts.max()
         drawn.append(
             {
-                **{
-                    "x": left + 0.5,
-                    "y": base - height if up > 0 else base,
-                    "width": right - left - 1,
-                    "height": height,
-                },
+                **{"x": left + 0.5, "y": base - height if up > 0 else base},
+                **{"width": right - left - 1, "height": height},
                 "colour": "quiet" if what == "known" else "c1" if number < 0 else "c3",
                 "title": f"{console.count(count, 'example')} ({what}) from {low:.3g} to {high:.3g}",
             }

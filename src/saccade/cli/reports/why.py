@@ -1,25 +1,18 @@
 """The page of `saccade predict --why`: what spoke for each answer, in pictures or in columns of a table."""
 
-from __future__ import annotations
-
-import base64
-import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from saccade._core import limits
+from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
 from saccade.cli.reports import html_page
-
-if TYPE_CHECKING:
-    from saccade._core.arrays import Array
-    from saccade.cli.pictures import LazyVectors
-    from saccade.cli.tables.read import Examples
+from saccade.cli.tables.read import Examples
 
 SIDE = 360  # pixels of a picture
 FEATURES = 12  # of an example of a table that are listed
@@ -43,42 +36,36 @@ def check_explains(estimator: Any, X: Any) -> None:
 
 def write_why(path: Path, source: Path, estimator: Any, examples: Examples) -> None:
     """One page that needs nothing else."""
-    pictures = getattr(examples.X, "pictures", None)
+    of_pictures = hasattr(examples.X, "pictures")
     n = min(examples.X.shape[0], limits.SHEET_PICTURES)
     cards = []
     for row in range(n):
-        name = str(row + 1) if examples.ids is None else examples.ids[row]
-        if pictures is not None:
-            cards.append({"name": name, **_of_picture(estimator, examples.X, row)})
-        else:
-            cards.append({"name": name, **_of_table(estimator, examples, row)})
+        cards.append({"name": examples.name(row), **_explained(estimator, examples, row)})
         report("explaining", (row + 1) / n)
-    page = html_page.render(
+    html_page.write_page(
+        path,
         "why.html",
-        source=source.name or str(source),
-        what="picture" if pictures is not None else examples.id_name,
-        count=console.count(examples.X.shape[0], "picture" if pictures is not None else "example"),
+        source=html_page.short(source),
+        place="place" if of_pictures else "feature",
+        count=console.count(examples.X.shape[0], "picture" if of_pictures else "example"),
         hidden=examples.X.shape[0] - n,
         numbers=not hasattr(estimator, "classes_"),
         targets=estimator.tables_.T.shape[1],
         cards=cards,
     )
-    html_page.write(path, page)
 
 
-def _of_picture(estimator: Any, X: LazyVectors, row: int) -> dict[str, Any]:
+def _explained(estimator: Any, examples: Examples, row: int) -> dict[str, Any]:
+    """The answer about one example with its picture and the map of shares, or with its largest features."""
+    x = examples.X[row : row + 1]
+    answer, shares = _answer(estimator, x)
+    if not hasattr(examples.X, "pictures"):
+        return {**answer, "features": list(_largest(shares, x, examples.names))}
     from saccade.localize.painting import paint
 
-    picture = X.pictures[row]
-    answer, shares = _answer(estimator, X[row : row + 1])
-    heat = paint(X.chain, picture, shares)
+    picture = examples.X.pictures[row]
+    heat = paint(examples.X.chain, picture, shares)
     return {**answer, "picture": html_page.thumbnail(picture, SIDE), "heat": overlay(heat, SIDE)}
-
-
-def _of_table(estimator: Any, examples: Examples, row: int) -> dict[str, Any]:
-    X = examples.X[row : row + 1]
-    answer, shares = _answer(estimator, X)
-    return {**answer, "features": list(_largest(shares, X, examples.names))}
 
 
 def _answer(estimator: Any, X: Any) -> tuple[dict[str, Any], Any]:
@@ -129,6 +116,4 @@ def overlay(
     image = Image.fromarray(np.dstack([colours, alpha]))
     height, width = heat.shape
     small = image.resize(limited((width, height), side), Image.Resampling.BILINEAR)
-    out = io.BytesIO()
-    small.save(out, "PNG")
-    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode()
+    return html_page.data_link(small, "PNG")

@@ -1,7 +1,5 @@
 """Boxes that were found, as files that other programs read: COCO JSON, CSV, GeoJSON."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Sequence

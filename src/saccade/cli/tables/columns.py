@@ -1,14 +1,12 @@
 """Which columns of a table are features, which is the label, which the id."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
 from saccade._core.errors import InvalidInput
+from saccade.cli import console
 
 LABEL_NAMES = ("label", "class", "target")  # what a label column is called, if nobody says otherwise
-SHOWN = 8  # names in a message
 NOT_A_FEATURE = "Leave the column out with --drop, or name it with --label or --id."
 
 
@@ -46,20 +44,24 @@ def choose_columns(
     wanted: tuple[str, ...] = (),  # the features of a model
 ) -> Columns:
     """Sort the columns of a table by what they are for."""
-    label = _asked(source, names, how, how.label) if how.label is not None else _label(source, names)
+    label = (
+        _asked(source, names, how, how.label)
+        if how.label is not None
+        else _usual(source, names, LABEL_NAMES, "--label")
+    )
     id_ = _asked(source, names, how, how.id) if how.id is not None else _index(source, names)
     taken = {label, id_, *(_asked(source, names, how, name) for name in how.drop)}
     rest = [k for k in range(len(names)) if k not in taken]
     if not named or not wanted:
         return Columns(label, id_, tuple(rest), ())
-    places = {name: k for k, name in reversed(list(enumerate(names)))}
-    missing = [name for name in wanted if name not in places]
-    if missing:
-        raise InvalidInput(
-            f"{source} has no column {missing[0]!r}, which the model was trained with; it has {listed(names)}."
-        )
-    features = tuple(places[name] for name in wanted)
+    features = tuple(_trained_with(source, names, name) for name in wanted)
     return Columns(label, id_, features, tuple(names[k] for k in rest if k not in features))
+
+
+def _trained_with(source: Path, names: list[str], column: str) -> int:
+    if column in names:
+        return names.index(column)
+    raise InvalidInput(f"{source} has no column {column!r}, which the model was trained with; it has {listed(names)}.")
 
 
 def find(source: Path, names: list[str], column: str) -> int:
@@ -73,22 +75,15 @@ def find(source: Path, names: list[str], column: str) -> int:
 
 
 def _asked(source: Path, names: list[str], how: Reading, column: str) -> int | None:
-    return (
-        None
-        if how.lenient and column not in names and not column.removeprefix("-").isdecimal()
-        else find(source, names, column)
-    )
-
-
-def _label(source: Path, names: list[str]) -> int | None:
-    return _usual(source, names, LABEL_NAMES, "--label")
+    by_name = not column.removeprefix("-").isdecimal()
+    return None if how.lenient and by_name and column not in names else find(source, names, column)
 
 
 def _usual(source: Path, names: list[str], usual: tuple[str, ...], option: str) -> int | None:
     found = [k for k, name in enumerate(names) if name.strip().casefold() in usual]
     if len(found) > 1:
         both = " and ".join(repr(names[k]) for k in found[:2])
-        raise InvalidInput(f"{source} has the columns {both}: name the label with {option}.")
+        raise InvalidInput(f"{source} has the columns {both}. Say with {option} which one to use.")
     return found[0] if found else None
 
 
@@ -104,5 +99,4 @@ def listed(names: list[str]) -> str:
     >>> listed(["a", "b"])
     "'a', 'b'"
     """
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN:,} more"
+    return console.few([repr(name) for name in names])

@@ -3,8 +3,6 @@
 What is ours: which line is the header, what separates columns, and errors that name the line and the remedy.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -96,7 +94,7 @@ def read_frame(layout: Layout, numbers: Sequence[int] = (), errors: str = "stric
         raise
     except ValueError as error:
         _check_widths(layout)
-        raise InvalidInput(f"{layout.path} is not a CSV file ({error}).") from None
+        raise InvalidInput(f"{layout.path} is not a CSV file ({error}). Save it again as CSV.") from None
     last = layout.width - 1
     if frame.shape[1] != layout.width or (last not in numbers and (frame[last] == "").any()):
         _check_widths(layout)
@@ -153,7 +151,9 @@ def _check_widths(layout: Layout) -> None:
         for cells in lines:
             if cells and len(cells) != layout.width:
                 where = f"{layout.path}, line {lines.line_num:,}"
-                raise InvalidInput(f"{where}: {len(cells)} values where the first line has {layout.width}.")
+                raise InvalidInput(
+                    f"{where}: {len(cells)} values, but the first line has {layout.width}. Correct that line."
+                )
 
 
 def _not_a_number(layout: Layout, row: int, column: int) -> str:
@@ -183,7 +183,7 @@ def _refusing(path: Path) -> Iterator[None]:
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InvalidInput(f"{path} is damaged or was not made by gzip. Write it again.") from None
     except csv.Error as error:
-        raise InvalidInput(f"{path} is not a CSV file ({error}).") from None
+        raise InvalidInput(f"{path} is not a CSV file ({error}). Save it again as CSV.") from None
 
 
 class _Watched(io.RawIOBase):
@@ -229,14 +229,13 @@ def _is_header(first: list[str], second: list[str] | None = None, *, how: Readin
     It does when it holds no number, or one of the names we look for, or a name above a number, or 0, 1, 2, … as pandas
     writes. A first row of numbers and text above the same is an example.
     """
-    known = {*LABEL_NAMES, "id", *(name.casefold() for name in (how.label, how.id, *how.drop) if name is not None)}
+    known = {*LABEL_NAMES, "id", *map(str.casefold, filter(None, (how.label, how.id, *how.drop)))}
     texts = [k for k, value in enumerate(first) if not _is_number(value)]
-    if any(first[k].strip().casefold() in known for k in texts):
-        return True
     if not texts:
-        return len(first) >= NUMBERED_FROM and [value.strip() for value in first] == [str(k) for k in range(len(first))]
-    above_number = any(k < len(second) and _is_number(second[k]) for k in texts) if second is not None else False
-    return above_number or len(texts) == len(first) > 1
+        return len(first) >= NUMBERED_FROM and list(map(str.strip, first)) == list(map(str, range(len(first))))
+    named = any(first[k].strip().casefold() in known for k in texts)
+    above_number = any(map(_is_number, [value for k, value in enumerate(second or ()) if k in texts]))
+    return named or above_number or len(texts) == len(first) > 1
 
 
 def _is_number(value: str) -> bool:

@@ -1,7 +1,5 @@
 """Where results go: a file that is whole or not there, or the terminal."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """Labels as they stand in files, and as the estimators want them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +7,8 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.tables.columns import LABEL_NAMES, Reading, choose_columns
+from saccade.cli.tables.csv_file import is_csv, layout_of, read_frame, texts_of
+from saccade.cli.tables.numpy_file import load_array
 
 
 def typed(
@@ -48,8 +48,6 @@ def read_labels(
     how: Reading,
 ) -> Array:  # (n,)
     """One label per row, from .npy, .csv or .txt."""
-    from saccade.cli.tables.numpy_file import load_array
-
     if path.suffix.lower() == ".npy":
         return checked(load_array(path), str(path))
     texts = label_texts(path, how)
@@ -60,9 +58,6 @@ def read_labels(
 
 def label_texts(path: Path, how: Reading) -> list[str]:
     """One label per row as it is written; an empty text where there is none. NaN in an .npy file is none."""
-    from saccade.cli.tables.csv_file import is_csv
-    from saccade.cli.tables.numpy_file import load_array
-
     kind = path.suffix.lower()
     if kind == ".npy":
         y = load_array(path)
@@ -84,8 +79,6 @@ def label_texts(path: Path, how: Reading) -> list[str]:
 
 def _label_column(path: Path, how: Reading) -> list[str]:
     """The label column of a CSV file, or the only one."""
-    from saccade.cli.tables.csv_file import layout_of, read_frame, texts_of
-
     layout = layout_of(path, how)
     place = 0 if layout.width == 1 else choose_columns(path, layout.names, Reading(how.label), named=layout.named).label
     if place is None:
@@ -113,8 +106,5 @@ def checked(
 
 def whole(y: Array) -> Array:
     """Floats that are whole numbers as integers, which is how people write classes."""
-    return (
-        y.astype(np.int64)
-        if y.dtype.kind == "f" and (y == np.rint(y)).all() and np.abs(y).max(initial=0) < 2**53
-        else y
-    )
+    is_whole = y.dtype.kind == "f" and (y == np.rint(y)).all() and np.abs(y).max(initial=0) < 2**53
+    return y.astype(np.int64) if is_whole else y

@@ -1,7 +1,5 @@
 """Arrays from .npy and .npz files, never by unpickling."""
 
-from __future__ import annotations
-
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -12,7 +10,6 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
-from saccade._core.sparse import check_sparse
 from saccade.cli.tables.columns import Reading, listed
 from saccade.cli.tables.foreign import refusing
 
@@ -79,13 +76,15 @@ def _why(path: Path, error: Exception) -> str:
     """Python objects are refused before anything of them is read: reading them can run any program."""
     if any(hint in str(error) for hint in ("allow_pickle", "Object arrays", "Python objects")):
         return (
-            f"{path} holds Python objects or is no NumPy file, and neither is read. Save plain numbers with numpy.save."
+            f"{path} holds Python objects or is not a NumPy file. Neither is read: save plain numbers with numpy.save."
         )
     return f"{path} is damaged or not a NumPy file. Save it again."
 
 
 def _load_sparse(path: Path, archive: Any) -> Any:
     import scipy.sparse as sp
+
+    from saccade._core.sparse import check_sparse
 
     with refusing(lambda _: f"{path} is not a whole sparse matrix. Save it again with scipy.sparse.save_npz."):
         for name in archive.files:

@@ -4,8 +4,6 @@ It grows at its end alone. What is in it, answers and columns of one's own, stay
 byte order mark, because Excel takes names and labels for UTF-8 only then.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import io
@@ -55,8 +53,8 @@ def check_layout(path: Path, names: Names, guesses: bool) -> None:
             "--labels."
         )
     raise InvalidInput(
-        f"{path} is no file of questions about {names.source}: it has no column {missing[0]!r}. Choose another --out; "
-        "if it holds labels, give it as --labels."
+        f"{path} is not a file of questions about {names.source}: it has no column {missing[0]!r}. Choose another "
+        "--out; if it holds labels, give it as --labels."
     )
 
 

@@ -1,29 +1,23 @@
 """Examples from any file we read, checked: finite numbers, one label per example."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
-from saccade.cli.tables.columns import NOT_A_FEATURE, Columns, Reading, choose_columns, listed
+from saccade.cli.tables.columns import NOT_A_FEATURE, Reading, choose_columns, listed
 from saccade.cli.tables.csv_file import CSV, is_csv, layout_of, numbers_of, read_frame, texts_of
 from saccade.cli.tables.csv_out import plain_name
-from saccade.cli.tables.foreign import refusing
+from saccade.cli.tables.foreign import load_parquet, load_svmlight
 from saccade.cli.tables.labels import checked, read_labels, typed, whole
 from saccade.cli.tables.named_labels import names_examples, names_of, read_labelled
 from saccade.cli.tables.numpy_file import load_archive, load_array
-
-NUMPY, SVMLIGHT = (".npz", ".npy"), (".svm", ".svmlight", ".libsvm")
-TABLES = (*CSV, *NUMPY, ".parquet", *SVMLIGHT)  # endings of what we read
 
 
 @dataclass(frozen=True)
@@ -36,6 +30,15 @@ class Examples:
     ids: list[str] | None = None
     id_name: str = "row"
     ignored: tuple[str, ...] = ()  # columns that the model does not know
+
+    def name(self, i: int) -> str:
+        """Name of an example: its id, or the number of its row from 1 on."""
+        return str(i + 1) if self.ids is None else self.ids[i]
+
+    @property
+    def what(self) -> str:
+        """The word for one of them."""
+        return "picture" if self.id_name == "file" else "example"
 
 
 def read(
@@ -52,21 +55,12 @@ def read(
         raise InvalidInput(f"There is no file {path}. Check the name.")
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder. Give a file of examples.")
+    reader = next((READERS[end] for end in READERS if path.name.lower().endswith(end)), None)
+    if reader is None:
+        known = f"{', '.join(TABLES[:-1])} and {TABLES[-1]}"
+        raise InvalidInput(f"{path} has the unknown ending {path.suffix.lower()!r}. Known are {known}.")
     report("reading", 0.0)
-    kind = path.suffix.lower()
-    if is_csv(path):
-        examples = _from_csv(path, how, wanted, need_labels)
-    elif kind in NUMPY:
-        X, y = load_archive(path, how) if kind == ".npz" else (load_array(path), None)
-        examples = Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need_labels else None)
-    elif kind == ".parquet":
-        examples = _from_parquet(path, how, wanted, need_labels)
-    elif kind in SVMLIGHT:
-        examples = _from_svmlight(path, how, width)
-    else:
-        raise InvalidInput(
-            f"{path} has the unknown ending {kind!r}. It can be {', '.join(TABLES[:-1])} or {TABLES[-1]}."
-        )
+    examples = reader(path, how, _Need(need_labels and not how.labels, width, wanted))
     _check_finite(path, examples)
     if need_labels and how.labels and names_examples(how.labels, how, examples.id_name):
         return _with_named_labels(path, how, examples, partly)
@@ -133,18 +127,28 @@ def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
         raise InvalidInput(f"{path} has no labels. {remedy}.")
     if len(y) != examples.X.shape[0]:
         source = how.labels[0] if how.labels else path
-        raise InvalidInput(f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}.")
+        raise InvalidInput(
+            f"{source} has {len(y):,} labels for the {examples.X.shape[0]:,} examples of {path}. Give one per example."
+        )
     return replace(examples, y=y)
 
 
-def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
+class _Need(NamedTuple):
+    """What a file must give."""
+
+    labels: bool  # its own, not those of another file
+    width: int | None  # features of the model that will predict
+    wanted: tuple[str, ...]  # their names
+
+
+def _from_csv(path: Path, how: Reading, need: _Need) -> Examples:
     layout = layout_of(path, how)
-    columns = choose_columns(path, layout.names, how, named=layout.named, wanted=wanted)
+    columns = choose_columns(path, layout.names, how, named=layout.named, wanted=need.wanted)
     if not columns.features:
         raise InvalidInput(f"{path} has no column of features, only {layout.names}.")
     frame = read_frame(layout, columns.features)
     X, y, ids, id_name = numbers_of(layout, frame, columns.features), None, None, "row"
-    if columns.label is not None and need_labels and not how.labels and len(X):
+    if columns.label is not None and need.labels and len(X):
         y = typed(texts_of(frame, columns.label), str(path))
     if columns.id is not None:
         id_name = layout.names[columns.id].strip() or "id"
@@ -153,35 +157,24 @@ def _from_csv(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bo
     return Examples(X, y, names if len(set(names)) == len(names) else (), ids, id_name, columns.ignored)
 
 
-def _from_parquet(path: Path, how: Reading, wanted: tuple[str, ...], need_labels: bool) -> Examples:
-    import pandas as pd
-    import pyarrow.parquet as pq
+def _from_parquet(path: Path, how: Reading, need: _Need) -> Examples:
+    from pandas.api.types import is_numeric_dtype
 
-    damaged = f"{path} is damaged or not a parquet file. Write it again."
-    try:
-        with refusing(lambda _: damaged):
-            size = pq.read_metadata(path)
-            check_unpacked(path, 8 * size.num_rows * size.num_columns)
-            frame = pd.read_parquet(path, engine="pyarrow")
-    except OSError:  # pyarrow's word for damage
-        raise InvalidInput(damaged) from None
+    frame = load_parquet(path)
     names = [str(name) for name in frame.columns]
-    columns = choose_columns(path, names, how, named=True, wanted=wanted)
+    columns = choose_columns(path, names, how, named=True, wanted=need.wanted)
     for k in columns.features:
-        if not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[k]):
+        if not is_numeric_dtype(frame.dtypes.iloc[k]):
             value = next((v for v in frame.iloc[:, k] if not isinstance(v, int | float)), None)
             raise InvalidInput(f"{path}: column {names[k]!r} holds {value!r}, which is not a number. {NOT_A_FEATURE}")
     X = frame.iloc[:, list(columns.features)].to_numpy(np.float64, na_value=np.nan)
     ids = None if columns.id is None else [str(value) for value in frame.iloc[:, columns.id]]
     id_name = "row" if columns.id is None else names[columns.id]
-    y = _parquet_labels(path, frame, columns) if need_labels and not how.labels else None
+    y = None if columns.label is None or not need.labels else _parquet_labels(path, frame.iloc[:, columns.label])
     return Examples(X, y, tuple(names[k] for k in columns.features), ids, id_name, columns.ignored)
 
 
-def _parquet_labels(path: Path, frame: Any, columns: Columns) -> Array | None:
-    if columns.label is None:
-        return None
-    column = frame.iloc[:, columns.label]
+def _parquet_labels(path: Path, column: Any) -> Array:
     if column.isna().any():
         raise InvalidInput(f"{path} has no label for example {int(column.isna().argmax()) + 1:,}. Leave the row out.")
     y = np.asarray(column)
@@ -192,20 +185,13 @@ def _parquet_labels(path: Path, frame: Any, columns: Columns) -> Array | None:
     return checked(y, str(path))
 
 
-def _from_svmlight(path: Path, how: Reading, width: int | None) -> Examples:
-    from sklearn.datasets import load_svmlight_file
+def _from_numpy(path: Path, how: Reading, need: _Need) -> Examples:
+    X, y = load_archive(path, how) if path.suffix.lower() == ".npz" else (load_array(path), None)
+    return Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need.labels else None)
 
-    def sentence(error: Exception) -> str:
-        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-        if "index 0" in reason:
-            return f"{path} numbers its features from 0. Add --zero-based."
-        if "n_features" in reason:
-            return f"{path} has features beyond the {width:,} that the model was trained on."
-        return f"{path} is not a svmlight file ({reason})."
 
-    with refusing(sentence):
-        X, y = load_svmlight_file(str(path), n_features=width, zero_based=how.zero_based)
-    check_sides(X.shape, path.stat().st_size, path)
+def _from_svmlight(path: Path, how: Reading, need: _Need) -> Examples:
+    X, y = load_svmlight(path, how.zero_based, need.width)
     return Examples(X, whole(checked(y, str(path))))
 
 
@@ -241,3 +227,12 @@ def _check_finite(path: Path, examples: Examples) -> None:
 def _not_finite(path: Path, row: int, column: int, value: float, names: tuple[str, ...]) -> str:
     name = repr(names[column]) if names else f"{column + 1:,}"
     return f"{path} has {float(value)} in example {row + 1:,}, column {name}. Fill such gaps or leave those rows out."
+
+
+READERS = {
+    **dict.fromkeys(CSV, _from_csv),
+    **dict.fromkeys((".npz", ".npy"), _from_numpy),
+    ".parquet": _from_parquet,
+    **dict.fromkeys((".svm", ".svmlight", ".libsvm"), _from_svmlight),
+}
+TABLES = tuple(READERS)  # endings of what we read
