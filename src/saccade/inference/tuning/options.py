@@ -23,7 +23,7 @@ PLAIN = ("exponential",)  # names of parameters that are searched as they are; a
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One evaluation of the objective."""
+    """One evaluation of the objective, as `Tuning.evaluations` lists them."""
 
     parameters: dict[str, Any]
     value: float  # to be made small: nats per example, with the penalty of the prior
@@ -118,6 +118,7 @@ class Tune(BaseEstimator):
         self.tol = tol
 
     def check(self) -> None:
+        """Raise an InvalidParameter that names the first option with a wrong value."""
         check_choice("method", self.method, METHODS)
         check_choice("objective", self.objective, ("auto", *OBJECTIVES))
         check_positive("max_evaluations", self.max_evaluations, "The default is 60.")
@@ -148,7 +149,17 @@ class Tune(BaseEstimator):
             raise InvalidParameter(f"`grid` must have up to {limits.GRID_POINTS} combinations, got {points}.")
 
     def kind(self, classes: bool) -> ObjectiveKind:
-        """The objective, for classes or numbers where it is "auto"."""
+        """The objective that is made small, also where it is "auto".
+
+        Parameters
+        ----------
+        classes : bool
+            Whether labels are classes and not numbers.
+
+        Returns
+        -------
+        "evidence" or "loo"
+        """
         if self.objective != "auto":
             return self.objective
         return "loo" if classes and self.method != "nelder-mead" else "evidence"
