@@ -9,7 +9,8 @@ import pytest
 
 from saccade._core import limits
 from saccade._core.errors import InvalidParameter
-from saccade.inference.solving.inverse_diagonal import LANES, Probes
+from saccade.inference.solving.diagonal_estimate import known_of
+from saccade.inference.solving.inverse_diagonal import LANES, WANTED, Probes
 from saccade.inference.solving.regression import is_direct, precondition, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
@@ -76,3 +77,30 @@ def test_a_factor_too_large_is_refused() -> None:
     with pytest.raises(InvalidParameter, match='Use "auto" or "cg"'):
         is_direct(K, "cholesky")
     assert not is_direct(K, "cg")
+
+
+def test_a_factor_takes_the_place_of_probes_that_would_be_many() -> None:
+    K, _, _ = problem()
+    noise = np.tile([0.01, 0.04], (N, 1))
+    probes = Probes(K, noise, None, 1000, np.random.default_rng(0), most_work=1e15)
+    value, error = probes._by_probes(known_of(K, noise, None), 2, each=1e9)
+    assert error == 0.0
+    dense = K.to_dense()
+    for j in range(2):
+        np.testing.assert_allclose(value[:, j], np.linalg.inv(dense + np.diag(noise[:, j])).diagonal(), rtol=1e-8)
+
+
+def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
+    """With much noise every example has nearly the same leverage."""
+    K, _, Y = problem()
+    noise = np.full((N, 1), 100.0)
+    probes = Probes(K, noise, None, 1000, np.random.default_rng(0))
+    Z = probes.beside(2)
+    inverse = np.linalg.inv(K.to_dense() + np.diag(noise[:, 0]))
+    probes.take_beside(Z, inverse @ Z)
+    products, product = list[int](), K.matmul
+    K.matmul = lambda V: products.append(1) or product(V)
+    value, error = probes.settle(None, 10, None, Y.shape[1])
+    assert len(products) <= 1  # the row sums, which tell examples apart
+    assert error <= WANTED
+    assert np.sqrt(np.square(inverse.diagonal() / value[:, 0] - 1.0).mean()) <= error
