@@ -232,6 +232,15 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return None
 
+    def centred_gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n) symmetric
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        """As `gradient`, of the centred part alone."""
+        return {} if self.centred_part() is None else self.gradient(X, A, weight)
+
     @property
     def mixes_centre(self) -> bool:
         """Whether that mean counts in other ways too, as in a product of kernels."""

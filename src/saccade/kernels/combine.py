@@ -82,6 +82,11 @@ class Sum(Pair):
         left, right = self._check()
         return prefixed("left", left.gradient(X, A, weight)) | prefixed("right", right.gradient(X, A, weight))
 
+    def centred_gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
+        """The derivatives of the centred parts of both kernels."""
+        left, right = (kernel.centred_gradient(X, A, weight) for kernel in self._check())
+        return prefixed("left", left) | prefixed("right", right)
+
     def centred_part(self) -> Kernel | None:
         # The sum of the centred parts.
         left, right = (kernel.centred_part() for kernel in self._check())
@@ -222,6 +227,13 @@ class Scaled(Kernel):
         base, factor = self._check()
         distance, off = base.squared_distances(X, Z)
         return factor * distance, factor * off
+
+    def centred_gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
+        """That of the base, multiplied, and Σ A∘K of the centred part for the factor."""
+        base, factor = self._check()
+        part = self.resolved(X, weight).centred_part()
+        found = prefixed("base", base.centred_gradient(X, factor * A, weight))
+        return found if part is None else {"factor": np.einsum("ij,ij->", A, part(X))} | found
 
     def centred_part(self) -> Kernel | None:
         # That of the base, multiplied.

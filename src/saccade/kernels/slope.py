@@ -1,4 +1,4 @@
-"""The derivative of a number with respect to the kernel matrix K, in one of two forms:
+"""The derivative of a number with respect to the kernel matrix K, in one of two forms (a centred kernel adds a third):
 
 d number = Σ_ij A_ij dK_ij    or    Σ_m left_mᵀ dK right_m − Σ_k square_kᵀ dK square_k.
 """
@@ -47,4 +47,17 @@ class VectorSlope(NamedTuple):
         return np.asarray(own)
 
 
-KernelSlope: TypeAlias = MatrixSlope | VectorSlope
+class CentredSlope(NamedTuple):
+    """With respect to K and, besides, to the part of K that is centred on the training rows."""
+
+    A: Array  # (n, n)
+    by_part: Array  # (n, n)
+
+    def levels(self, K: Intersection) -> Array:  # (L,)
+        raise TypeError("a kernel of levels has no centred part")
+
+    def matrix(self) -> Array:  # (n, n)
+        return self.A
+
+
+KernelSlope: TypeAlias = MatrixSlope | VectorSlope | CentredSlope

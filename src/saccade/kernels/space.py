@@ -9,6 +9,7 @@ import numpy as np
 from .._core.arrays import Array
 from .._core.checks import is_number
 from .learned import differences, is_log, learned, owner_of, with_values
+from .slope import CentredSlope
 from .transforms import Transform
 
 if TYPE_CHECKING:
@@ -95,6 +96,9 @@ class DenseSpace:
         found = kernel.gradient(X, A, self._weight)
         missing = [name for name in self._start if name not in found]  # a user's gradient may leave some out
         found |= differences(kernel, X, A, self._weight, missing)
+        if isinstance(slope, CentredSlope):
+            more = kernel.centred_gradient(X, 0.5 * (slope.by_part + slope.by_part.T), self._weight)
+            found |= {name: found[name] + value for name, value in more.items()}
         return np.concatenate([np.zeros(0), *[np.ravel(found[name]) for name in self._start]])
 
     def penalty(self, theta: Array) -> tuple[float, Array]:

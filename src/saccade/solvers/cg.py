@@ -59,7 +59,6 @@ def solve_cg(
     max_iter: int = 1000,
     precondition: Precondition | None = None,  # without, M is I, or N and a little for uneven N
     x0: Array | None = None,  # (n, m)
-    callback: Callable[[int, float], None] | None = None,  # (iteration, largest residual)
 ) -> CGResult:
     """X with max |B − (K + N) X| ≤ tol in every column, or the best found in `max_iter` iterations.
 
@@ -86,8 +85,7 @@ def solve_cg(
         cycle = _Cycle(K, N, r, open_, tol[open_], energy_tol[open_], dtype, precondition, typical)
         start, end = float(worst.max()), float(tol.min())
         while cycle.columns.size and iterations + cycle.done < max_iter:
-            residual = cycle.step(K.matmul(cycle.run.copy))
-            _tell(iterations + cycle.done, residual, start, end, callback)
+            _tell(cycle.step(K.matmul(cycle.run.copy)), start, end)
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())
@@ -98,12 +96,8 @@ def solve_cg(
         dtype = np.float64
 
 
-def _tell(
-    iteration: int, residual: float, start: float, tol: float, callback: Callable[[int, float], None] | None
-) -> None:
-    """Pass the residual on, and how far it is on its way from `start` to `tol`."""
-    if callback is not None:
-        callback(iteration, residual)
+def _tell(residual: float, start: float, tol: float) -> None:
+    """Report how far the residual is on its way from `start` to `tol`."""
     span = log(max(start / tol, 1.0 + 1e-9))
     report("solving", log(max(start / max(residual, 1e-300), 1.0)) / span)
 

@@ -91,3 +91,13 @@ def test_laplace_s_sites_tell_the_alpha_that_labels_ask_for() -> None:
     targets, noise = labels.sites(f)
     assert noise.max() == 1e3
     assert_close((targets - f) / noise, labels.pull(f))
+
+
+def test_a_guess_that_is_right_is_the_end() -> None:
+    """In whatever unit targets are."""
+    operator, K, Y = problem()
+    noise, unit = np.full(Y.shape, 0.5), 100.0
+    alpha = np.linalg.solve(K + 0.5 * np.eye(N), unit * Y)
+    draft = Draft(operator, unit, 1e-6, 1000)
+    assert draft.solve(noise, unit * Y, alpha, 1e-3).iterations <= 1
+    assert draft.solve(noise, unit * Y, None, 1e-3).iterations > 5

@@ -55,3 +55,22 @@ def test_slope_has_the_right_sign_where_it_exceeds_the_error(data: Callable[...,
                 assert abs(found.value - dense.value) < 5.0 * found.error
             if abs(slope) > found.error:
                 assert slope * float((found.by_noise * noise).sum()) > 0.0, (level, seed)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_the_loss_is_within_three_of_its_errors(classes: bool) -> None:
+    """Where the noise is small most of the error is of second order, which the spread over probes does not show."""
+    X, y = digits()
+    n = len(y)
+    Y = np.where(y[:, None] == np.unique(y), 1.0, -1.0) if classes else (y - y.mean())[:, None] / y.std()
+    loss = (ClassLosses(y, None) if classes else DensityLosses.of(Y, None)).left_out
+    K, off = HIK(Power(0.7)).gram(X), []
+    for level in (1e-4, 1e-3, 0.01, 0.03, 0.1):
+        noise = np.full((n, 1), level)
+        truth = exact_loo(K, noise, Y, loss).value
+        for seed in range(4):
+            found = StochasticLOO(PROBES["loo"][0], seed)(K, noise, Y, loss, tol=TOL_CORRECTED, max_iter=1000)
+            off.append((found.value - truth) / found.error)
+            assert found.error < 0.5 * truth
+    assert np.abs(off).max() < 3.0
+    assert 0.3 < np.sqrt(np.square(off).mean()) < 1.3

@@ -157,18 +157,7 @@ class Probes:
             return self._one_by_one()
         sums = self.precondition.row_sums if isinstance(self.precondition, Leading) else None
         known = known_of(self.K, self.noise, low_rank, sums)
-        plain, least, chance = self._by_regression(known)
-        more = LANES if WANTED < least < CLOSE else 0
-        if turns is not None and hanging(plain, least, turns) > HANGING + n**-0.5:
-            exact = self._exact(self._most_work)
-            if exact is not None:
-                return exact, 0.0
-            if SPARED * columns > LANES:
-                more, self._check = int(SPARED * columns), None
-        if more:
-            Z = self._draw_check(more)
-            self.take_beside(Z, self._solved(Z, self.noise))
-            plain, least, chance = self._by_regression(known)
+        (plain, least, chance), more = self._checked(known, turns, columns)
         if least <= WANTED:
             return plain, least
         each = self._work / more if more else float(self.K.work) * c * max(iterations, 1)
@@ -185,6 +174,30 @@ class Probes:
         first = beside(least**2, chance, WANTED) if least < np.inf else 0.0
         value, error = self._by_probes(known, int(min(first, self._most_work / each)), each)
         return (value, error) if error <= least else (plain, least)
+
+    def _checked(
+        self,
+        known: Array,  # (n, c, q)
+        turns: Array | None,  # (n,)
+        columns: int,
+    ) -> tuple[tuple[Array, float, float], int]:
+        """Diagonals, error and chance by the check, with more of its probes where that may be enough; how many more.
+
+        Error 0 where decisions hang on the diagonal and a factor is affordable.
+        """
+        found = value, error, chance = self._by_regression(known)
+        more = LANES if WANTED < error < CLOSE else 0
+        if turns is not None and hanging(value, error, turns) > HANGING + len(value) ** -0.5:
+            exact = self._exact(self._most_work)
+            if exact is not None:
+                return (exact, 0.0, chance), 0
+            if SPARED * columns > LANES:
+                more, self._check = int(SPARED * columns), None
+        if more:
+            Z = self._draw_check(more)
+            self.take_beside(Z, self._solved(Z, self.noise))
+            found = self._by_regression(known)
+        return found, more
 
     def _by_probes(
         self,

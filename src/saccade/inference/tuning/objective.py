@@ -14,6 +14,7 @@ from saccade._core.errors import InvalidInput
 from saccade.inference.posterior.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.solving.regression import solve
 from saccade.inference.tuning.evidence_slope import Judged, exact_evidence, stochastic_evidence
+from saccade.inference.tuning.loo_centre import centred_loo, has_moving_centre
 from saccade.inference.tuning.loo_slope import StochasticLOO, exact_loo
 from saccade.kernels import Kernel
 from saccade.kernels.gram import Gram
@@ -138,6 +139,8 @@ class Objective:
     def _judge(self, K: Gram, noise: Array) -> Judged:
         Y, loss = self.task.Y, self.task.losses.left_out
         few = self.n <= limits.FACTOR_UP_TO and self.n**2 * noise.shape[1] <= limits.FACTOR_NUMBERS
+        if self.kind == "loo" and has_moving_centre(K):
+            return centred_loo(K, noise, Y, loss, self.task.weight)
         if K.in_memory or few:
             return exact_evidence(K, noise, Y) if self.kind == "evidence" else exact_loo(K, noise, Y, loss)
         max_iter = self.task.max_iter

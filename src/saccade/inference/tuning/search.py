@@ -7,17 +7,17 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
+from saccade.inference.tuning.bounds import warn_of_bounds
 from saccade.inference.tuning.objective import FEW, Objective, Task, Value
 from saccade.inference.tuning.options import Evaluation, Tune, Tuning
 from saccade.kernels.gram import Gram
@@ -29,15 +29,6 @@ GRID = 7  # values of each coordinate
 MOST = {"gradient": np.inf, "nelder-mead": 10, "grid": 3}  # coordinates that may move
 STRENGTHS = (100.0, 10.0, 1.0, 0.1)  # of the prior, tried from strong to weak
 HELD_OUT = 0.2  # share of the examples that judge a strength
-AT_BOUND = {  # what it means that a parameter ended at the least or the most it may be
-    ("power", "least"): "Only whether a feature is there seems to count, not how much of it: 0 and 1 as features, or "
-    "HIK(Power(0.25)), serve about as well. ",
-    ("noise", "most"): "The features seem to tell nothing of the labels: check that rows and labels belong together. ",
-    (
-        "noise",
-        "least",
-    ): "The labels seem to be free of noise; repeated rows, one in training and one new, look so too. ",
-}
 
 
 class Stop(Exception):
@@ -178,7 +169,7 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
         record.stopped = "interrupted"
         warnings.warn("Tuning was interrupted; the best parameters so far are kept.", UserWarning, stacklevel=2)
     if options.grid is None:  # a list of values has no bounds
-        _warn_of_bounds(search)
+        warn_of_bounds(objective, search.theta, search.free)
     best = objective.space.kernel(search.theta[:-1])
     return task.gram.with_kernel(best, task.weight), objective.noise(search.theta), record
 
@@ -294,22 +285,3 @@ def _choose_strength(objective: Objective, options: Tune) -> float:
             break
         best = loss, strength
     return best[1]
-
-
-def _warn_of_bounds(search: Search) -> None:
-    """Warn of single parameters that ended at a bound, and say what to do."""
-    objective, theta = search.objective, search.theta
-    for k in np.flatnonzero(search.free):
-        name, (_, lower, upper, unit) = objective.names[k], objective.table[k]
-        at_least, at_most = theta[k] - lower < 1e-3 * unit, upper - theta[k] < 1e-3 * unit
-        if objective.names.count(name) > 1 or not (at_least or at_most):
-            continue
-        value = theta[k] if name in objective.plain else np.exp(theta[k])
-        side: Literal["least", "most"] = "least" if at_least else "most"
-        warnings.warn(
-            f"Tuning ended at the bound of {name}: {value:.3g}, the {side} it may be. The examples do not say where to "
-            f"stop. {AT_BOUND.get((name, side), '')}Keep the model as it is, or set {name} yourself, name it in "
-            f'Tune(fixed=("{name}",)), and compare the leave-one-out loss; more examples would help.',
-            ConvergenceWarning,
-            stacklevel=3,
-        )

@@ -1,0 +1,106 @@
+"""What `solve` asks of products, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from saccade._core import limits
+from saccade._core.errors import InvalidParameter
+from saccade.inference.solving.diagonal_estimate import known_of
+from saccade.inference.solving.inverse_diagonal import LANES, WANTED, Probes
+from saccade.inference.solving.regression import is_direct, precondition, solve
+from saccade.kernels import HIK
+from saccade.operators.base import Dense
+from saccade.solvers.nystrom import Nystrom
+
+Array = np.ndarray[Any, np.dtype[Any]]
+N = 500
+
+
+def problem() -> tuple[Any, Array, Array]:
+    rng = np.random.default_rng(0)
+    X = rng.gamma(0.7, 1.0, (N, 8))
+    Y = np.column_stack([np.sign(X[:, 0] - X[:, 1]), np.sign(X[:, 2] - X[:, 3])])
+    return HIK().gram(X), np.full((N, 1), 0.1), Y
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_probes_are_solved_beside_targets_only_where_their_answer_is_wanted(wanted: bool) -> None:
+    K, noise, Y = problem()
+    widths, product = list[int](), K.matmul
+    K.matmul = lambda V: widths.append(V.shape[1]) or product(V)
+    found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0), leave_one_out=wanted)
+    assert (max(widths) > Y.shape[1]) == wanted
+    assert np.isnan(found.error) != wanted
+    assert np.isnan(found.inverse_diagonal).any() != wanted
+
+
+@pytest.mark.parametrize("targets", range(1, 10))
+def test_probes_fill_the_lanes_of_a_product(targets: int) -> None:
+    K, noise, _ = problem()
+    Z = Probes(K, noise, None, 100, np.random.default_rng(0)).beside(targets)
+    assert Z.shape[1] >= 2
+    assert (targets + Z.shape[1]) % LANES == 0
+    assert Z.shape[1] < 2 + LANES
+    assert set(np.unique(Z)) == {-1.0, 0.0, 1.0}
+
+
+def test_labels_of_many_columns_have_the_noise_of_each() -> None:
+    """No probes then beside them: each column has its own diagonal."""
+    K, _, Y = problem()
+    noise = np.tile([0.1, 0.4], (N, 1))
+    found = solve(K, noise, Y, solver="cg", tol=1e-9, rng=np.random.default_rng(0))
+    dense = K.to_dense()
+    for j in range(2):
+        inverse = np.linalg.inv(dense + np.diag(noise[:, j]))
+        np.testing.assert_allclose(found.alpha[:, j], inverse @ Y[:, j], atol=1e-6)
+        ratio = found.inverse_diagonal[:, j] / inverse.diagonal() - 1.0
+        assert np.sqrt(np.square(ratio).mean()) < 2.0 * max(found.error, 0.02)
+
+
+def test_a_low_rank_where_few_directions_hold_the_kernel() -> None:
+    """And none where the noise is far above all of them."""
+    factors = np.random.default_rng(0).standard_normal((2000, 20))
+    K, rng = Dense(factors @ factors.T), np.random.default_rng(0)
+    assert isinstance(precondition(K, np.full(2000, 1e-3), 50, rng), Nystrom)
+    assert not isinstance(precondition(K, np.full(2000, 1e6), 50, rng), Nystrom)
+
+
+def test_a_factor_too_large_is_refused() -> None:
+    class Large(Dense):
+        shape = (limits.DENSE_UP_TO + 1, limits.DENSE_UP_TO + 1)
+
+    K = Large(np.eye(2))
+    with pytest.raises(InvalidParameter, match='Use "auto" or "cg"'):
+        is_direct(K, "cholesky")
+    assert not is_direct(K, "cg")
+
+
+def test_a_factor_takes_the_place_of_probes_that_would_be_many() -> None:
+    K, _, _ = problem()
+    noise = np.tile([0.01, 0.04], (N, 1))
+    probes = Probes(K, noise, None, 1000, np.random.default_rng(0), most_work=1e15)
+    value, error = probes._by_probes(known_of(K, noise, None), 2, each=1e9)
+    assert error == 0.0
+    dense = K.to_dense()
+    for j in range(2):
+        np.testing.assert_allclose(value[:, j], np.linalg.inv(dense + np.diag(noise[:, j])).diagonal(), rtol=1e-8)
+
+
+def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
+    """With much noise every example has nearly the same leverage."""
+    K, _, Y = problem()
+    noise = np.full((N, 1), 100.0)
+    probes = Probes(K, noise, None, 1000, np.random.default_rng(0))
+    Z = probes.beside(2)
+    inverse = np.linalg.inv(K.to_dense() + np.diag(noise[:, 0]))
+    probes.take_beside(Z, inverse @ Z)
+    products, product = list[int](), K.matmul
+    K.matmul = lambda V: products.append(1) or product(V)
+    value, error = probes.settle(None, 10, None, Y.shape[1])
+    assert len(products) <= 1  # the row sums, which tell examples apart
+    assert error <= WANTED
+    assert np.sqrt(np.square(inverse.diagonal() / value[:, 0] - 1.0).mean()) <= error
