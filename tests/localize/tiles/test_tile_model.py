@@ -201,3 +201,14 @@ def test_random_looks_that_all_hit_or_none_at_all_exclude_nothing() -> None:
     assert all_tiles_at_most(0, 0, 4, 100) == all_tiles_at_most(5, 5, 4, 100) == 100
     assert all_tiles_at_most(0, 1, 4, 100) == 3  # of the four tiles of its cell, 95 % sure
     assert all_tiles_at_most(0, 20, 5, 100) < all_tiles_at_most(4, 20, 5, 100) < 100
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_kernel_is_the_formula(share: float) -> None:
+    """Matérn of 3/2 over places, RBF over features, and 1 for the overall rate."""
+    space, a, b = grid(4, 5, features=True), np.arange(20), np.array([0, 7, 18])
+    assert space.features is not None
+    r = np.sqrt(3.0) * np.linalg.norm(space.places[a][:, None] - space.places[b], axis=2) / 2.0
+    far = np.square(space.features[a][:, None] - space.features[b]).sum(axis=2) / 0.5**2
+    expected = 1.0 + 4.0 * ((1.0 - share) * (1.0 + r) * np.exp(-r) + share * np.exp(-0.5 * far))
+    np.testing.assert_allclose(space.kernel(Setting(2.0, 4.0, share), a, b), expected, rtol=1e-9)
