@@ -7,7 +7,17 @@ from scipy.stats import multivariate_normal
 
 from saccade.localize.tiles import left as tile_left
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
-from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
+from saccade.localize.tiles.model import (
+    RATE,
+    Setting,
+    TileBelief,
+    TileSpace,
+    believe,
+    comparison,
+    learn,
+    likely_settings,
+    settings,
+)
 from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
 from saccade.localize.tiles.start import start
 
@@ -212,3 +222,16 @@ def test_the_kernel_is_the_formula(share: float) -> None:
     far = np.square(space.features[a][:, None] - space.features[b]).sum(axis=2) / 0.5**2
     expected = 1.0 + 4.0 * ((1.0 - share) * (1.0 + r) * np.exp(-r) + share * np.exp(-0.5 * far))
     np.testing.assert_allclose(space.kernel(Setting(2.0, 4.0, share), a, b), expected, rtol=1e-9)
+
+
+def test_settings_are_compared_at_8_13_21_34_looks() -> None:
+    assert [comparison(looks) for looks in (0, 5, 8, 12, 13, 20, 21, 33, 34)] == [0, 5, 8, 8, 13, 13, 21, 21, 34]
+
+
+def test_settings_are_those_of_the_record() -> None:
+    """docs/decisions/028: length 2 or 5 tiles, amplitude 1 or 4, share of the features 0, ½ or 1; at most three."""
+    assert {tuple(setting) for setting in settings(features=False)} == {(n, a, 0.0) for n in (2, 5) for a in (1, 4)}
+    places = {(n, a, s) for n in (2, 5) for a in (1, 4) for s in (0.0, 0.5)}
+    assert {tuple(setting) for setting in settings(features=True)} == places | {(2, 1, 1.0), (2, 4, 1.0)}
+    nothing = np.zeros(0, np.int64)
+    assert len(likely_settings(grid(4, 4), nothing, np.zeros(0, bool))) == 3  # all are as likely
