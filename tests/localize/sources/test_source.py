@@ -239,3 +239,9 @@ def test_axes_in_any_order() -> None:
     np.testing.assert_array_equal(grey.read(np.array([3.0, 10.0, 23.0, 45.0]))[..., 0], volume[0, 0, 0, 10:45, 3:23])
     with pytest.raises(InvalidInput, match="axes y and x"):
         Plane(volume, "tczyw")
+
+
+@pytest.mark.parametrize("size", [32, (32,), (32, 24, 3), "ab", {32: 1, 24: 2}])
+def test_a_size_of_crops_that_is_none(size: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"`size` must be \(width, height\) in pixels"):
+        crops(open_picture(PICTURE), [[0, 0, 100, 100]], size=size)

@@ -235,3 +235,27 @@ def test_settings_are_those_of_the_record() -> None:
     assert {tuple(setting) for setting in settings(features=True)} == places | {(2, 1, 1.0), (2, 4, 1.0)}
     nothing = np.zeros(0, np.int64)
     assert len(likely_settings(grid(4, 4), nothing, np.zeros(0, bool))) == 3  # all are as likely
+
+
+def test_a_plan_knows_both_answers_and_their_average() -> None:
+    """Each candidate's Gaussian, cut by an answer on a fine grid, against the closed forms."""
+    belief = believe(grid(5, 5, 0.3), [SETTING], np.array([0, 12, 20]), np.array([True, False, True]))
+    free = np.setdiff1d(np.arange(25), [0, 12, 20])
+    pool, i = belief.pools[0], 4
+    C, plan = pool.covariance(free, free), _Plan(pool, free, free)
+    chances, later = plan.outcomes(np.array([i]))
+    f = np.linspace(-9.0, 9.0, 8001) * np.sqrt(C[i, i]) + pool.mean[free[i]]
+    falls = 0.0
+    for place, y in enumerate((1.0, -1.0)):
+        weight = np.exp(-0.5 * np.square(f - pool.mean[free[i]]) / C[i, i]) * ndtr(y * f)
+        chance = weight.sum() * (f[1] - f[0]) / np.sqrt(2.0 * np.pi * C[i, i])
+        mean_i = weight @ f / weight.sum()
+        fall = (1.0 - weight @ np.square(f - mean_i) / weight.sum() / C[i, i]) / C[i, i]
+        mean = pool.mean[free] + C[:, i] / C[i, i] * (mean_i - pool.mean[free[i]])
+        p = ndtr(mean / np.sqrt(1.0 + C.diagonal() - C[:, i] ** 2 * fall))
+        assert chances[place, 0] == pytest.approx(chance, rel=1e-5)
+        np.testing.assert_allclose(np.delete(later[place, 0], i), np.delete(p, i), rtol=1e-5)
+        falls += chance * fall
+    plan.observe(i)
+    np.testing.assert_allclose(plan.variance, C.diagonal() - C[:, i] ** 2 * falls, rtol=1e-5)
+    np.testing.assert_allclose(plan.c, C - np.outer(C[i], C[i]) * falls, rtol=1e-5, atol=1e-7)
