@@ -220,7 +220,12 @@ class Recorder:
     """The lines of one folder that run, each with the tests that run it; "" stands for import and collection."""
 
     def __init__(self, folder: str) -> None:
-        self.folder, self.test, self.tests = folder, "", defaultdict[tuple[str, int], set[str]](set)
+        self.folder, self.tests = folder, defaultdict[tuple[str, int], set[str]](set)
+        self.start("")
+
+    def start(self, test: str) -> None:
+        """Note the lines that run from now on for this test. A RecursionError in the one before ended the tracing."""
+        self.test = test
         threading.settrace(self._called)
         sys.settrace(self._called)
 
@@ -274,7 +279,8 @@ class Judge:
             if limited:  # by its own CPU time, which a busy machine does not stretch; by the clock if it only waits
                 signal.setitimer(signal.ITIMER_PROF, self._limit([item]))
                 signal.alarm(int(10 * self._limit([item])))
-            self.recorder.test = item.nodeid
+            else:
+                self.recorder.start(item.nodeid)
             names = dict(item.dtest.globs) if hasattr(item, "dtest") else {}
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if names:  # a doctest forgets its names when it has run

@@ -41,6 +41,15 @@ import pytest
 from tiny.room.numbers import LIMIT, half, larger, seen
 
 
+def endless(n):
+    return endless(n + 1)
+
+
+def test_a_recursion_without_end_stops_no_notes_of_later_tests():
+    with pytest.raises(RecursionError):
+        half(endless(0))
+
+
 def test_larger():
     assert larger(1.0, 2.0) == 2.0
 
@@ -100,7 +109,7 @@ def test_killed_surviving_and_endless_mutations(checkout: Path) -> None:
         output, _ = process.communicate()
     assert process.returncode == 1
     heading, failed, *verdicts = output.partition("\n\n")[0].splitlines()
-    assert heading == f"== room: {len(verdicts)} mutations, 5 tests"
+    assert heading == f"== room: {len(verdicts)} mutations, 6 tests"
     assert failed.endswith("test_fails_also_without_a_mutation")
     found = {int(line.split(":")[1]): line.split()[0] for line in verdicts}
     assert found[3] == found[7] == found[9] == "killed"  # at import, by a fork

@@ -202,3 +202,32 @@ def test_a_kernel_that_a_file_cannot_keep(tmp_path: Path) -> None:
     with pytest.raises(ModelFileError, match="Pass model="):
         ActiveLearner.load(tmp_path / "c.saccade", X)
     assert_same(ActiveLearner.load(tmp_path / "c.saccade", X, model), learner)
+
+
+def test_rows_like_no_other_come_back(tmp_path: Path) -> None:
+    """A row of zeros has no variance, and a row apart from all others as much as before any answer."""
+    pool = np.zeros((40, 70))
+    pool[:38, :64] = X[:38]
+    pool[39, 64:] = 5.0
+    learner = ActiveLearner(pool, GPClassifier(), audit=0.0, random_state=0)
+    learner.save(tmp_path / "before.saccade")
+    assert_same(ActiveLearner.load(tmp_path / "before.saccade", pool), learner)
+    learner.tell([0, 1, 38], [0, 1, 1])
+    learner.save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", pool)
+    assert_same(again, learner)
+    assert again.field.variance[38] == 0.0
+    assert again.field.variance[39] == again.field.prior[39]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("variance", -0.1), ("variance", 1e3), ("variance", np.nan), ("mean", 9.0)]
+)
+def test_one_forged_number_is_enough(tmp_path: Path, name: str, value: float) -> None:
+    campaign().save(tmp_path / "c.saccade")
+    header, tensors = model_file.read(tmp_path / "c.saccade")
+    tensors[name] = tensors[name].copy()
+    tensors[name].flat[7] = value
+    model_file.write(tmp_path / "c.saccade", header, tensors)
+    with pytest.raises(ModelFileError):
+        ActiveLearner.load(tmp_path / "c.saccade", X)

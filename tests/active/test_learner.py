@@ -302,3 +302,10 @@ def test_parameters() -> None:
         ActiveLearner(spoilt)
     with pytest.raises(InvalidParameter, match="`k`"):
         ActiveLearner(X).ask(0)
+
+
+def test_a_learner_in_words() -> None:
+    learner = ActiveLearner(X, audit=0.3, random_state=0)
+    mine, audits = np.setdiff1d(np.arange(300), learner.audit.rows)[:5], learner.audit.rows[:2]
+    learner.tell([*mine, *audits], [0, 1, 1, 2, None, 1, 0])
+    assert repr(learner) == "ActiveLearner(300 rows, 4 labels of 3 classes, 2 audits)"

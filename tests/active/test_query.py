@@ -396,3 +396,9 @@ def test_strategies_that_compare_classes_ask_for_typical_examples_until_there_ar
     known[:labels] = 3
     found = query(X, known, strategy=strategy, batch_size=4)
     np.testing.assert_array_equal(found, query(X, known, strategy="typical", batch_size=4))
+
+
+def test_a_sample_of_many_candidates_has_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "COVARIANCE_CANDIDATES", 100)
+    found = query(X, some_labels(), strategy="information-gain", return_utilities=True)[1][0]
+    assert np.isfinite(found).sum() == 100

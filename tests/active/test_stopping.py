@@ -329,3 +329,8 @@ def test_candidates_must_be_row_numbers(candidates: Array) -> None:
 def test_share_must_be_a_share(share: Any) -> None:
     with pytest.raises(InvalidParameter, match="`share`"):
         reserve(np.arange(5), share, np.random.default_rng(0))
+
+
+def test_no_audit_is_due_when_there_are_enough() -> None:
+    assert audit_of(80).due(asked=100, batch=5, audited=20) == 0
+    assert audit_of(3).due(asked=200, batch=5, audited=3) == 0

@@ -211,3 +211,9 @@ def test_shares_are_those_of_columns() -> None:
 def test_bad_parameters(options: Any, message: str) -> None:
     with pytest.raises(InvalidParameter, match=message):
         OneClassGP(**options).fit(train)
+
+
+def test_a_table_has_fewer_than_fifty_columns() -> None:
+    wide = np.random.default_rng(1).random((30, 50))
+    assert have_one_unit(wide)
+    assert not have_one_unit(wide[:, 1:])

@@ -38,3 +38,12 @@ def test_tuning_has_a_dot_an_evaluation(model: saccade.GPClassifier) -> None:
     assert best[-1] == pytest.approx(model.tuning_.best.value)
     with pytest.raises(InvalidInput, match="tune"):
         saccade.TuningDisplay.from_estimator(saccade.GPClassifier().fit(X, y))
+
+
+def test_twenty_features_and_two_axes_unless_told_otherwise() -> None:
+    rows = np.random.default_rng(0).random((60, 30))
+    model = saccade.GPClassifier(HIK()).fit(rows, (rows[:, 0] > rows[:, 1]).astype(int))
+    one, other = saccade.RelevanceDisplay.from_estimator(model), saccade.RelevanceDisplay(model.feature_relevance_)
+    assert len(one.ax_.patches) == len(other.plot().ax_.patches) == 20
+    shown = [one.ax_.spines[side].get_visible() for side in ("left", "bottom", "top", "right")]
+    assert shown == [True, True, False, False]

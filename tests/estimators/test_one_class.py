@@ -301,3 +301,22 @@ def test_a_failed_fit_keeps_the_model() -> None:
     with pytest.raises(ValueError, match="NaN"):
         model.fit(np.full((3, 64), np.nan))
     np.testing.assert_array_equal(model.score_samples(test), before)
+
+
+def test_iteration_ends_near_the_exact_answer() -> None:
+    rng = np.random.default_rng(0)
+    rows, new = rng.random((300, 3)), 1.3 * rng.random((50, 3))
+    model, exact = (OneClassGP(RBF(0.5), solver=solver).fit(rows) for solver in ("cg", "cholesky"))
+    assert model.n_iter_ > 1
+    assert exact.n_iter_ == 1
+    scores = exact.score_samples(new)
+    assert np.abs(model.score_samples(new) - scores).max() < 0.01 * np.ptp(scores)
+
+
+def test_novel_is_what_lies_below_the_threshold() -> None:
+    rows = np.random.default_rng(0).random((40, 3))
+    model = OneClassGP(RBF(0.5)).fit(rows)
+    model.offset_ = float(model.score_samples(rows[:1])[0])
+    assert model.predict(rows[:1]).tolist() == [1]
+    model.offset_ = float(np.nextafter(model.offset_, np.inf))
+    assert model.predict(rows[:1]).tolist() == [-1]

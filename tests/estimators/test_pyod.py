@@ -130,3 +130,30 @@ def test_missing_pyod_is_named(monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "pyod.models.base", None)
     with pytest.raises(ModuleNotFoundError, match="PyODDetector needs PyOD: pip install pyod"):
         __import__("saccade.estimators.pyod")
+
+
+def test_examples_that_score_alike_are_no_outliers() -> None:
+    rows = np.tile(np.random.default_rng(0).random((1, 4)), (40, 1))
+    model = PyODDetector(SVDD(RBF(4.0)), contamination=0.1).fit(rows)
+    assert not model.labels_.any()
+    assert not model.predict(rows[:3]).any()
+    assert model.predict(rows[:1] + 9.0) == [1]
+
+
+class TwiceTheMedian:
+    """A threshold of one's own, with what PyOD asks of PyThresh."""
+
+    def fit(self, scores: Array) -> None:
+        self.thresh_ = 2.0 * float(np.median(scores))
+        self.labels_ = self.predict(scores)
+
+    def predict(self, scores: Array) -> Array:
+        return (scores > self.thresh_).astype(int)
+
+
+def test_a_threshold_of_ones_own(data: Any) -> None:
+    X, Z, _, truth = data
+    model = PyODDetector(SVDD(RBF(4.0), nu=0.2), contamination=TwiceTheMedian()).fit(X)
+    scores = model.decision_function(Z)
+    np.testing.assert_array_equal(model.predict(Z), scores > 2.0 * np.median(model.decision_scores_))
+    assert model.predict(Z)[truth == 1].mean() > 0.8

@@ -185,3 +185,17 @@ def test_defaults() -> None:
         "variance_rank": 128,
     }
     assert {name: value for name, value in GPRegressor().get_params().items() if name in expected} == expected
+
+
+@pytest.mark.filterwarnings("ignore:Tuning ended at the bound")
+def test_a_noise_that_was_tuned_stays_in_partial_fit() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((70, 2))
+    y = np.sin(6.0 * X[:, 0]) + 0.1 * rng.normal(size=70)
+    model = GPRegressor(RBF(0.5), noise=5.0, tune="gradient", random_state=0).fit(X[:60], y[:60])
+    learned, kernel = model.noise_, model.kernel_
+    assert learned < 1.0
+    model.partial_fit(X[60:], y[60:])
+    assert (model.noise_, model.kernel_.length_scale) == (learned, kernel.length_scale)
+    model = GPRegressor(RBF(0.5), noise=5.0).fit(X[:60], y[:60]).set_params(noise=0.5)
+    assert model.partial_fit(X[60:], y[60:]).noise_ == 0.5  # a given one may change

@@ -157,3 +157,11 @@ def test_suppression_of_bad_input() -> None:
         non_maximum_suppression([[0, 0, 1, 1]], [np.nan])
     with pytest.raises(InvalidParameter, match="overlap"):
         non_maximum_suppression([[0, 0, 1, 1]], [0.1], 1.5)
+
+
+def test_a_box_of_the_whole_picture_is_within_far_from_the_origin() -> None:
+    """There 1e-9 of the picture is less than the distance of two numbers."""
+    far = np.array([1e9, 1e9, 1e9 + 8.0, 1e9 + 8.0])
+    right, down = np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.0, 1.0, 0.0, 1.0])
+    boxes = np.array([far, far - right, far + down])
+    assert B.boxes_within(boxes, far).tolist() == [True, False, False]

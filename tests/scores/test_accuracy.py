@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from saccade.scores.accuracy import FIRST_LOOK, error_spent, looks_until, share_interval
+from saccade.scores.accuracy import FIRST_LOOK, error_spent, left_out_accuracy, looks_until, share_interval
 
 
 def schedule(most: int) -> list[int]:
@@ -57,3 +57,10 @@ def test_ends_are_scipys_quantiles() -> None:
     low, high = share_interval(45, 50, 0.01)
     assert low == pytest.approx(beta.ppf(0.008, 45, 6))
     assert high == pytest.approx(beta.isf(0.002, 46, 5))
+
+
+def test_examples_without_a_decision_for_every_class_do_not_count() -> None:
+    decision = np.array([[0.9, -0.9, 0.0], [0.2, 0.5, -1.0], [np.nan, 0.5, -1.0], [np.nan, np.nan, np.nan]])
+    label = np.array([0, 0, 1, 2])
+    assert left_out_accuracy(decision, label, 0.1) == left_out_accuracy(decision[:2], label[:2], 0.1)
+    assert left_out_accuracy(decision, label, 0.1)[0] == 0.5

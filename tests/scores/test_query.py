@@ -88,3 +88,10 @@ def test_a_target_that_is_the_candidate_itself_without_noise() -> None:
     """c² is σ²σ² but for rounding, and may be more: the information stays finite."""
     covariance, variance = np.array([[1.0 + 1e-12]]), np.ones(1)
     assert np.isfinite(query.information_gain(covariance, variance, variance, 0.0)).all()
+
+
+def test_a_tie_between_classes_has_the_largest_score_and_it_is_one() -> None:
+    mean, variance = np.array([[0.4, 0.4, -1.0], [0.9, 0.1, -1.0]]), np.array([0.05, 0.05])
+    assert_close(query.margin(mean), [1.0, 1.0 / 1.4])
+    assert_close(query.uncertainty(mean, variance, NOISE), [1.0, 1.0 / 1.8])
+    assert_close(query.class_uncertainty(np.zeros((2, 3)), variance, NOISE), np.ones((2, 3)))

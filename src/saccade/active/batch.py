@@ -39,9 +39,9 @@ def greedy(
     outlook: CandidateState,
     score: Callable[[CandidateState], Array],
     size: int,
-    cost: Array | None = None,  # (s,)
-    budget: float = np.inf,
-    keep: bool = False,
+    cost: Array | None,  # (s,)
+    budget: float,
+    keep: bool,
 ) -> tuple[list[int], list[Array]]:
     """Places of the chosen candidates, at most `size`, and with `keep` the scores (s,) by which each was chosen.
 
@@ -59,6 +59,7 @@ def greedy(
             used.append(found)
         best = first_best(open_, outlook.tie)
         places.append(best)
-        spent += 0.0 if cost is None else float(cost[best])
+        if cost is not None:
+            spent += float(cost[best])
         outlook.take(best)
     return places, used

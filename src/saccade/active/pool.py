@@ -59,9 +59,8 @@ def digest(
 def pool_gram(
     kernel: Kernel,
     X: Any,  # (n, d), checked
-    levels: int | None = None,  # as the model has them
-    binning: str = "quantile",
-    seed: int = 0,
+    levels: int | None,  # as the model has them
+    binning: str,
 ) -> Gram:
     """The kernel matrix of the pool: held in memory while it is small, else used through products.
 
@@ -74,7 +73,7 @@ def pool_gram(
     count = X.nnz if sp.issparse(X) else np.count_nonzero(X)
     if levels is None and count > limits.POOL_EXACT_NUMBERS:
         levels = limits.MAX_LEVELS
-    return kernel.gram(X, levels=levels, binning=binning, weight=None, held=n <= limits.POOL_HELD_UP_TO, seed=seed)
+    return kernel.gram(X, levels=levels, binning=binning, weight=None, held=n <= limits.POOL_HELD_UP_TO)
 
 
 def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  # (l,), (l,)

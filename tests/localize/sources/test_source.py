@@ -11,6 +11,7 @@ from PIL import Image
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.localize.sources.arrays import Plane
 from saccade.localize.sources.base import Level, Source, crops, open_picture, shrunk
 
 tifffile = pytest.importorskip("tifffile", reason="tifffile comes with saccade[slides] and with scikit-image")
@@ -224,3 +225,23 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(ModuleNotFoundError, match=words):
             open_picture(tmp_path / path)
+
+
+def test_axes_in_any_order() -> None:
+    """As zarr and OME write them; of time and depth the first entry is shown."""
+    volume = np.random.default_rng(0).integers(0, 256, (2, 3, 2, 50, 40), np.uint8)  # t c z y x
+    picture = volume[0, :, 0].transpose(1, 2, 0)
+    for axes in ("tczyx", "xyczt", "ytcxz"):
+        source = open_picture(Plane(volume.transpose(["tczyx".index(axis) for axis in axes]), axes))
+        assert source.shape[:2] == (50, 40)
+        np.testing.assert_array_equal(source.read(np.array([3.0, 10.0, 23.0, 45.0])), picture[10:45, 3:23])
+    grey = open_picture(Plane(volume[0, 0, 0].T, "xy"))
+    np.testing.assert_array_equal(grey.read(np.array([3.0, 10.0, 23.0, 45.0]))[..., 0], volume[0, 0, 0, 10:45, 3:23])
+    with pytest.raises(InvalidInput, match="axes y and x"):
+        Plane(volume, "tczyw")
+
+
+@pytest.mark.parametrize("size", [32, (32,), (32, 24, 3), "ab", {32: 1, 24: 2}])
+def test_a_size_of_crops_that_is_none(size: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"`size` must be \(width, height\) in pixels"):
+        crops(open_picture(PICTURE), [[0, 0, 100, 100]], size=size)

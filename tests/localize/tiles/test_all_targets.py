@@ -9,6 +9,7 @@ import pytest
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.localize import TileSearch
+from saccade.localize.tiles.left import interval, moments
 
 SIDE, TILE = 1400, 100  # 196 tiles
 PICTURE = np.full((400, 600, 3), 90, np.uint8)
@@ -283,3 +284,25 @@ def test_one_tile_is_a_search_too() -> None:
 def test_constant_features_do_no_harm() -> None:
     search = finished(TileSearch((SIDE, SIDE), TILE, budget=49, features=np.ones((196, 3)), random_state=0))
     assert np.nansum(search.hits) >= 0.8 * cluster(search.tiles.boxes).sum()
+
+
+def test_the_interval_is_a_quarter_wider_than_that_of_the_model() -> None:
+    """The model's own interval missed the truth too often (docs/decisions/028)."""
+    search = TileSearch((4000, 4000), TILE, prior=0.4, budget=200, random_state=0)
+    search.tell(boxes := search.ask(200), (boxes[:, 0] < 1600).astype(float))
+    free = np.flatnonzero(np.isnan(search.hits))
+    mean, variance = moments(search._believe(), free, np.random.default_rng(search._seed))
+    low, high = interval(mean, variance, free.size)
+    left = search.left()
+    assert left.low > 0
+    assert left.high < free.size
+    assert (left.high - left.low) / (high - low) == pytest.approx(1.25, abs=0.08)
+
+
+def test_a_judge_who_gives_numbers_finds_no_boxes() -> None:
+    search = TileSearch(PICTURE, 100, budget=8, random_state=0)
+    search.look(lambda crops: [float((crop == 250).any()) for crop in crops], PICTURE, 8)
+    assert np.isfinite(search.hits).sum() == 8
+    assert not search.problems
+    assert search.found().boxes.shape == (0, 4)
+    assert not search._inside

@@ -7,7 +7,17 @@ from scipy.stats import multivariate_normal
 
 from saccade.localize.tiles import left as tile_left
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
-from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
+from saccade.localize.tiles.model import (
+    RATE,
+    Setting,
+    TileBelief,
+    TileSpace,
+    believe,
+    comparison,
+    learn,
+    likely_settings,
+    settings,
+)
 from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
 from saccade.localize.tiles.start import first_tiles
 
@@ -201,3 +211,51 @@ def test_random_looks_that_all_hit_or_none_at_all_exclude_nothing() -> None:
     assert all_tiles_at_most(0, 0, 4, 100) == all_tiles_at_most(5, 5, 4, 100) == 100
     assert all_tiles_at_most(0, 1, 4, 100) == 3  # of the four tiles of its cell, 95 % sure
     assert all_tiles_at_most(0, 20, 5, 100) < all_tiles_at_most(4, 20, 5, 100) < 100
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_the_kernel_is_the_formula(share: float) -> None:
+    """Matérn of 3/2 over places, RBF over features, and 1 for the overall rate."""
+    space, a, b = grid(4, 5, features=True), np.arange(20), np.array([0, 7, 18])
+    assert space.features is not None
+    r = np.sqrt(3.0) * np.linalg.norm(space.places[a][:, None] - space.places[b], axis=2) / 2.0
+    far = np.square(space.features[a][:, None] - space.features[b]).sum(axis=2) / 0.5**2
+    expected = 1.0 + 4.0 * ((1.0 - share) * (1.0 + r) * np.exp(-r) + share * np.exp(-0.5 * far))
+    np.testing.assert_allclose(space.kernel(Setting(2.0, 4.0, share), a, b), expected, rtol=1e-9)
+
+
+def test_settings_are_compared_at_8_13_21_34_looks() -> None:
+    assert [comparison(looks) for looks in (0, 5, 8, 12, 13, 20, 21, 33, 34)] == [0, 5, 8, 8, 13, 13, 21, 21, 34]
+
+
+def test_settings_are_those_of_the_record() -> None:
+    """docs/decisions/028: length 2 or 5 tiles, amplitude 1 or 4, share of the features 0, ½ or 1; at most three."""
+    assert {tuple(setting) for setting in settings(features=False)} == {(n, a, 0.0) for n in (2, 5) for a in (1, 4)}
+    places = {(n, a, s) for n in (2, 5) for a in (1, 4) for s in (0.0, 0.5)}
+    assert {tuple(setting) for setting in settings(features=True)} == places | {(2, 1, 1.0), (2, 4, 1.0)}
+    nothing = np.zeros(0, np.int64)
+    assert len(likely_settings(grid(4, 4), nothing, np.zeros(0, bool))) == 3  # all are as likely
+
+
+def test_a_plan_knows_both_answers_and_their_average() -> None:
+    """Each candidate's Gaussian, cut by an answer on a fine grid, against the closed forms."""
+    belief = believe(grid(5, 5, 0.3), [SETTING], np.array([0, 12, 20]), np.array([True, False, True]))
+    free = np.setdiff1d(np.arange(25), [0, 12, 20])
+    pool, i = belief.pools[0], 4
+    C, plan = pool.covariance(free, free), _Plan(pool, free, free)
+    chances, later = plan.outcomes(np.array([i]))
+    f = np.linspace(-9.0, 9.0, 8001) * np.sqrt(C[i, i]) + pool.mean[free[i]]
+    falls = 0.0
+    for place, y in enumerate((1.0, -1.0)):
+        weight = np.exp(-0.5 * np.square(f - pool.mean[free[i]]) / C[i, i]) * ndtr(y * f)
+        chance = weight.sum() * (f[1] - f[0]) / np.sqrt(2.0 * np.pi * C[i, i])
+        mean_i = weight @ f / weight.sum()
+        fall = (1.0 - weight @ np.square(f - mean_i) / weight.sum() / C[i, i]) / C[i, i]
+        mean = pool.mean[free] + C[:, i] / C[i, i] * (mean_i - pool.mean[free[i]])
+        p = ndtr(mean / np.sqrt(1.0 + C.diagonal() - C[:, i] ** 2 * fall))
+        assert chances[place, 0] == pytest.approx(chance, rel=1e-5)
+        np.testing.assert_allclose(np.delete(later[place, 0], i), np.delete(p, i), rtol=1e-5)
+        falls += chance * fall
+    plan.observe(i)
+    np.testing.assert_allclose(plan.variance, C.diagonal() - C[:, i] ** 2 * falls, rtol=1e-5)
+    np.testing.assert_allclose(plan.c, C - np.outer(C[i], C[i]) * falls, rtol=1e-5, atol=1e-7)

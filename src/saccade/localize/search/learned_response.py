@@ -252,7 +252,7 @@ def _edges(y: Array, weights: Array) -> Array:
     order = np.argsort(y, kind="stable")
     ends = np.cumsum(weights[order]) / weights.sum()
     places = np.searchsorted(ends, np.arange(1, BINS) / BINS)
-    edges = np.unique(y[order][np.minimum(places, len(y) - 1)])
+    edges = np.unique(y[order][places])
     return np.asarray(edges[edges > y.min()])
 
 
