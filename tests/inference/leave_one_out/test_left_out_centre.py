@@ -9,6 +9,7 @@ import pytest
 
 from saccade import GPClassifier
 from saccade.inference.approximations.by_name import Approximating
+from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear
 
@@ -33,7 +34,7 @@ def problem(n: int, d: int, m: int = 2) -> tuple[Array, Array]:
 
 
 def fitted(kernel: Kernel, X: Array, Y: Array, noise: Array, weight: Array | None = None) -> GP:
-    return GP.fit(kernel.gram(X, weight=weight), Y, noise, weight=weight, leave_one_out=True)
+    return GP.fit(kernel.gram(X, weight=weight), Y, noise, weight=weight, solving=Solving(leave_one_out=True))
 
 
 @pytest.mark.parametrize(("n", "d"), SHAPES)

@@ -58,10 +58,7 @@ class Inducing(Approximation):
         others = np.delete(np.arange(self.V.shape[1]), self.points)
         return others if self.adapts and others.size >= self.points.size / 3 else None
 
-    def explained(
-        self,
-        k_star: Array,  # (r, b)
-    ) -> Array:  # (b, 1) or (b, m)
+    def explained(self, k_star: Array) -> Array:  # (b, 1) or (b, m)
         """‖v*‖² − ‖R⁻¹v*‖²."""
         v = self._project(k_star)
         return np.asarray(np.maximum(squared_columns(v)[:, None] - self._remaining(v), 0.0))
