@@ -47,7 +47,7 @@ def centred_loo(
     part, shared = gram.kernel.centred_part(), noise.shape[1] == 1
     assert part is not None
     K = gram.to_dense()
-    C = K if part is gram.kernel else part(gram.rows())
+    C = K if part is gram.kernel else part(gram.all_rows())
     copies = np.ones(len(Y)) if weight is None else weight
     e = copies / (copies.sum() - copies)
     outputs = [slice(None)] if shared else [slice(k, k + 1) for k in range(noise.shape[1])]
