@@ -1,7 +1,4 @@
-"""What the estimators share: parameters that are checked, a posterior that is held, and questions to it.
-
-A fit reads: check → targets → `Settings.learn` → calibrate. All that was learned is `gp_` and a few parts.
-"""
+"""What the estimators share. A fit reads: check → targets → `Settings.learn` → calibrate; `gp_` and parts are held."""
 
 from __future__ import annotations
 
@@ -89,10 +86,9 @@ class GaussianProcess(BaseEstimator):
         InvalidParameter
             If a parameter is out of range, or two do not go together.
         """
-        noise = check_noise(self.noise)
-        return self._settings(noise, HIK() if self.kernel is None else check_kernel("kernel", self.kernel))
+        return self._settings(check_noise(self.noise))
 
-    def _settings(self, noise: float, kernel: Kernel, automatic: Automatic = NOTHING_CHOSEN, **more: bool) -> Settings:
+    def _settings(self, noise: float, automatic: Automatic = NOTHING_CHOSEN, **more: bool) -> Settings:
         check_positive("tol", self.tol, "The default is 1e-3.")
         check_positive("max_iter", self.max_iter, "The default is 1000.")
         check_levels(self.levels)
@@ -109,8 +105,9 @@ class GaussianProcess(BaseEstimator):
                 f'`tune` learns from label regression, and `inference` is "{self.inference}". Tune a model with '
                 'inference="regression" first, and pass its `kernel_` here.'
             )
+        default = self.kernel is None or automatic.kernel
         return Settings(
-            kernel=clone(kernel),
+            kernel=clone(HIK() if default else check_kernel("kernel", self.kernel)),
             noise=noise,
             automatic=automatic,
             tune=search,
@@ -131,10 +128,7 @@ class GaussianProcess(BaseEstimator):
 
     @contextmanager
     def _replacing(self) -> Iterator[Self]:
-        """A copy to train; it becomes this estimator when the block ends well.
-
-        A failure or an interruption changes nothing, and other threads predict with the old model until then.
-        """
+        """A copy to train; it becomes this estimator when the block ends well. A failure changes nothing."""
         new = copy(self)
         yield new
         self.__dict__ = new.__dict__
@@ -164,8 +158,6 @@ class GaussianProcess(BaseEstimator):
         """New examples for a fitted model, checked, as its kernel takes them."""
         check_is_fitted(self)
         return check_rows(self, X, reset=False)
-
-    # ---- what every estimator answers
 
     @property
     def tables_(self) -> PiecewiseTables | GridTables | None:
@@ -229,9 +221,7 @@ class GaussianProcess(BaseEstimator):
         The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a
         feature is the standard deviation of f_d over the training examples, over all outputs the root of the sum of
         squares: 0 for a feature that is the same for all examples, or that the model does not use. Two features that
-        contradict each other are both relevant, though their sum may move little.
-
-        Other kernels have no such sum, hence no relevance; `sklearn.inspection.permutation_importance` takes any model.
+        contradict each other are both relevant. For other kernels use `sklearn.inspection.permutation_importance`.
         """
         if not isinstance(getattr(self, "gp_", None), GP):
             raise AttributeError("feature_relevance_ needs a fitted HIK model with its training examples.")

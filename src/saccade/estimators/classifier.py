@@ -28,8 +28,7 @@ from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.choice import NOISE
 from saccade.inference.tuning.options import check_tune
-from saccade.kernels import HIK, Kernel
-from saccade.kernels.base import check_kernel
+from saccade.kernels import Kernel
 from saccade.kernels.gram import TabledGram
 from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.probability import class_means
@@ -236,8 +235,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         learns = self.noise == "auto" and plain and self.approximation in ("auto", "exact") and self.tune is None
         noise = NOISE if self.noise == "auto" else check_noise(self.noise)
-        kernel = HIK() if auto or self.kernel is None else check_kernel("kernel", self.kernel)
-        found = self._settings(noise, kernel, Automatic(auto, self.noise == "auto", learns), calibrates=True)
+        found = self._settings(noise, Automatic(auto, self.noise == "auto", learns), calibrates=True)
         if self.inference != "regression" and self.variance is None:
             raise InvalidParameter(
                 f'Decisions with inference="{self.inference}" need the variance, and `variance` is None. '

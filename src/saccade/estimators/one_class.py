@@ -29,7 +29,6 @@ from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
-from saccade.kernels.base import check_kernel
 from saccade.kernels.gram import TabledGram
 from saccade.scores.novelty import MEASURES, Measure
 
@@ -156,9 +155,7 @@ class OneClassGP(Outliers, GaussianProcess):
     def settings(self) -> Settings:
         check_choice("measure", self.measure, MEASURES)
         check_share("contamination", self.contamination, 0.5, "0 trusts every training example.")
-        noise = check_noise(self.noise)
-        kernel = HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
-        found = self._settings(noise, kernel, variance_as_mean=True)
+        found = self._settings(check_noise(self.noise), variance_as_mean=True)
         if self.measure in ("mean", "ratio") and found.kernel.centred_part() is found.kernel:
             raise InvalidParameter(
                 f'The mean of a centred kernel is 0 everywhere, so measure="{self.measure}" tells nothing with '

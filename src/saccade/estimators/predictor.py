@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from saccade._core.arrays import Array
 from saccade.estimators.explanation import Explanation
 from saccade.inference.likelihoods.infer import Inference
 from saccade.kernels.base import Kernel
@@ -19,15 +18,6 @@ class Predictor(Protocol):
 
     def predict(self, X: Any) -> Any:
         """One answer per row of X."""
-
-
-class ClassPredictor(Predictor, Protocol):
-    """A classifier with probabilities."""
-
-    classes_: Array  # (M,)
-
-    def predict_proba(self, X: Any) -> Any:  # (n, M)
-        """Class probabilities, columns as in `classes_`."""
 
 
 class Detector(Protocol):

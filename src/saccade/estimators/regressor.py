@@ -24,8 +24,7 @@ from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.sampling import sample_normal
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import check_tune
-from saccade.kernels import HIK, Kernel
-from saccade.kernels.base import check_kernel
+from saccade.kernels import Kernel
 
 # What noise=0 needs of these parameters.
 EXACT = {"solver": ("auto", "cholesky"), "approximation": ("auto", "exact"), "variance": ("auto", "exact", None)}
@@ -182,8 +181,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     def settings(self) -> Settings:
         check_flag("normalize_y", self.normalize_y)
         noise = check_noise(self.noise, zero=True)
-        kernel = HIK() if self.kernel is None else check_kernel("kernel", self.kernel)
-        found = self._settings(noise, kernel, compares=False)
+        found = self._settings(noise, compares=False)
         for name, exact in EXACT.items() if noise == 0 else ():
             if getattr(self, name) not in exact:
                 raise InvalidParameter(
