@@ -6,10 +6,10 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from saccade.localize.tiles import left as tile_left
+from saccade.localize.tiles.grid import first_tiles
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import RATE, Setting, TileBelief, TileSpace, believe, learn, likely_settings, settings
 from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
-from saccade.localize.tiles.start import first_tiles
 
 SETTING = Setting(2.0, 4.0, 0.0)
 
