@@ -25,7 +25,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from saccade._core import limits
 from saccade._core.arrays import Array
@@ -100,6 +100,44 @@ class OneOf(Field):
         name = written.get(self.key) if isinstance(written, Mapping) else None
         r.need(isinstance(name, str) and name in self.kinds, f"one of {', '.join(self.kinds)}", name)
         return self.kinds[str(name)].read({key: value for key, value in written.items() if key != self.key}, r)
+
+
+class Stateful:
+    """An object that goes through JSON and back, by the record of its class."""
+
+    record: ClassVar[Record]
+
+    def to_state(self) -> dict[str, Any]:
+        """The whole object as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_state` takes.
+        """
+        return to_json(self.record, self)
+
+    @classmethod
+    def from_state(cls, state: Any) -> Self:
+        """The object that `to_state` was called on; a search asks for the same next.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_state` returned.
+
+        Returns
+        -------
+        object
+            Of this class.
+
+        Raises
+        ------
+        ModelFileError
+            If the state is of another kind or version, or damaged.
+        """
+        found: Self = from_json(cls.record, state)
+        return found
 
 
 def to_json(record: Record, value: Any) -> dict[str, Any]:

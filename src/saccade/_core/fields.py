@@ -164,7 +164,8 @@ class Numbers(Field):
         r.need(self.dtype.kind not in "f" or np.isfinite(found).all(), "finite numbers")
         r.need(self.dtype.kind == "f" or (np.isfinite(found) & (found == np.rint(found))).all(), "whole numbers")
         most = self.most if self.below is None else r.sizes[self.below] - 1
-        r.need(((found >= self.least) & (found <= most)).all(), f"from {self.least:g} to {most:g}")
+        within = (self.least, most) == (-np.inf, np.inf) or ((found >= self.least) & (found <= most)).all()
+        r.need(within, f"from {self.least:g} to {most:g}")
         return np.asarray(found, self.dtype)
 
 

@@ -6,6 +6,7 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from saccade.localize.tiles import left as tile_left
+from saccade.localize.tiles.grid import first_tiles
 from saccade.localize.tiles.left import all_tiles_at_most, interval, moments
 from saccade.localize.tiles.model import (
     RATE,
@@ -19,7 +20,6 @@ from saccade.localize.tiles.model import (
     settings,
 )
 from saccade.localize.tiles.policy import LIKELY, OPEN, _candidates, _Plan, choose_tiles
-from saccade.localize.tiles.start import first_tiles
 
 SETTING = Setting(2.0, 4.0, 0.0)
 

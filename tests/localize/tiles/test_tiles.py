@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.sources.base import open_picture
-from saccade.localize.tiles.grid import Tiles, overview, statistics
-from saccade.localize.tiles.start import first_tiles
+from saccade.localize.tiles.grid import Tiles, first_tiles, overview, statistics
 
 
 @given(

@@ -10,6 +10,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.boxes import clip
 from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.belief import Views
 from saccade.localize.search.choice import choose_boxes, most_overlapping
 from saccade.localize.search.posterior import Belief
 from saccade.scores.acquisition import decaying_xi
@@ -33,6 +34,14 @@ def next_boxes(search: Localizer, belief: Belief, n: int) -> Array:  # (n, 4), o
     for count, source in ((prior, prior_of(search)), (random, _sized(search, BoxPrior.unknown(search.bounds)))):
         found.append(_fresh(search, source.sample(count, rng), found))
     return np.concatenate(found)
+
+
+def belief_of(search: Localizer) -> Belief:
+    """What the looks so far say; scores are in units of their range."""
+    low, high = search.scores
+    looks = Views.of(search.bounds, search.boxes, (search.told - low) / (high - low))
+    judge, rng = search.response or search.misfit, random_numbers(search, 0)
+    return Belief.after(looks, prior_of(search), judge, search.absent, rng, search.proposals, search.crowd)
 
 
 def prior_of(search: Localizer) -> BoxPrior:

@@ -15,8 +15,7 @@ from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.asking import next_boxes, prior_of, random_numbers
-from saccade.localize.search.belief import Views
+from saccade.localize.search.asking import belief_of, next_boxes, random_numbers
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
 from saccade.localize.search.choice import Policy
 from saccade.localize.search.grid_map import grid_moments
@@ -28,7 +27,7 @@ from saccade.localize.search.response import Misfit
 from saccade.localize.search.state import LOCALIZER
 
 
-class Localizer:
+class Localizer(codec.Stateful):
     """Finds one object in a picture by looking at few boxes: `ask` for boxes, `tell` their scores, and so on.
 
     Scores come from any judge of boxes: the more of the object a box shows, the higher its score should be. After every
@@ -86,6 +85,8 @@ class Localizer:
     >>> bool(iou(search.best().box, dog) > 0.5)
     True
     """
+
+    record = LOCALIZER
 
     def __init__(
         self,
@@ -178,8 +179,7 @@ class Localizer:
             If a box is not inside the picture, a score is missing or beyond ±1e100, or with noise=0 one box has two
             different scores. The search is then as before.
         """
-        boxes = check_boxes(boxes, bounds=self.bounds)
-        values = as_numbers(scores, "scores")
+        boxes, values = check_boxes(boxes, bounds=self.bounds), as_numbers(scores, "scores")
         if values.shape != (len(boxes),):
             raise InvalidInput(f"{len(boxes)} boxes need as many scores, got an array of shape {values.shape}.")
         good = np.isfinite(values)
@@ -208,15 +208,14 @@ class Localizer:
         ----------
         judge : callable
             Takes a list of crops (h, w, 3) of the picture and gives a score for each; without a picture it takes boxes
-            (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`.
+            (n, 4). Where it raises, or gives too few scores or NaN, these looks are recorded in `failures`, with a
+            warning at the end.
         picture : array, path or source, optional
             What crops are cut from.
         crop : (width, height), optional
             Size of all crops; a large box is read from a coarser copy. None: as in the picture, up to a million pixels.
-        looks : int
-            The search ends after this number of looks, failures included.
-        batch : int
-            Boxes that are judged at a time.
+        looks, batch : int
+            The search ends after so many looks, failures included; this number of boxes is judged at a time.
         sure : float
             The search ends when `best().probability` is at least this. 1: it uses all its looks.
         state : path, optional
@@ -233,11 +232,6 @@ class Localizer:
         ------
         InvalidInput
             If the search goes beyond the picture, or the file is of a search with other options.
-
-        Warns
-        -----
-        UserWarning
-            If the judge failed at some looks.
         """
         looks, batch = (check_count(name, n, "") for name, n in (("looks", looks), ("batch", batch)))
         sure = check_share("sure", sure, 1.0, "The default is 0.95.")
@@ -277,10 +271,8 @@ class Localizer:
 
         Returns
         -------
-        mean : array of shape (n,)
-            In the judge's units.
-        variance : array of shape (n,)
-            In the judge's units, squared.
+        mean, variance : arrays of shape (n,)
+            In the judge's units, and in these squared.
         """
         mean, variance = self._belief().moments(check_boxes(boxes))
         return self.scores[0] + self._range * mean, self._range**2 * variance
@@ -299,50 +291,14 @@ class Localizer:
 
         Returns
         -------
-        mean : array of shape (rows, columns)
-            In the judge's units.
-        variance : array of shape (rows, columns)
-            In the judge's units, squared.
+        mean, variance : arrays of shape (rows, columns)
+            In the judge's units, and in these squared.
         """
         rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
         best = self._belief().best()[0]
         sides = best[2:] - best[:2] if size is None else np.array(check_size(size, self.bounds))
         mean, variance = grid_moments(self._belief(), sides, rows, columns, random_numbers(self, 2))
         return self.scores[0] + self._range * mean, self._range**2 * variance
-
-    # ---- kept
-
-    def to_state(self) -> dict[str, Any]:
-        """The whole search as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            What `from_state` takes.
-        """
-        return codec.to_json(LOCALIZER, self)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Localizer:
-        """The search that `to_state` was called on; it asks for the same boxes next.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_state` returned.
-
-        Returns
-        -------
-        Localizer
-            The search.
-
-        Raises
-        ------
-        ModelFileError
-            If the state is of another version or damaged.
-        """
-        found: Localizer = codec.from_json(LOCALIZER, state)
-        return found
 
     def learn_prior(self, prior: BoxPrior | None) -> None:
         """Expect the object elsewhere from now on, as when another one was found. The looks stay.
@@ -356,7 +312,5 @@ class Localizer:
 
     def _belief(self) -> Belief:
         if self._believed is None:
-            looks = Views.of(self.bounds, self.boxes, (self.told - self.scores[0]) / self._range)
-            judge, pool, prior = self.response or self.misfit, self.proposals, prior_of(self)
-            self._believed = Belief.after(looks, prior, judge, self.absent, random_numbers(self, 0), pool, self.crowd)
+            self._believed = belief_of(self)
         return self._believed

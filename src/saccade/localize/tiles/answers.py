@@ -9,29 +9,13 @@ import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
 from saccade.localize.tiles.grid import Tiles
 
 
 @dataclass
 class TileAnswers:
     """Answers, failures and open questions of a search.
-
-    Parameters
-    ----------
-    tiles : Tiles
-        The grid.
-    threshold : float or None
-        None: answers are numbers of hits. A number: a tile with at least this score has a hit.
-    told : dict of float
-        The answer for each tile that has one, in the order in which they came.
-    failed : list of int
-        Tiles for which there was no answer.
-    asked : list of int
-        Tiles that were asked for and have no answer yet.
-    inside : list of [tile, x0, y0, x1, y1, score]
-        Boxes that were told inside tiles.
-    problems : list of dict
-        "tile", "box" and "what" of each answer that is no number or was changed.
 
     Examples
     --------
@@ -42,12 +26,12 @@ class TileAnswers:
     """
 
     tiles: Tiles
-    threshold: float | None
-    told: dict[int, float] = field(default_factory=dict)
+    threshold: float | None  # None: answers are numbers of hits; else a tile with at least this score has a hit
+    told: dict[int, float] = field(default_factory=dict)  # answer by tile, in the order in which they came
     failed: list[int] = field(default_factory=list)
-    asked: list[int] = field(default_factory=list)
-    inside: list[list[float]] = field(default_factory=list)
-    problems: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)  # and not answered yet
+    inside: list[list[float]] = field(default_factory=list)  # tile, x0, y0, x1, y1, score
+    problems: list[dict[str, Any]] = field(default_factory=list)  # "tile", "box" and "what"
 
     def __post_init__(self) -> None:
         self.hits = np.full(len(self.tiles.boxes), np.nan)
@@ -66,6 +50,20 @@ class TileAnswers:
     def possible(self, value: float) -> bool:
         """Whether it is a number of hits, or a score of any sign where there is a threshold."""
         return 0.0 <= value <= limits.HITS if self.threshold is None else abs(value) <= limits.SCORE
+
+    def check(self, values: Array, n: int) -> None:
+        """Refuse what cannot be the answers for n tiles."""
+        if values.shape != (n,):
+            raise InvalidInput(
+                f"`hits` must be {n} numbers, one for each tile, got shape {values.shape}. Pass NaN for a tile without "
+                "an answer."
+            )
+        wrong = [value for value in values.tolist() if not np.isnan(value) and not self.possible(value)]
+        if wrong:
+            raise InvalidInput(
+                f"`hits` must be numbers of hits from 0 to {limits.HITS:g}, got {wrong[0]:g}. Set `threshold` if they "
+                f"are scores, which may be from {-limits.SCORE:g} to {limits.SCORE:g}."
+            )
 
     def take(self, number: int, value: float, own: list[list[float]], problem: str) -> None:
         """Take one answer and the boxes inside the tile; `problem` is the reason if the answer is NaN."""

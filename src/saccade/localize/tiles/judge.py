@@ -9,6 +9,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.localize.sources.base import Source, crops
+from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.checks import scored
 
 NOTHING = np.zeros((0, 5))
@@ -20,6 +21,14 @@ class Answer(NamedTuple):
     value: float  # NaN where there is none
     inside: Array  # (k, 5): boxes in pixels of the picture, and scores
     problem: str = ""
+
+    def as_told(self, answers: TileAnswers) -> tuple[float, str]:
+        """The value that a search takes, NaN if it cannot be one, and why."""
+        has_scores = answers.threshold is not None and len(self.inside)
+        value = float(self.inside[:, 4].max()) if has_scores else self.value
+        if not self.problem and not answers.possible(value):
+            return np.nan, f"the judge gave {value:g}"
+        return value, self.problem
 
 
 class FoundBoxes(NamedTuple):

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import numpy as np
 
-from saccade._core import codec, limits
+from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count, check_share, is_number
-from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade._core.errors import InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.sources.base import check_shown, open_picture
 from saccade.localize.tiles.answers import TileAnswers
 from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
-from saccade.localize.tiles.grid import Tiles, overview
+from saccade.localize.tiles.grid import Tiles, first_tiles, overview
 from saccade.localize.tiles.judge import FoundBoxes, judged
 from saccade.localize.tiles.left import Left, hits_left
 from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tiles.policy import Policy, choose_tiles
-from saccade.localize.tiles.start import first_tiles
 from saccade.localize.tiles.state import TILE_SEARCH
 
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
 
 
-class TileSearch:
+class TileSearch(codec.Stateful):
     """Chooses the tiles to look at so that as many hits as possible are found, and says how many are left.
 
     Parameters
@@ -75,6 +74,8 @@ class TileSearch:
     15
     """
 
+    record = TILE_SEARCH
+
     def __init__(
         self,
         picture: Any,
@@ -108,12 +109,12 @@ class TileSearch:
         self.resume(seed_of(random_state), TileAnswers(self.tiles, self.threshold))
 
     def resume(self, seed: int, answers: TileAnswers) -> None:
-        """Take over the seed and the answers of another search over the same tiles; they are not checked again.
+        """Begin with these answers, which are not checked; the first looks follow from the seed.
 
         Parameters
         ----------
         seed : int
-            From which the first looks follow.
+            From which random numbers follow.
         answers : TileAnswers
             What was asked and told.
         """
@@ -169,12 +170,7 @@ class TileSearch:
         self.answers.asked += chosen.tolist()
         return np.asarray(self.tiles.boxes[chosen])
 
-    def tell(
-        self,
-        boxes: Any,  # (n, 4): tiles
-        hits: Any,  # (n,)
-        inside: Sequence[Any] | None = None,
-    ) -> None:
+    def tell(self, boxes: Any, hits: Any, inside: Sequence[Any] | None = None) -> None:
         """Tell what was seen in these tiles.
 
         Parameters
@@ -195,17 +191,7 @@ class TileSearch:
             as before.
         """
         numbers, values = self.tiles.numbers(boxes), as_numbers(hits, "hits")
-        if values.shape != (numbers.size,):
-            raise InvalidInput(
-                f"`hits` must be {numbers.size} numbers, one for each tile, got shape {values.shape}. Pass NaN for a "
-                "tile without an answer."
-            )
-        wrong = [value for value in values.tolist() if not np.isnan(value) and not self.answers.possible(value)]
-        if wrong:
-            raise InvalidInput(
-                f"`hits` must be numbers of hits from 0 to {limits.HITS:g}, got {wrong[0]:g}. Set `threshold` if they "
-                f"are scores, which may be from {-limits.SCORE:g} to {limits.SCORE:g}."
-            )
+        self.answers.check(values, numbers.size)
         found = check_inside(inside, numbers)
         for number, value, own in zip(numbers.tolist(), values.tolist(), found, strict=True):
             self._take(number, value, own, "no number")
@@ -253,11 +239,7 @@ class TileSearch:
         if not len(boxes):
             return 0
         for box, answer in zip(boxes, judged(judge, open_picture(source), boxes, size, scale), strict=True):
-            value, problem = answer.value, answer.problem
-            if self.threshold is not None and len(answer.inside):
-                value = float(answer.inside[:, 4].max())
-            if not problem and not self.answers.possible(value):
-                value, problem = np.nan, f"the judge gave {value:g}"
+            value, problem = answer.as_told(self.answers)
             (number,) = self.tiles.numbers(box).tolist()
             self._take(number, value, check_inside([answer.inside], np.array([number]))[0], problem)
         return len(boxes)
@@ -272,8 +254,7 @@ class TileSearch:
         array of shape (rows, columns)
             0 or 1 for tiles with an answer.
         """
-        p = self._believe().probability
-        known = self.answers.rows
+        p, known = self._believe().probability, self.answers.rows
         p[known] = self.answers.has_hit(known)
         return np.asarray(p.reshape(self.tiles.shape))
 
@@ -317,37 +298,3 @@ class TileSearch:
                     self._settings = compared, likely_settings(self._space, rows[:compared], hits[:compared])
                 self._belief = believe(self._space, self._settings[1], rows, hits)
         return self._belief
-
-    # ---- state
-
-    def to_state(self) -> dict[str, Any]:
-        """The whole search as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            What `from_state` takes.
-        """
-        return codec.to_json(TILE_SEARCH, self)
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> TileSearch:
-        """The search that `to_state` was called on; it asks for the same tiles next.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_state` returned.
-
-        Returns
-        -------
-        TileSearch
-            The search.
-
-        Raises
-        ------
-        ModelFileError
-            If the state is of another version or damaged.
-        """
-        found: TileSearch = codec.from_json(TILE_SEARCH, state)
-        return found
