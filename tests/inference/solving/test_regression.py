@@ -102,5 +102,6 @@ def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
     K.matmul = lambda V: products.append(1) or product(V)
     value, error = probes.settle(None, 10, None, Y.shape[1])
     assert len(products) <= 1  # the row sums, which tell examples apart
+    np.testing.assert_allclose(value, probes._by_regression(known_of(K, noise, None))[0], rtol=1e-9)
     assert error <= WANTED
     assert np.sqrt(np.square(inverse.diagonal() / value[:, 0] - 1.0).mean()) <= error
