@@ -199,3 +199,12 @@ def test_a_noise_that_was_tuned_stays_in_partial_fit() -> None:
     assert (model.noise_, model.kernel_.length_scale) == (learned, kernel.length_scale)
     model = GPRegressor(RBF(0.5), noise=5.0).fit(X[:60], y[:60]).set_params(noise=0.5)
     assert model.partial_fit(X[60:], y[60:]).noise_ == 0.5  # a given one may change
+
+
+def test_the_last_solution_is_no_worse_a_start_than_none_when_the_unit_of_targets_changes() -> None:
+    X = np.random.default_rng(0).random((300, 3))
+    y = np.sin(5.0 * X[:, 0]) + X[:, 1]
+    y[:150] *= 1e-6
+    parts, whole = (GPRegressor(RBF(0.5), solver="cg", noise=1e-2, tol=1e-4) for _ in range(2))
+    parts.fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+    assert parts.n_iter_ <= whole.fit(X, y).n_iter_ + 1
