@@ -64,7 +64,7 @@ def test_variance_and_covariance_agree_with_dense_algebra() -> None:
     found = learn(space, setting, rows, rng.random(12) < 0.4)
     pool, every = found.pool(), np.arange(36)
     full = space.kernel(setting, every)
-    inverse = np.linalg.inv(found.factor.L @ found.factor.L.T)
+    inverse = np.linalg.inv(found.given.factor.L @ found.given.factor.L.T)
     dense = full - full[:, rows] @ inverse @ full[rows]
     np.testing.assert_allclose(pool.covariance(every, every), dense, atol=1e-9)
     np.testing.assert_allclose(pool.variance, dense.diagonal(), atol=1e-9)
