@@ -59,7 +59,8 @@ class TargetUnits(Part):
 
     def __call__(self, X: Any) -> Array:  # (n, m)
         """The mean before any example, in units of the process."""
-        return np.asarray(np.broadcast_to(self.prior_mean(X) / self.scale, (X.shape[0], self.offset.size)))
+        found = self.prior_mean(X) / self.scale
+        return np.asarray(found if found.ndim == 2 else found[None].repeat(X.shape[0], axis=0))
 
     def prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
         """The mean before any example, in units of the targets."""
