@@ -17,7 +17,9 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
 from saccade.inference.tuning.evidence_slope import exact_evidence
 from saccade.kernels import HIK, Exponential, Monotone, Power, Scaled, Sum, TransformSum, Weights
+from saccade.kernels.intersection_gram import resolved_on_codes
 from saccade.kernels.intersection_space import IntersectionSpace
+from saccade.kernels.transform_sum import parts_of
 from tests.operators.histograms import LAYOUTS, columns, encoded, histograms
 from tests.tolerances import assert_close
 
@@ -72,7 +74,7 @@ def test_sums_and_multiples_are_those_of_dense_matrices(
 @given(terms=terms, X=histograms(dims=D))
 def test_products_diagonal_and_tables_from_codes(layout: str, terms: list[tuple[float, HIK]], X: Array) -> None:
     kernel, codes, weight = added(terms), encoded(X, layout), np.linspace(0.5, 2.0, len(X))
-    resolved = kernel.resolved_on_codes(HIK(scale=1.0).operator(codes), weight)
+    resolved = resolved_on_codes(kernel, HIK(scale=1.0).operator(codes), weight)[0]
     K, V = resolved.operator(codes), columns(len(X), 3)
     expected = dense_sum(terms, X, X, weight)
     size = max(1.0, float(np.abs(expected).max()))
@@ -179,7 +181,7 @@ def test_models_have_tables_and_are_saved(kernel: HIK, levels: int | None, tmp_p
 @pytest.mark.parametrize("kernel", FAST, ids=lambda kernel: repr(kernel)[:60])
 def test_models_are_those_of_dense_kernels(kernel: HIK) -> None:
     """Sum and Scaled by their constructors are the dense judges."""
-    dense = Scaled(reduce(Sum, kernel._parts()), 1.0)
+    dense = Scaled(reduce(Sum, parts_of(kernel)), 1.0)
     model = GPClassifier(variance="exact", random_state=0)
     fast, slow = (clone(model).set_params(kernel=k).fit(DIGITS[:100], LABEL[:100]) for k in (kernel, dense))
     assert slow.tables_ is None

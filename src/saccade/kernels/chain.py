@@ -32,6 +32,10 @@ class Chain(Transform):
         """As `HIK` takes it: None for no step, the step itself for one, else a list."""
         return self.steps[0] if len(self.steps) == 1 else list(self.steps) or None
 
+    def places(self, dims: Array) -> Array:
+        """The dimensions that transforms tell apart; negative parts share their dimension's."""
+        return np.asarray(dims % self.width) if self.width else np.zeros(0, np.int64)
+
     def check_width(self, width: int) -> None:
         for step in self.steps:
             step.check_width(width)

@@ -12,8 +12,8 @@ from .._core.checks import canonical, check_range
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix
+from .decaying import Decaying
 from .dense_values import symmetric
-from .stationary import Decaying
 
 __all__ = ["Chi2", "Linear"]
 
@@ -93,11 +93,11 @@ class Chi2(Decaying):
     remedy = "Try 1 / (the mean χ² distance between two examples)."
 
     def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        """Σ_d (x_d − z_d)² / (x_d + z_d)."""
+        # Σ_d (x_d − z_d)² / (x_d + z_d).
         return _chi2_distance(X, X if Z is None else Z)
 
     def check_rows(self, name: str, X: Matrix) -> None:
-        """Complain of negative values."""
+        # Complain of negative values.
         values = np.asarray(canonical(X).data if sp.issparse(X) else X)
         smallest = values.min(initial=0.0)
         if smallest < 0:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .gram import Gram, TabledGram
     from .intersection import HIK
 
-__all__ = ["MEMORY", "Engine", "MemoryEngine"]
+__all__ = ["MEMORY", "Coding", "Engine", "MemoryEngine"]
 
 
 class Engine(Protocol):

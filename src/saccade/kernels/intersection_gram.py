@@ -27,6 +27,7 @@ from .intersection import HIK
 from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
 from .slope import KernelSlope
+from .transform import Transform
 
 
 class Coding(NamedTuple):
@@ -173,8 +174,7 @@ class IntersectionGram(TabledGram):
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        resolved = self.resolved(kernel, weight)
-        return self.with_levels(resolved, resolved.levels(self.codes))
+        return self.with_levels(*resolved_on_codes(kernel, self._operator, weight))
 
     def resolved(
         self,
@@ -182,7 +182,7 @@ class IntersectionGram(TabledGram):
         weight: Array | None,  # (n,)
     ) -> HIK:
         """Another kernel settled on these rows."""
-        return kernel.resolved_on_codes(self._operator, weight)
+        return resolved_on_codes(kernel, self._operator, weight)[0]
 
     def with_levels(
         self,
@@ -216,9 +216,28 @@ def intersection_gram(
     codes = encode(split, levels, binning, weight)
     raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
     operator = operate(codes, codes.values)
-    kernel = kernel.resolved_on_codes(operator, weight)
-    operator = operator.with_levels(kernel.levels(operator.codes))
-    return IntersectionGram(kernel, operator, column_max(split), X.shape[1], coding, raw, operate)
+    kernel, scaled = resolved_on_codes(kernel, operator, weight)
+    return IntersectionGram(kernel, operator.with_levels(scaled), column_max(split), X.shape[1], coding, raw, operate)
+
+
+def resolved_on_codes(
+    kernel: HIK,
+    K: Intersection,  # of the codes, with any levels
+    weight: Array | None = None,  # (n,)
+) -> tuple[HIK, Array]:  # and (L,)
+    """As `kernel.resolved`, from coded data, and the levels, which are transformed once and then scaled."""
+    levels = K.codes.values
+
+    def mean(steps: list[Transform]) -> float:
+        nonlocal levels
+        levels = HIK(steps, scale=1.0).levels(K.codes)
+        return float(np.average(K.with_levels(levels).diag(), weights=weight))
+
+    resolved = kernel.scaled(mean)
+    if not isinstance(kernel.scale, str):
+        return resolved, resolved.levels(K.codes)
+    with np.errstate(over="ignore"):  # the matrix complains
+        return resolved, np.asarray(levels * resolved.check_scale())  # `mean` saw all transforms last
 
 
 def _larger(a: Array, b: Array) -> Array:

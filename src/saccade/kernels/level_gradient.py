@@ -1,13 +1,47 @@
-"""Derivatives with respect to the levels of an intersection kernel, handed on to its parameters."""
+"""What tuning asks of an intersection kernel: where to start, and derivatives by way of its levels."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.base import clone
 
-from .base import Array
+from .._core.checks import canonical
+from ..operators.codes import encode, level_dims, split_signs
+from ..operators.compress import compressed
+from ..operators.intersection_base import Intersection
+from .base import Array, Matrix, shares
 from .intersection import HIK
 from .learned import prefixed
 from .transforms import Transform
+
+
+def gradient(
+    kernel: HIK,  # not settled yet
+    X: Matrix,  # (n, d)
+    A: Array,  # (n, n)
+    weight: Array | None,  # (n,)
+) -> dict[str, Array]:
+    """`kernel.gradient`: one pass over the codes gives the derivative with respect to each level."""
+    kernel.check_width(X.shape[1])
+    plain = plain_operator(X)
+    upstream, share = plain.matrix_gradient(np.ascontiguousarray(A)), plain.level_sums(shares(X.shape[0], weight))
+    return level_gradient(kernel, plain.levels, level_dims(plain.starts), upstream, share)[0]
+
+
+def opened(kernel: HIK, X: Matrix) -> HIK:
+    """`kernel.opened`: what is "auto" stays so."""
+    plain, width = plain_operator(X), X.shape[1]
+    chain = kernel.resolved(X).chain().resolved(plain.levels, level_dims(plain.starts) % width, width)
+    numbers = HIK(chain.short if isinstance(kernel.transform, Transform) else chain.steps).get_params()
+    copy = clone(kernel)
+    left_open = [name for name, value in copy.get_params().items() if value is None and "__" in name]
+    found: HIK = copy.set_params(**{name: numbers[name] for name in left_open})
+    return found
+
+
+def plain_operator(X: Matrix) -> Intersection:
+    """The rows of X under the plain intersection kernel."""
+    return HIK(scale=1.0).operator(encode(split_signs(compressed(canonical(X)))))
 
 
 def level_gradient(
@@ -28,7 +62,8 @@ def level_gradient(
         found["scale"] = np.asarray(along)
     elif (mean := share @ levels) > 0.0:  # "auto": the scale follows the transforms
         up = up - share * (resolved.check_scale() * along / mean)
-    steps, by_x = kernel.chain().gradients(x, kernel.places(dims), up, share)
+    chain = kernel.chain()
+    steps, by_x = chain.gradients(x, chain.places(dims), up, share)
     for k, own in enumerate(steps):
         found |= prefixed("transform" if isinstance(kernel.transform, Transform) else f"transform{k}", own)
     return found, by_x

@@ -13,7 +13,8 @@ from sklearn.utils.extmath import safe_sparse_dot
 from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
 from .base import Array, Kernel, Matrix
-from .dense_values import VANISHED, decay, decay_gradient, symmetric
+from .decaying import Decaying
+from .dense_values import VANISHED, decay, symmetric
 from .distances import refined, scaled_rows, squared_euclidean
 
 __all__ = ["RBF", "Laplacian", "Matern"]
@@ -200,69 +201,6 @@ class Matern(Radial):
                 f"`nu` must be 0.5, 1.5 or 2.5, got {self.nu!r}. Larger is smoother; RBF is the limit of large nu."
             )
         return super()._check(X)
-
-
-class Decaying(Kernel):
-    """k(x, z) = exp(−γ · distance): subclasses say which distance."""
-
-    remedy: ClassVar[str]
-    """What to try where γ is not positive."""
-
-    def __init__(self, gamma: float = 1.0) -> None:
-        self.gamma = gamma
-
-    @abc.abstractmethod
-    def distance(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
-        """The distances (n, m); without Z those among the rows of X."""
-
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
-        # Self, once the parameter and the data are known to be good.
-        self._check()
-        self.check_rows("X", X)
-        return self
-
-    def check_rows(self, name: str, X: Matrix) -> None:
-        """Complain of rows that the distance does not take: here of none."""
-
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
-        """The dense block (n, m)."""
-        gamma = self._check()
-        self.check_rows("X", X)
-        if Z is not None:
-            self.check_rows("Z", Z)
-        K = decay(self.distance(X, Z), gamma)
-        return symmetric(K, 1.0) if Z is None else K
-
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
-        # One, for every row.
-        return np.ones(X.shape[0])
-
-    def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
-    ) -> dict[str, Array]:
-        # ∂k/∂log γ = −γ · distance · k.
-        return decay_gradient(self.distance(X), self._check(), A)
-
-    def _check(self) -> float:
-        return check_positive("gamma", self.gamma, self.remedy)
 
 
 class Laplacian(Decaying):

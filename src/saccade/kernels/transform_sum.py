@@ -51,7 +51,7 @@ class TransformSum(Transform):
 
     @property
     def width(self) -> int:
-        return max(part.width for part in self.parts)
+        return max(part.chain().width for part in self.parts)
 
     def check_width(self, width: int) -> None:
         for part in self.parts:
@@ -114,3 +114,16 @@ class TransformSum(Transform):
     @staticmethod
     def _of(chains: list[Chain], scales: list[float]) -> TransformSum:
         return TransformSum([HIK(chain.short, scale=s) for chain, s in zip(chains, scales, strict=True)])
+
+
+def sum_of(*kernels: HIK) -> HIK:
+    """The HIK of the sum of their transforms."""
+    return HIK(TransformSum([part for kernel in kernels for part in parts_of(kernel)]), scale=1.0)
+
+
+def parts_of(kernel: HIK) -> list[Any]:
+    """The kernels that this one is the sum of."""
+    if not isinstance(kernel.transform, TransformSum) or isinstance(kernel.scale, str):
+        return [kernel]
+    times = kernel.scale * (1.0 if kernel.factor is None else kernel.factor)
+    return [part if times == 1.0 else times * part for part in kernel.transform.parts]

@@ -16,6 +16,7 @@ from saccade.inference.solving.diagonal_estimate import Check, checked, estimate
 from saccade.inference.solving.inverse_diagonal import CUBES, PAIRS, WANTED, Probes
 from saccade.inference.solving.regression import Solution, solve
 from saccade.kernels import HIK
+from saccade.kernels.intersection_gram import resolved_on_codes
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from saccade.operators.intersection_base import Intersection
@@ -40,7 +41,7 @@ def pictures_like(n: int) -> Array:
 def problem(X: Any) -> tuple[Intersection, Array]:
     """The operator and the matrix."""
     codes = encode(X)
-    kernel = HIK().resolved_on_codes(HIK(scale=1.0).operator(codes))
+    kernel = resolved_on_codes(HIK(), HIK(scale=1.0).operator(codes))[0]
     return kernel.operator(codes), np.asarray(kernel(X))
 
 

@@ -1,0 +1,96 @@
+"""Kernels that decay exponentially with a distance."""
+
+from __future__ import annotations
+
+import abc
+from typing import ClassVar
+
+import numpy as np
+
+from .._core.checks import check_positive
+from .base import Array, Kernel, Matrix
+from .dense_values import decay, decay_gradient, symmetric
+
+
+class Decaying(Kernel):
+    """k(x, z) = exp(−γ · distance): subclasses say which distance."""
+
+    remedy: ClassVar[str]
+    """What to try where γ is not positive."""
+
+    def __init__(self, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+
+    @abc.abstractmethod
+    def distance(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """Distances between rows.
+
+        Parameters
+        ----------
+        X : Matrix
+            Rows, (n, d).
+        Z : Matrix or None
+            Other rows, (m, d); None for X.
+
+        Returns
+        -------
+        Array
+            (n, m).
+        """
+
+    def resolved(
+        self,
+        X: Matrix,  # (n, d)
+        weight: Array | None = None,  # (n,)
+    ) -> Kernel:
+        # Self, once the parameter and the data are known to be good.
+        self._check()
+        self.check_rows("X", X)
+        return self
+
+    def check_rows(self, name: str, X: Matrix) -> None:
+        """Complain of rows that the distance does not take: here of none.
+
+        Parameters
+        ----------
+        name : str
+            What the error calls them.
+        X : Matrix
+            Rows, (n, d).
+        """
+
+    def __call__(
+        self,
+        X: Matrix,  # (n, d)
+        Z: Matrix | None = None,  # (m, d)
+    ) -> Array:
+        """The dense block (n, m)."""
+        gamma = self._check()
+        self.check_rows("X", X)
+        if Z is not None:
+            self.check_rows("Z", Z)
+        K = decay(self.distance(X, Z), gamma)
+        return symmetric(K, 1.0) if Z is None else K
+
+    def diag(
+        self,
+        X: Matrix,  # (n, d)
+    ) -> Array:
+        # One, for every row.
+        return np.ones(X.shape[0])
+
+    def gradient(
+        self,
+        X: Matrix,  # (n, d)
+        A: Array,  # (n, n)
+        weight: Array | None = None,  # (n,)
+    ) -> dict[str, Array]:
+        # ∂k/∂log γ = −γ · distance · k.
+        return decay_gradient(self.distance(X), self._check(), A)
+
+    def _check(self) -> float:
+        return check_positive("gamma", self.gamma, self.remedy)
