@@ -158,7 +158,8 @@ class Tune(BaseEstimator):
 
         Returns
         -------
-        "evidence" or "loo"
+        str
+            "evidence" or "loo".
         """
         if self.objective != "auto":
             return self.objective
