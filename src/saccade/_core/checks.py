@@ -102,7 +102,7 @@ def check_costs(costs: Any, n: int) -> Array:  # (n,)
 def check_range(
     values: Array,  # of a kernel
 ) -> Array:
-    """The same values, or an error where one is too large for float64 arithmetic, or not a number."""
+    """The values, or an error where one is too large for float64 arithmetic, or not a number."""
     if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
         raise InvalidInput(
             f"Values of the kernel must stay below {LARGEST:g}, got {_worst(values):g}: squares overflow float64. "

@@ -18,7 +18,7 @@ def report(what: str, done: float) -> None:
 
 
 def heard(what: str, done: float) -> bool:
-    """The same; returns whether anybody listens."""
+    """Report; returns whether anybody listens."""
     listener = _listener.get()
     if listener is not None:
         listener(what, min(max(done, 0.0), 1.0))

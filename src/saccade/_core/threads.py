@@ -59,7 +59,7 @@ def ranged(
 
 
 def share_calls(calls: Calls, total: int, threads: int) -> int:
-    """The same as `share` for calls that are made ready first: the compiled loop then is the next frame.
+    """`share` for calls that are made ready first: the compiled loop then is the next frame.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """

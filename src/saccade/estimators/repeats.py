@@ -83,7 +83,7 @@ def groups(keys: list[bytes]) -> tuple[Array, Array]:  # (n,), (g,)
 def row_keys(
     X: Any,  # (n, d)
 ) -> list[bytes]:
-    """The same 16 bytes for equal rows, and others for different ones."""
+    """16 bytes per row: equal for equal rows, different for different ones."""
     if sp.issparse(X):
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)
         X.eliminate_zeros()

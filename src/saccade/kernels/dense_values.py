@@ -42,7 +42,7 @@ def check_not_nan(distance: Array) -> None:
 
 
 def check_distances(values: Array) -> Array:
-    """The same values, or an error where one is not finite."""
+    """The values, or an error where one is not finite."""
     if not np.isfinite(values).all():
         raise InvalidInput(
             "A distance between rows must be finite, got nan or inf. The values overflow float64: divide the data by "

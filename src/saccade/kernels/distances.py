@@ -62,7 +62,7 @@ def refined(
     B: Matrix | None,  # (m, d)
     numbers_at_once: int = limits.DIFFERENCES_AT_ONCE,
 ) -> Array:
-    """The same where rows are far apart; from the differences of the rows where they are near, so that √ is right too.
+    """Squared distances; from the differences of the rows where they are near, so that √ is right too.
 
     Rounding of 1e-16 in the square would be 1e-8 in the distance of two equal rows.
     """

@@ -65,7 +65,7 @@ class Gram(Operator):
         kernel: Kernel,
         weight: Array | None = None,  # (n,)
     ) -> Self:
-        """The same rows under another kernel, which is settled on them first."""
+        """These rows under another kernel, which is settled on them first."""
 
     @abstractmethod
     def subset(

@@ -97,7 +97,7 @@ class BinnedIntersection(Intersection):
         return H
 
     def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Array:  # (1, L, lanes)
-        """The same for some rows, ascending, of dense codes; V is that of these rows alone."""
+        """Histogram of some rows, ascending, of dense codes; V is that of these rows alone."""
         from saccade.operators import loops
 
         c = self.codes
@@ -124,7 +124,7 @@ class BinnedIntersection(Intersection):
         return out
 
     def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Array:  # (p, lanes)
-        """The same at some rows of dense codes."""
+        """Look-ups at some rows of dense codes."""
         from saccade.operators import loops
 
         c, order = self.codes, np.argsort(rows, kind="stable")

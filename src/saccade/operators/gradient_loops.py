@@ -46,7 +46,7 @@ def sorted_matrix_moments(starts, rows, first, last, A, G):
 
 @compiled(fastmath={"reassoc", "nsz"})
 def binned_moments(level_starts, first, last, A, B, same, G, lanes):
-    """The same from histograms A, B of left and right over the levels, which become suffix sums; `same`: B is A."""
+    """Moments from histograms A, B of left and right over the levels, which become suffix sums; `same`: B is A."""
     for d in range(first, last):
         o, end = level_starts[d], level_starts[d + 1]
         a, b, out = A[o:end], B[o:end], G[o:end]

@@ -16,7 +16,7 @@ def subset(
     rows: Array,  # (b,) ascending row numbers
     most_rows: int | None = None,  # of a block; None: as the cache likes it
 ) -> Codes:
-    """The same layout and levels for some of the rows."""
+    """Codes of some of the rows, in the layout and with the levels of all."""
     (n, D), count = codes.shape, rows.size
     if isinstance(codes, SortedColumns):
         row = new_numbers(n, rows)[codes.rows]
@@ -35,7 +35,7 @@ def subset(
 
 
 def sorted_columns(codes: Codes) -> SortedColumns:
-    """The same rows as sorted columns, whose products and exact derivatives are quicker for few rows."""
+    """Codes as sorted columns, whose products and exact derivatives are quicker for few rows."""
     if isinstance(codes, SortedColumns):
         return codes
     n = codes.shape[0]

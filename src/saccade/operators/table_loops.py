@@ -54,7 +54,7 @@ def sorted_line_below(starts, rows, steps, node_starts, places, first, last, v, 
 
 @compiled()
 def binned_lines(level_starts, steps, node_starts, places, first, last, H, start, end, T, size, off, lanes):
-    """The same from histograms of columns start..end, one for each thread; off is added to, for every level.
+    """Lines of the tables from histograms of columns start..end, one per thread; `off` is added to, for every level.
 
     Their sum becomes C in H[0].
     """

@@ -46,7 +46,7 @@ def class_uncertainty(
     variance: Array,  # (n,)
     noise: float,
 ) -> Array:  # (n, m)
-    """The same for each class against the rest, of which K takes one question each in a round."""
+    """Uncertainty of each class against the rest, of which K takes one question each in a round."""
     return np.asarray(1.0 / (1.0 + np.abs(mean) / np.sqrt(variance + noise)[:, None]))
 
 

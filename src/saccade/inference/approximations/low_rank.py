@@ -85,7 +85,7 @@ class LowRank(Approximation):
         rows: Array,  # (b,)
         Y: Array,  # (n, m)
     ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
-        """The same without columns of K.
+        """Left-out mean and variance without columns of K.
 
         A = W₋ᵀK̃₋W₋, for W₋ and K̃₋ without example i, differs from I by two directions only: w, row i of W, and
         c = WᵀK̃e_i. With s = K̃_ii, t = wᵀc and ρ = s − ‖c‖² ≥ 0, eliminating w leaves S = (1 − t)² + ‖w‖²ρ, and

@@ -54,7 +54,7 @@ class Solving:
     start: Array | None = field(default=None, repr=False, compare=False)
 
     def rng(self) -> np.random.Generator:
-        """The same random numbers every time."""
+        """Random numbers, equal every time."""
         return np.random.default_rng(self.seed)
 
     @property

@@ -112,7 +112,7 @@ class Means:
         return cls(zero, zero, zero, zero + labels.flattest, zero, zero, np.full(m, np.inf), np.zeros(m)).copy()
 
     def copy(self) -> "Means":
-        """The same in arrays of its own."""
+        """A copy with arrays of its own."""
         return Means(**{name: part.copy() for name, part in vars(self).items()})
 
     def take(self, other: "Means", some: Array) -> None:

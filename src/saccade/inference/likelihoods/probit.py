@@ -47,7 +47,7 @@ def hazard(z: Array) -> tuple[Array, Array, Array]:
 
 
 def _hazard(z: Array) -> tuple[Array, Array, Array]:
-    """The same by one thread."""
+    """The work of one thread."""
     r = np.sqrt(2.0 / np.pi) / erfcx(-z / np.sqrt(2.0))
     far = np.square(1.0 / np.minimum(z, TAIL))
     near = np.where(z < TAIL, 0.0, r)

@@ -152,7 +152,7 @@ class PoolPosterior:
         )
 
     def _with_many(self, rows: Array, targets: Array) -> PoolPosterior:
-        """The same from the start, which is quicker for many rows at once."""
+        """Made anew from all rows, which is quicker for many rows at once."""
         every = np.append(self.rows, rows)
         known = observed(self.gram, self.noise, every)
         new = replace(self, rows=every, observed=known, inverse_diagonal=known.inverse_diagonal())

@@ -73,7 +73,7 @@ def exact_loo(
 
 
 class StochasticLOO:
-    """The same from products alone, for one set of examples. All kernels are compared on the same probes.
+    """Loss and slope from products alone, for one set of examples. All kernels are compared on the same probes.
 
     There are `probes` of them, fewer where those that fill the lanes of a product are enough for an error of `wanted`.
     """
