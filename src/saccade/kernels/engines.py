@@ -82,8 +82,7 @@ class MemoryEngine:
         X = own_rows(X)
         return (DenseGram if held else StreamedGram)(kernel.resolved(X, weight), X)
 
-    def intersection(self, kernel: HIK, X: Matrix, weight: Array | None, coding: Coding) -> TabledGram:
-        return intersection_gram(kernel, X, weight, coding)
+    intersection = staticmethod(intersection_gram)
 
 
 MEMORY: Engine = MemoryEngine()
