@@ -1,8 +1,8 @@
 """How large and how straight the source is: `make house` prints it, `make check` refuses what is over a limit.
 
-Without docstrings a file has at most 300 lines and a function at most 50; a function has 12 branches and 8 parameters at most. Compiled
-loops take plain arrays and constructors of estimators plain options, so both may have more parameters. A private name
-is used in the file that defines it. No docstring begins with "The same": it says what a thing is, not what it is like.
+Without docstrings a file has at most 300 lines and a function at most 50; a function has at most 12 branches and 8
+parameters. Compiled loops take plain arrays and constructors plain options, so both may have more parameters. A private
+name is used in the file that defines it. No docstring begins with "The same": it says what a thing is, not what it is like.
 """
 
 import ast
@@ -13,6 +13,8 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src" / "saccade"
 LINES, FUNCTION_LINES, BRANCHES, PARAMETERS = 300, 50, 12, 8
+PUBLIC_OPTIONS = ("active/asking.py", "localize/windows/best_window.py")  # functions whose keywords are their face
+LISTS = ("_core/limits.py",)  # one line per constant, in one place
 PUBLIC = ("__", "_replace", "_asdict", "_fields")  # of Python and of named tuples
 BRANCHING = (ast.If, ast.For, ast.While, ast.ExceptHandler, ast.IfExp, ast.comprehension, ast.Assert)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,6 +43,10 @@ def parameters(function: Function) -> int:
     return sum(argument.arg not in ("self", "cls") for argument in given)
 
 
+def is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
 def names_defined(tree: ast.Module) -> set[str]:
     """Private names that a file gives a meaning to."""
     found = set[str]()
@@ -49,9 +55,8 @@ def names_defined(tree: ast.Module) -> set[str]:
             found.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
-                found.add(node.attr)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            found.add(node.attr)
     return found
 
 
@@ -60,20 +65,8 @@ def private_reach(tree: ast.Module) -> Iterator[ast.Attribute]:
     own = names_defined(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith(PUBLIC):
-            named = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            if not named and node.attr not in own:
+            if not is_self(node.value) and node.attr not in own:
                 yield node
-
-
-def is_estimator(owner: ast.ClassDef | None, function: Function) -> bool:
-    return owner is not None and function.name == "__init__"
-
-
-def functions(tree: ast.AST, owner: ast.ClassDef | None = None) -> Iterator[tuple[ast.ClassDef | None, Function]]:
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, Function):
-            yield owner, node
-        yield from functions(node, node if isinstance(node, ast.ClassDef) else owner)
 
 
 def findings(path: Path, count: Counter[str]) -> Iterator[str]:
@@ -87,24 +80,29 @@ def findings(path: Path, count: Counter[str]) -> Iterator[str]:
     count["lines of docstrings"] += documented
     count["uses of Any"] += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
     count["isinstance"] += sum(isinstance(node, ast.Name) and node.id == "isinstance" for node in ast.walk(tree))
-    if lines - documented > LINES:
+    if lines - documented > LINES and name not in LISTS:
         yield f"{name}: {lines - documented} lines without docstrings, at most {LINES}"
     for reach in private_reach(tree):
         count["private names of other files"] += 1
         yield f"{name}:{reach.lineno} {ast.unparse(reach)} is private to another file"
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | Function):
-            if (ast.get_docstring(node) or "").startswith("The same"):
-                yield f'{name}:{getattr(node, "lineno", 1)} a docstring begins with "The same"'
+        documents = isinstance(node, ast.Module | ast.ClassDef | Function)
+        if documents and (ast.get_docstring(node) or "").startswith("The same"):
+            yield f'{name}:{getattr(node, "lineno", 1)} a docstring begins with "The same"'
     compiled = path.stem.endswith("loops") or "simd" in path.stem
-    for owner, function in functions(tree):
+    for function in (node for node in ast.walk(tree) if isinstance(node, Function)):
         long = (function.end_lineno or 0) - function.lineno + 1 - docstring_lines(function)
         where = f"{name}:{function.lineno} {function.name}"
         if long > FUNCTION_LINES:
             yield f"{where}: {long} lines, at most {FUNCTION_LINES}"
         if branches(function) > BRANCHES and not compiled:
             yield f"{where}: {branches(function)} branches, at most {BRANCHES}"
-        if parameters(function) > PARAMETERS and not compiled and not is_estimator(owner, function):
+        if (
+            parameters(function) > PARAMETERS
+            and not compiled
+            and function.name != "__init__"
+            and name not in PUBLIC_OPTIONS
+        ):
             yield f"{where}: {parameters(function)} parameters, at most {PARAMETERS}"
 
 

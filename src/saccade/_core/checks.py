@@ -1,7 +1,7 @@
 """Every check of what a caller hands over, once."""
 
 import numbers
-from typing import Any, TypeGuard
+from typing import Annotated, Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -87,7 +87,7 @@ def check_flag(name: str, value: Any) -> bool:
     raise InvalidParameter(f"`{name}` must be True or False, got {value!r}.")
 
 
-def check_costs(costs: Any, n: int) -> Array:  # (n,)
+def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
     """The cost of each row's label."""
     try:
         found = as_floats(costs)
@@ -199,9 +199,7 @@ def check_whole(values: Any, name: str) -> None:
         check_sparse(values, f"The sparse `{name}`")
 
 
-def canonical(
-    X: Any,  # (n, d)
-) -> Any:
+def canonical(X: Annotated[Any, "n, d"]) -> Any:
     """Dense X as it is; sparse X as CSR with sorted int32 indices and no duplicates, in arrays of its own where needed.
 
     Compiled distances refuse int64 indices or sort them in place, and sums of squares take duplicates one by one.
@@ -244,9 +242,7 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
     return weight
 
 
-def check_classes(
-    y: Array,  # (n,)
-) -> None:
+def check_classes(y: Annotated[Array, "n"]) -> None:
     """Labels must be classes, not measurements."""
     try:
         check_classification_targets(y)

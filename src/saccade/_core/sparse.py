@@ -5,7 +5,7 @@ of the formats have it.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -32,10 +32,7 @@ def check_sparse(
         ) from None
 
 
-def rises_in_rows(
-    pointers: Array,  # (n+1,)
-    indices: Array,  # (nnz,)
-) -> bool:
+def rises_in_rows(pointers: Annotated[Array, "n+1"], indices: Annotated[Array, "nnz"]) -> bool:
     """Whether the indices of every row rise: sorted, and none twice. SciPy's own question takes three times as long.
 
     >>> rises_in_rows(np.array([0, 2, 2, 3]), np.array([1, 4, 0])), rises_in_rows(np.array([0, 2]), np.array([4, 4]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -88,9 +88,7 @@ def has_value(value: Any) -> bool:
     return value is not None and (value == value) is True
 
 
-def label_array(
-    labels: Iterable[Any],
-) -> Array:  # (l,)
+def label_array(labels: Iterable[Any]) -> Annotated[Array, "l"]:
     """Labels as one array; an error if some are text and others numbers, or a number cannot name a class."""
     every = plain(labels)
     _check_kinds(every)

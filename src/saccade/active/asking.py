@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -146,7 +146,7 @@ def query(
     return (found - first, _utilities(lines, X.shape[0])[:, first:]) if return_utilities else found - first
 
 
-def _utilities(lines: Lines, n: int) -> Array:  # (b, n)
+def _utilities(lines: Lines, n: int) -> Annotated[Array, "b, n"]:
     """The scores of each question; NaN for rows that were not candidates then."""
     utilities = np.full((len(lines), n), np.nan)
     for line, (scored, score) in zip(utilities, lines, strict=True):

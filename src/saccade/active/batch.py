@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from saccade.active.outlook import TIE, CandidateState
 
 
 def first_best(
-    scores: Array,  # (s,); −inf where it may not be taken
+    scores: Annotated[Array, "s"],  # −inf where it may not be taken
     tie: float = TIE,
 ) -> int:
     """The place of the largest score; of several that are equal except for rounding, the first."""
@@ -20,10 +21,10 @@ def first_best(
 
 
 def best_places(
-    scores: Array,  # (s,)
+    scores: Annotated[Array, "s"],
     count: int,  # below s
     tie: float = TIE,
-) -> Array:  # (count,) ascending
+) -> Annotated[Array, "count"]:  # ascending
     """The places of the largest scores; of those that equal the last of them except for rounding, the first.
 
     >>> best_places(np.array([2.0, 1.0, 3.0, 1.0, 1.0]), 3)
@@ -39,7 +40,7 @@ def greedy(
     outlook: CandidateState,
     score: Callable[[CandidateState], Array],
     size: int,
-    cost: Array | None,  # (s,)
+    cost: Annotated[Array, "s"] | None,
     budget: float,
     keep: bool,
 ) -> tuple[list[int], list[Array]]:

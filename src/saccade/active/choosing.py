@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class QueryRequest:
 
     size: int
     joint: bool = True
-    cost: Array | None = None  # (n,): of each row of the pool
+    cost: Annotated[Array, "n"] | None = None  # of each row of the pool
     budget: float = np.inf
     targets: Array | None = None  # row numbers; None for the whole pool
     seed: int = 0
@@ -53,7 +54,7 @@ class QueryRequest:
 
 def beliefs_of_field(
     field: PoolPosterior,
-    labels: Array,  # (l,): class numbers of the observed rows
+    labels: Annotated[Array, "l"],  # class numbers of the observed rows
 ) -> Beliefs:
     """The beliefs of label regression, calibrated by leave-one-out as in `GPClassifier`."""
     m = field.mean.shape[1]
@@ -70,7 +71,7 @@ def beliefs_of_field(
 def choose_rows(
     field: PoolPosterior,
     beliefs: Beliefs,
-    candidates: Array,  # (s,) rows of the pool, ascending
+    candidates: Annotated[Array, "s"],  # rows of the pool, ascending
     strategy: str,
     wanted: QueryRequest,
 ) -> tuple[Array, Lines]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -161,7 +161,7 @@ class ActiveLearner(OneAtATime):
     # ---- asking
 
     @alone
-    def ask(self, k: int = 1) -> Array:  # (k,)
+    def ask(self, k: int = 1) -> Annotated[Array, "k"]:
         """The next k questions. They stay the same until something is told.
 
         Audit questions are among them (`is_audit`). Do not show a guess of the model with these.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -98,7 +98,7 @@ def beliefs_of(
     )
 
 
-def _means(clf: GPClassifier, X: Any) -> Array:  # (s, m)
+def _means(clf: GPClassifier, X: Any) -> Annotated[Array, "s, m"]:
     return class_means(np.reshape(clf.decision_function(X), (X.shape[0], -1)))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,9 +19,9 @@ MODEL_NAMES = ("clf", "estimator", "discriminator")  # what strategies call the 
 
 def query_by(
     strategy: Any,
-    X: Any,  # (n, d), checked
-    rows: Array,  # (l,) with a label
-    labels: Array,  # (l,)
+    X: Annotated[Any, "n, d"],  # checked
+    rows: Annotated[Array, "l"],  # with a label
+    labels: Annotated[Array, "l"],
     clf: Predictor | None,
     **options: Any,  # candidates, batch_size, return_utilities
 ) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -23,27 +24,27 @@ TIE_SINGLE = 1e-4  # likewise, where sums are in float32
 class CandidateState:
     """What is known of the candidates, one row each; `take` changes it."""
 
-    rows: Array  # (s,): in the pool
+    rows: Annotated[Array, "s"]  # in the pool
     noise: float
-    prior: Array  # (s,): k(x, x)
-    variance: Array  # (s,): σ²
-    means: Callable[[], Array]  # (s, m): made when first wanted, as are
-    calibrated: Callable[[], Array]  # (s, m): the class probabilities
-    sums: Array  # (s,): Σ c over all targets
-    squares: Array  # (s,): Σ c² over all targets, perhaps estimated: see `saccade.inference.posterior.sketch`
-    given: Array | None = None  # (s,): the scores of a one-class model, or what else a strategy is given
+    prior: Annotated[Array, "s"]  # k(x, x)
+    variance: Annotated[Array, "s"]  # σ²
+    means: Callable[[], Annotated[Array, "s, m"]]  # made when first wanted, as are
+    calibrated: Callable[[], Annotated[Array, "s, m"]]  # the class probabilities
+    sums: Annotated[Array, "s"]  # Σ c over all targets
+    squares: Annotated[Array, "s"]  # Σ c² over all targets, perhaps estimated: see `saccade.inference.posterior.sketch`
+    given: Annotated[Array, "s"] | None = None  # the scores of a one-class model, or what else a strategy is given
     tie: float = TIE
-    covariance: Array | None = None  # (s, t): with some of the targets
-    target_variance: Array | None = None  # (t,)
+    covariance: Annotated[Array, "s, t"] | None = None  # with some of the targets
+    target_variance: Annotated[Array, "t"] | None = None
     chosen: list[int] = field(default_factory=list)
     among: CandidateCovariance | None = None
 
     @cached_property
-    def mean(self) -> Array:  # (s, m)
+    def mean(self) -> Annotated[Array, "s, m"]:
         return self.means()
 
     @cached_property
-    def probability(self) -> Array:  # (s, m)
+    def probability(self) -> Annotated[Array, "s, m"]:
         return self.calibrated()
 
     def take(self, j: int) -> None:
@@ -61,7 +62,7 @@ class CandidateState:
             self.target_variance = np.maximum(self.target_variance - shared * shared, 0.0)
 
     @property
-    def left(self) -> Array:  # (s,)
+    def left(self) -> Annotated[Array, "s"]:
         """The share of the prior variance that labels and batch leave; it keeps the batch from repeating itself."""
         return np.divide(self.variance, self.prior, out=np.zeros_like(self.variance), where=self.prior > 0)
 
@@ -80,7 +81,7 @@ class CandidateCovariance:
         """Sums of covariances over all targets, and of their squares."""
         return self.sketch[:, 0].copy(), np.einsum("ij,ij->i", self.sketch[:, 1:], self.sketch[:, 1:])
 
-    def condition(self, j: int) -> tuple[Array, float]:  # (s,)
+    def condition(self, j: int) -> tuple[Annotated[Array, "s"], float]:
         """c(·, x_j)/√(c(x_j, x_j) + noise) conditioned on all that came before, and the root."""
         column: Array = self.K[j] - self.steps[: self.taken, j] @ self.steps[: self.taken]
         if self.beside.size:

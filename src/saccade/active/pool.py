@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +40,7 @@ def check_pool(X: Any) -> Any:
 
 
 def digest(
-    X: Any,  # (n, d), checked
+    X: Annotated[Any, "n, d"],  # checked
 ) -> str:
     """A digest of X: equal for equal rows in the same order, dense or sparse, in float32 or float64."""
     found = hashlib.sha256(f"{X.shape[1]}".encode())
@@ -58,7 +58,7 @@ def digest(
 
 def pool_gram(
     kernel: Kernel,
-    X: Any,  # (n, d), checked
+    X: Annotated[Any, "n, d"],  # checked
     levels: int | None,  # as the model has them
     binning: str,
 ) -> Gram:
@@ -96,8 +96,8 @@ def _is(value: object, missing: object) -> bool:
 
 
 def one_against_rest(
-    labels: Array,  # (l,)
-    classes: Array,  # (m,) ascending
-) -> Array:  # (l, m)
+    labels: Annotated[Array, "l"],
+    classes: Annotated[Array, "m"],  # ascending
+) -> Annotated[Array, "l, m"]:
     """±1 for each class."""
     return np.where(labels[:, None] == classes, 1.0, -1.0)

@@ -34,7 +34,7 @@ audited rows as well; the interval remains that of the model without them.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -122,10 +122,10 @@ class Accuracy:
 
 
 def reserve(
-    candidates: Array,  # (n,) rows of the pool without a label
+    candidates: Annotated[Array, "n"],  # rows of the pool without a label
     share: float,
     rng: np.random.Generator,
-) -> Array:  # (m,) row numbers in the order in which they will be asked
+) -> Annotated[Array, "m"]:  # row numbers in the order in which they will be asked
     """Rows to set apart for the audit: the given share of the candidates, at random, to the nearest whole number.
 
     Call it once, before the first question. Later, the model has taken the difficult rows, and the rest is too easy.
@@ -208,7 +208,7 @@ class Audit:
         self,
         count: int,
         taken: Array,  # row numbers that were asked already, answered or not
-    ) -> Array:  # (count,), or fewer at the end
+    ) -> Annotated[Array, "count"]:  # or fewer at the end
         """The next audit questions."""
         count = check_count("count", count, "Ask for no audit question with 0.", least=0)
         return np.asarray(self.rows[~np.isin(self.rows, taken)][:count])
@@ -231,7 +231,7 @@ class Audit:
 
     def looked(
         self,
-        right: Array,  # (n,) bool: whether the current model guesses each of the n audited rows right
+        right: Annotated[Array, "n"],  # bool: whether the current model guesses each of the n audited rows right
         labels: int,  # that this model was trained on
     ) -> "Audit":
         """The audit after the current model was compared with all answers so far; call it after each change of either.

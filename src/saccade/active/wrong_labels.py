@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Annotated
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -40,11 +41,11 @@ class LabelIssues:
     (array([5]), array(['wide'], dtype='<U4'), array(['tall'], dtype='<U4'))
     """
 
-    index: Array  # (s,)
-    given: Array  # (s,)
-    proposed: Array  # (s,)
-    probability: Array  # (s,)
-    score: Array  # (s,)
+    index: Annotated[Array, "s"]
+    given: Annotated[Array, "s"]
+    proposed: Annotated[Array, "s"]
+    probability: Annotated[Array, "s"]
+    score: Annotated[Array, "s"]
 
     def __len__(self) -> int:
         return len(self.index)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,7 +26,9 @@ class Detector:
     """A detector, and what it learned from."""
 
     model: Any  # a fitted OneClassGP
-    scores: Array  # (n,) of the known, each judged by the others; of a model file at most some thousand, ascending
+    scores: Annotated[
+        Array, "n"
+    ]  # of the known, each judged by the others; of a model file at most some thousand, ascending
     said: str  # what it learned from and with which settings, in one sentence
     examples: Examples | None = None  # None: a model file
     pictures: Any = None

@@ -1,6 +1,6 @@
 """Pictures that are nearly the same: they flatter every measure that leaves one out and keeps the other."""
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -20,8 +20,8 @@ NAMED = 5  # pairs in a message
 class Pairs(NamedTuple):
     """Pairs of nearly equal pictures, the first of each before the second."""
 
-    first: Array  # (p,)
-    second: Array  # (p,)
+    first: Annotated[Array, "p"]
+    second: Annotated[Array, "p"]
 
 
 def find_duplicates(pictures: Any) -> Pairs | None:
@@ -31,7 +31,7 @@ def find_duplicates(pictures: Any) -> Pairs | None:
     return alike(_small(pictures))
 
 
-def _small(pictures: Any) -> Array:  # (n, SIDE²)
+def _small(pictures: Any) -> Annotated[Array, "n, SIDE²"]:
     from saccade.features.pixels import resize, to_grey
 
     few = pictures.limited_to(4 * SIDE)
@@ -43,7 +43,7 @@ def _small(pictures: Any) -> Array:  # (n, SIDE²)
 
 
 def alike(
-    small: Array,  # (n, d): grey from 0 to 1
+    small: Annotated[Array, "n, d"],  # grey from 0 to 1
     at_once: int = limits.COMPARED_AT_ONCE,
 ) -> Pairs:
     """Pairs of rows with the same pattern, brightness and contrast; flat rows have brightness alone."""

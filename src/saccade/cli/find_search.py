@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 from saccade._core import limits
 from saccade._core.arrays import Array
@@ -19,9 +20,9 @@ from saccade.scores.acquisition import expected_improvement
 class Maps:
     """At centres all over the picture, for boxes of the size of the best one."""
 
-    mean: Array  # (rows, columns): expected score
-    variance: Array  # (rows, columns): of the score
-    gain: Array  # (rows, columns): expected improvement on the best look
+    mean: Annotated[Array, "rows, columns"]  # expected score
+    variance: Annotated[Array, "rows, columns"]  # of the score
+    gain: Annotated[Array, "rows, columns"]  # expected improvement on the best look
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ They are never downloaded and never part of this package: experiments and some t
 import csv
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -51,8 +51,8 @@ class Photographs(NamedTuple):
 
     names: list[str]
     boxes: dict[str, Array]
-    sizes: Array  # (n, 2)
-    proposals: Array  # (n, objects, p, 6)
+    sizes: Annotated[Array, "n, 2"]
+    proposals: Annotated[Array, "n, objects, p, 6"]
 
 
 def portland() -> Photographs:

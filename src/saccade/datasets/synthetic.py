@@ -1,6 +1,6 @@
 """Random histograms of two classes: data of any size for experiments, benchmarks and tests."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -92,11 +92,8 @@ def histograms(
 
 
 def _distinct_dimensions(
-    rates: Array,  # (2, D)
-    y: Array,  # (rows,)
-    nonzeros: int,
-    rng: np.random.Generator,
-) -> Array:  # (rows, nonzeros) ascending
+    rates: Annotated[Array, "2, D"], y: Annotated[Array, "rows"], nonzeros: int, rng: np.random.Generator
+) -> Annotated[Array, "rows, nonzeros"]:  # ascending
     """Weighted draws without replacement, as a race: dimension d comes at the rate rates[y, d], the first win."""
     times = rng.standard_exponential((y.size, rates.shape[1]), np.float32)
     times /= rates.astype(np.float32)[y]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Automatic(NamedTuple):
 
 def learned_noise(
     gram: Gram,
-    Y: Array,  # (n, m)
+    Y: Annotated[Array, "n, m"],
     losses: ClassLosses,
     noise: float,  # where the examples cannot tell a better one
     seed: int,
@@ -74,8 +74,8 @@ def learned_noise(
 
 
 def chosen_kernel(
-    X: Any,  # (n, d)
-    Y: Array,  # (n, m)
+    X: Annotated[Any, "n, d"],
+    Y: Annotated[Array, "n, m"],
     losses: ClassLosses,
     noise: float,
     learns_noise: bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -215,7 +215,7 @@ class GaussianProcess(BaseEstimator):
         return self.gp_.evidence(method)
 
     @property
-    def feature_relevance_(self) -> Array:  # (d,)
+    def feature_relevance_(self) -> Annotated[Array, "d"]:
         """How much each feature moves the answer, as shares that sum to 1; for HIK models with their training examples.
 
         The latent mean of an HIK model is a sum f(x) = Σ_d f_d(x_d) of one function per feature. The relevance of a

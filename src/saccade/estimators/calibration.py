@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -42,17 +42,13 @@ class Calibration(Part):
     decision: Array | None = None
     error: float = np.nan
 
-    def probabilities(self, decision: Array) -> Array:  # (b, M)
+    def probabilities(self, decision: Array) -> Annotated[Array, "b, M"]:
         """Class probabilities from decisions (b, m); two classes share one decision."""
         return probabilities(decision, self.sharpness)
 
     @classmethod
     def of(
-        cls,
-        gp: GP,
-        label: Array,  # (n,)
-        weight: Array | None,  # (n,)
-        decisions: Decisions,
+        cls, gp: GP, label: Annotated[Array, "n"], weight: Annotated[Array, "n"] | None, decisions: Decisions
     ) -> Self:
         """Decisions about all training examples, each as if it had not been there, and the sharpness they deserve."""
         variance = None
@@ -73,10 +69,10 @@ class Calibration(Part):
     def sharpened(
         self,
         gp: GP,
-        label: Array,  # (n,)
-        weight: Array | None,  # (n,)
+        label: Annotated[Array, "n"],
+        weight: Annotated[Array, "n"] | None,
         decisions: Decisions,
-        exact: Array | None = None,  # (n, 1) or (n, m): the variance without each example, where it is known
+        exact: Annotated[Array, "n, 1 | n, m"] | None = None,  # the variance without each example, where it is known
     ) -> Self:
         """With the sharpness for the variance that new examples will have, and the decisions that go with it."""
         rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
@@ -95,10 +91,10 @@ class Decisions:
     take_variance: bool
     noise: float
 
-    def __call__(self, mean: Array, variance: Array) -> Array:  # (b, m)
+    def __call__(self, mean: Array, variance: Array) -> Annotated[Array, "b, m"]:
         return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
 
-    def at(self, gp: Posterior, X: Array) -> Array:  # (b, m)
+    def at(self, gp: Posterior, X: Array) -> Annotated[Array, "b, m"]:
         """For new rows X, without the variance where it is not needed."""
         return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from saccade._core.errors import ModelFileError
 KINDS = "biufU"  # bool, int, unsigned, float, text
 
 
-def write_classes(
-    classes: Array,  # (M,)
-) -> dict[str, Any]:
+def write_classes(classes: Annotated[Array, "M"]) -> dict[str, Any]:
     """The labels and their type."""
     if classes.dtype == object and all(isinstance(c, str) for c in classes):
         classes = classes.astype(str)
@@ -34,7 +32,7 @@ def label_type(written: dict[str, Any]) -> np.dtype[Any]:
     return dtype
 
 
-def read_classes(written: dict[str, Any]) -> Array:  # (M,)
+def read_classes(written: dict[str, Any]) -> Annotated[Array, "M"]:
     """The labels; a ValueError where they name no classes."""
     classes = np.array(written["values"], label_type(written))
     if classes.ndim != 1 or classes.size < 2 or not np.array_equal(np.unique(classes), classes):

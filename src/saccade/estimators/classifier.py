@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -122,7 +122,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     True
     """
 
-    classes_: Array  # (M,)
+    classes_: Annotated[Array, "M"]
     targets_: ClassTargets
     calibration_: Calibration
     novelty_reference_: KnownClasses | None = None
@@ -322,12 +322,12 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         decision = self._decision(X)
         return self.calibration_.probabilities(decision)
 
-    def _decision(self, X: Any) -> Array:  # (n, 1) or (n, M)
+    def _decision(self, X: Any) -> Annotated[Array, "n, 1 | n, M"]:
         X = self._rows(X)
         return self._decisions().at(self.gp_, X)
 
     @property
-    def leave_one_out_decision_(self) -> Array:  # (n,) or (n, M)
+    def leave_one_out_decision_(self) -> Annotated[Array, "n | n, M"]:
         """Decisions for the training examples, each predicted by all the others. Not in a loaded model.
 
         With an approximate mean and more than 2,048 examples, those of a sample; NaN for the others.
@@ -346,7 +346,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self.calibration_.error
 
     @property
-    def leave_one_out_proba_(self) -> Array:  # (n, M)
+    def leave_one_out_proba_(self) -> Annotated[Array, "n, M"]:
         """Class probabilities from `leave_one_out_decision_`; two classes have two columns. Not in a loaded model."""
         decision = self._left_out("leave_one_out_proba_")
         return self.calibration_.probabilities(decision)
@@ -361,7 +361,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         decision = class_means(self._left_out("leave_one_out_accuracy_"))
         return left_out_accuracy(decision, self.targets_.label, np.nan_to_num(self.calibration_.error))
 
-    def _left_out(self, name: str) -> Array:  # (n, 1) or (n, M)
+    def _left_out(self, name: str) -> Annotated[Array, "n, 1 | n, M"]:
         check_is_fitted(self)
         if self.calibration_.decision is None:
             raise AttributeError(f"A loaded model has no {name}: it holds no training examples. Fit again.")
@@ -390,7 +390,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         scale = decisions(one, self.gp_.variance(X)) if decisions.take_variance else one
         return explained(self.gp_, X, scale, np.zeros(self.n_outputs_), self.classes_.size == 2)
 
-    def novelty(self, X: Any) -> Array:  # (n,)
+    def novelty(self, X: Any) -> Annotated[Array, "n"]:
         """How little each example is like the known classes: 0 for one like many, near 1 for one like none.
 
         Two signs, each compared with what training examples show when left out: the share of the variance that

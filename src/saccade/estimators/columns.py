@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,9 +30,9 @@ class ColumnScales(Part):
     and HIK lets it share nothing with what is known.
     """
 
-    spread: Array  # (d,): standard deviations, positive
-    low: Array  # (d,): the least training values, divided by the spread
-    high: Array  # (d,): the greatest
+    spread: Annotated[Array, "d"]  # standard deviations, positive
+    low: Annotated[Array, "d"]  # the least training values, divided by the spread
+    high: Annotated[Array, "d"]  # the greatest
     optional = True
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class ColumnScales(Part):
         some = 0.0 if (high > low).any() else 1.0  # equal rows have a range too, or nothing would be like anything
         return cls(unit, low - some, high + some)
 
-    def __call__(self, X: Any) -> Array:  # (n, 2d)
+    def __call__(self, X: Any) -> Annotated[Array, "n, 2d"]:
         with np.errstate(over="ignore", invalid="ignore"):
             z = _dense(X) / self.spread
             found = np.hstack([z - self.low, self.high - z])
@@ -59,18 +59,14 @@ class ColumnScales(Part):
         return found
 
 
-def spreads(
-    X: Array,  # (n, d)
-) -> Array:  # (d,)
+def spreads(X: Annotated[Array, "n, d"]) -> Annotated[Array, "d"]:
     """Standard deviations of the columns, of any finite numbers."""
     largest = np.abs(X).max(axis=0)
     unit = np.where(largest > 0, largest, 1.0)
     return np.asarray((X / unit).std(axis=0) * unit)  # from −1 to 1: no sum or square overflows
 
 
-def have_one_unit(
-    X: Any,  # (n, d)
-) -> bool:
+def have_one_unit(X: Annotated[Any, "n, d"]) -> bool:
     """Whether the columns can be compared as they are, like those of histograms and pictures.
 
     Rows that are not negative and have equal sums are histograms: theirs can. Otherwise fewer than 50 columns are those

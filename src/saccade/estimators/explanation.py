@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,7 +45,7 @@ class Explanation:
     offset: Array
     two_classes: bool = False
 
-    def decision(self) -> Array:  # (n, m)
+    def decision(self) -> Annotated[Array, "n, m"]:
         """What the shares and the offset sum to."""
         return np.column_stack([np.asarray(part.sum(axis=1)).ravel() for part in self.shares]) + self.offset
 
@@ -54,7 +54,7 @@ class Explanation:
         row: int,
         output: int = 0,  # a class number where there are classes
         against: int | None = None,
-    ) -> sp.csr_matrix:  # (1, d)
+    ) -> Annotated[sp.csr_matrix, "1, d"]:
         """The shares of one decision about one example, or of the difference of two decisions."""
         found = self._one(row, output)
         return found if against is None else sp.csr_matrix(found - self._one(row, against))
@@ -67,9 +67,9 @@ class Explanation:
 
 def explained(
     gp: Posterior,
-    X: Any,  # (n, d), checked
-    scale: Array,  # (1, m) or (n, m): between latent mean and decision
-    offset: Array,  # (m,) or (n, m): what is added
+    X: Annotated[Any, "n, d"],  # checked
+    scale: Annotated[Array, "1, m | n, m"],  # between latent mean and decision
+    offset: Annotated[Array, "m | n, m"],  # what is added
     two_classes: bool = False,
 ) -> Explanation:
     """The decisions about X as sums over features; for posteriors that have tables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -65,13 +65,15 @@ class KnownClasses(Part):
         scores = {name: quantiles(repeated(sign, weight)) for name, sign in signs.items()}
         return cls(**scores, known=n, confidence_weight=of_confidence)
 
-    def novelty(self, unexplained: Array, confidence: Array) -> Array:  # (b,)
+    def novelty(self, unexplained: Array, confidence: Array) -> Annotated[Array, "b"]:
         """How little new examples are like these: 1 less the p-value of both signs together."""
         signs = p_values(-unexplained, self.explained, self.known), p_values(confidence, self.confidence, self.known)
         rare = fisher_product(*signs, self.confidence_weight)
         return np.asarray(1.0 - p_values(np.log(rare), np.log(self.both), self.known))
 
-    def novelty_at(self, gp: Posterior, X: Array, calibration: Calibration, decisions: Decisions) -> Array:  # (b,)
+    def novelty_at(
+        self, gp: Posterior, X: Array, calibration: Calibration, decisions: Decisions
+    ) -> Annotated[Array, "b"]:
         """For new rows X (b, d)."""
         mean, variance = gp.mean_and_variance(X)
         left = unexplained(variance.mean(axis=1), gp.kernel.diag(X))

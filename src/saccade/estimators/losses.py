@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from saccade.scores.probability import cross_entropy, example_costs
 class ClassLosses:
     """Cross-entropy at the best temperature. An example with a weight is left out with all its copies."""
 
-    label: Array  # (n,)
-    weight: Array | None  # (n,)
+    label: Annotated[Array, "n"]
+    weight: Annotated[Array, "n"] | None
     has_scale: ClassVar[bool] = False
 
     def subset(self, rows: Array) -> ClassLosses:
@@ -26,7 +26,7 @@ class ClassLosses:
         value, slope = cross_entropy(mean, self.label, self.weight)
         return len(mean) * value, len(mean) * slope, np.zeros_like(variance)
 
-    def costs(self, mean: Array) -> Array:  # (n,)
+    def costs(self, mean: Array) -> Annotated[Array, "n"]:
         """What each example costs, for a choice between few candidates."""
         return example_costs(mean, self.label, self.weight)
 
@@ -38,8 +38,8 @@ class ClassLosses:
 class DensityLosses:
     """−log N(y; mean, variance) for leave-one-out predictions; the mean squared error for others."""
 
-    Y: Array  # (n, m)
-    weight: Array  # (n, 1): 1 on average
+    Y: Annotated[Array, "n, m"]
+    weight: Annotated[Array, "n, 1"]  # 1 on average
     has_scale: ClassVar[bool] = True
 
     @classmethod

@@ -8,7 +8,7 @@ again, and the same data and the same random numbers give the same answers. Of S
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Protocol
+from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -80,7 +80,7 @@ def save(
 def save_with_examples(
     model: Saved,
     path: Any,
-    X: Any,  # (n, d)
+    X: Annotated[Any, "n, d"],
     arrays: dict[str, Array | None],  # targets and weights
     features: Any,
     why: str | None,  # why rows are kept though nobody asked for it
@@ -140,7 +140,7 @@ def _stored(array: Any) -> Array:
     return found.astype(np.int64) if found.dtype.kind in "biu" else found.astype(np.float64, copy=False)
 
 
-def rows_of(gp: Posterior) -> Any:  # (n, d)
+def rows_of(gp: Posterior) -> Annotated[Any, "n, d"]:
     """All training rows as they came; an error where they are not there any more."""
     if not isinstance(gp, GP):
         raise InvalidInput("A loaded model without training rows has none to save. Leave `examples` out.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -42,11 +42,11 @@ class Scoring:
     noise: float
     contamination: float = 0.05
 
-    def scores(self, mean: Array | None, variance: Array | None, prior: Array | float = 1.0) -> Array:  # (b,)
+    def scores(self, mean: Array | None, variance: Array | None, prior: Array | float = 1.0) -> Annotated[Array, "b"]:
         """From mean and variance (b,) and, for "ratio", k(x, x)."""
         return membership(self.measure, mean, variance, self.noise, sign=self.sign, prior=prior)
 
-    def at(self, gp: Posterior, X: Any) -> Array:  # (b,)
+    def at(self, gp: Posterior, X: Any) -> Annotated[Array, "b"]:
         """For new rows X (b, d); mean or variance alone where one is enough."""
         if self.measure == "mean":
             return self.scores(gp.mean(X)[:, 0], None)
@@ -97,11 +97,11 @@ class NormalScores(Part):
         offset = threshold(lowest, scoring.contamination)
         return cls(offset, np.sort(lowest), lowest.size, least_prior, float(np.median(lowest)))
 
-    def p_values(self, scores: Array) -> Array:  # (b,)
+    def p_values(self, scores: Array) -> Annotated[Array, "b"]:
         """How often a normal example would score no higher."""
         return p_values(scores, self.normal, self.known)
 
-    def unless_empty(self, scores: Array, prior: Array) -> Array:  # (b,)
+    def unless_empty(self, scores: Array, prior: Array) -> Annotated[Array, "b"]:
         """The scores; the middle one of the training examples where a row has next to nothing to compare."""
         return np.where(prior > self.least_prior, scores, self.middle)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Annotated
 
 from saccade._core.arrays import Array
 
 
 def warn_of_training(
-    prior: Array,  # (n,): k(x, x) of the training examples
+    prior: Annotated[Array, "n"],  # k(x, x) of the training examples
     least: float,  # up to which one has nothing to compare
 ) -> None:
     """At the caller of `fit`."""
@@ -27,7 +28,7 @@ def warn_of_training(
 
 
 def warn_of_new(
-    prior: Array,  # (b,): k(x, x) of new examples
+    prior: Annotated[Array, "b"],  # k(x, x) of new examples
     least: float,
 ) -> None:
     """At the caller of `score_samples`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -57,12 +57,12 @@ class TargetUnits(Part):
         m = 1 if function is None else values_at(function, X).shape[1]
         return cls(*offset_and_scale(np.zeros((1, m)), None, None, mean, False), m == 1, function)
 
-    def __call__(self, X: Any) -> Array:  # (n, m)
+    def __call__(self, X: Any) -> Annotated[Array, "n, m"]:
         """The mean before any example, in units of the process."""
         found = self.prior_mean(X) / self.scale
         return np.asarray(found if found.ndim == 2 else found[None].repeat(X.shape[0], axis=0))
 
-    def prior_mean(self, X: Any) -> Array:  # (n, m), or (m,) where it is the same everywhere
+    def prior_mean(self, X: Any) -> Annotated[Array, "n, m"]:  # or (m,) where it is the same everywhere
         """The mean before any example, in units of the targets."""
         return self.offset if self.function is None else values_at(self.function, X, self.offset.size)
 
@@ -152,23 +152,23 @@ class NumberTargets:
         units = how.units(every, prior, joined, apart, function)
         return looks.X, type(self)(every, units, joined, apart, prior, keys)
 
-    def carried(self, alpha: Array, before: TargetUnits) -> Array:  # (n, m)
+    def carried(self, alpha: Array, before: TargetUnits) -> Annotated[Array, "n, m"]:
         """An older solution in the units of these targets, zero for what is new: where the solver starts."""
         new = len(self.y) - len(alpha)
         return np.vstack([alpha * (before.scale / self.units.scale), np.zeros((new, alpha.shape[1]))])
 
-    def columns(self) -> Array:  # (n, m)
+    def columns(self) -> Annotated[Array, "n, m"]:
         return np.asarray(self.y.reshape(len(self.y), -1) / self.units.scale)
 
     def prior_mean(self) -> PriorMean:
         values = np.broadcast_to(self.units.offset, (len(self.y), self.units.offset.size))
         return PriorMean(self.units, (values if self.prior is None else self.prior) / self.units.scale)
 
-    def left(self) -> Array:  # (n, m)
+    def left(self) -> Annotated[Array, "n, m"]:
         """The targets less the prior mean: what is learned."""
         return np.asarray(self.columns() - self.prior_mean().values)
 
-    def noise_diagonal(self, noise: float) -> Array:  # (n, 1)
+    def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1"]:
         return over_copies(noise, len(self.y), self.weight)
 
     def losses(self) -> DensityLosses:
@@ -203,10 +203,10 @@ class Normalising(NamedTuple):
 
     def units(
         self,
-        y: Array,  # (n,) or (n, m)
-        prior: Array | None,  # (n, m)
-        weight: Array | None,  # (n,)
-        apart: Array | None,  # (n, m)
+        y: Annotated[Array, "n | n, m"],
+        prior: Annotated[Array, "n, m"] | None,
+        weight: Annotated[Array, "n"] | None,
+        apart: Annotated[Array, "n, m"] | None,
         function: Callable[[Any], Any] | None,
     ) -> TargetUnits:
         Y = y.reshape(len(y), -1)

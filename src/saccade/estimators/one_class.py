@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,7 +110,7 @@ class OneClassGP(Outliers, GaussianProcess):
     tune = None
     columns_: ColumnScales | None = None
     novelty_reference_: NormalScores
-    leave_one_out_scores_: Array  # (n,)
+    leave_one_out_scores_: Annotated[Array, "n"]
     left_out_: LeftOutExamples
     rows_: Any = None  # training rows as they came, where `gp_` has not all of them so
     file_parts: ClassVar[dict[str, type[Part]]] = {"novelty_reference_": NormalScores, "columns_": ColumnScales}
@@ -268,7 +268,7 @@ class OneClassGP(Outliers, GaussianProcess):
         least = self.novelty_reference_.least_prior
         self.novelty_reference_ = self.left_out_.compared_anew(gp, least, self._scoring())
 
-    def score_samples(self, X: Any) -> Array:  # (n,)
+    def score_samples(self, X: Any) -> Annotated[Array, "n"]:
         """The measure: higher is more normal.
 
         A row whose k(x, x) is below a hundredth of the training examples' mean has nothing to compare: it is neither
@@ -317,14 +317,14 @@ class OneClassGP(Outliers, GaussianProcess):
         return replace(found, shares=shares)
 
     @property
-    def feature_relevance_(self) -> Array:  # (d,)
+    def feature_relevance_(self) -> Annotated[Array, "d"]:
         if self.columns_ is not None:
             raise AttributeError(
                 "feature_relevance_ needs columns as they are: fit with scale=None, or use permutation_importance."
             )
         return super().feature_relevance_
 
-    def predict_proba(self, X: Any) -> Array:  # (n, 2)
+    def predict_proba(self, X: Any) -> Annotated[Array, "n, 2"]:
         """Probabilities: how often a normal example would score no higher than this one, and 1 less that.
 
         It is the share of the training examples that do, each left out in turn (a conformal p-value): taking what is
@@ -345,7 +345,7 @@ class OneClassGP(Outliers, GaussianProcess):
         normal = self.novelty_reference_.p_values(scores)
         return np.column_stack([1.0 - normal, normal])
 
-    def novelty(self, X: Any) -> Array:  # (n,)
+    def novelty(self, X: Any) -> Annotated[Array, "n"]:
         """How new each example is, as `GPClassifier.novelty`: the first column of `predict_proba`.
 
         scikit-learn's checks take the name for a detector whose thresholds are not about its training examples.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -20,7 +20,7 @@ class Outliers(OutlierMixin):
         """The score below which an example is novel."""
 
     @abstractmethod
-    def score_samples(self, X: Any) -> Array:  # (n,)
+    def score_samples(self, X: Any) -> Annotated[Array, "n"]:
         """Higher is more normal.
 
         Parameters
@@ -34,7 +34,7 @@ class Outliers(OutlierMixin):
             Scores.
         """
 
-    def decision_function(self, X: Any) -> Array:  # (n,)
+    def decision_function(self, X: Any) -> Annotated[Array, "n"]:
         """Score less threshold: `score_samples` − `offset_`.
 
         Parameters
@@ -49,7 +49,7 @@ class Outliers(OutlierMixin):
         """
         return np.asarray(self.score_samples(X) - self.offset_)
 
-    def predict(self, X: Any) -> Array:  # (n,)
+    def predict(self, X: Any) -> Annotated[Array, "n"]:
         """Verdicts: 1 for normal examples, −1 for novelties.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 from saccade.estimators.explanation import Explanation
 from saccade.inference.likelihoods.infer import Inference
@@ -26,7 +26,7 @@ class Detector(Protocol):
     def fit(self, X: Any) -> Any:
         """Train on X (n, d)."""
 
-    def score_samples(self, X: Any) -> Any:  # (n,)
+    def score_samples(self, X: Any) -> Annotated[Any, "n"]:
         """Higher is more normal."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -27,9 +27,9 @@ def check_mean(mean: object) -> Callable[[Any], Any] | None:
 
 def values_at(
     function: Callable[[Any], Any],
-    X: Any,  # (n, d)
+    X: Annotated[Any, "n, d"],
     outputs: int | None = None,  # None: as many as the function gives
-) -> Array:  # (n, m)
+) -> Annotated[Array, "n, m"]:
     """What the function gives for the rows of X, one column for each output."""
     n = X.shape[0]
     if not n:  # a user's function need not know what to do with no row
@@ -52,9 +52,7 @@ def values_at(
     return np.asarray(np.broadcast_to(table, (n, *wanted)))
 
 
-def check_targets(
-    y: Array,  # (n,) or (n, m)
-) -> Array:  # (n,) or (n, m)
+def check_targets(y: Annotated[Array, "n | n, m"]) -> Annotated[Array, "n | n, m"]:
     """The targets in float64; an error where their squares overflow."""
     y = y.astype(np.float64)
     if (largest := float(np.abs(y).max(initial=0.0))) > LARGEST:
@@ -63,9 +61,9 @@ def check_targets(
 
 
 def offset_and_scale(
-    Y: Array,  # (n, m): the targets, less the mean where it is a function
-    weight: Array | None,  # (n,)
-    scatter: Array | None,  # (n, m): Σ (y − ȳ)² of equal rows that were joined
+    Y: Annotated[Array, "n, m"],  # the targets, less the mean where it is a function
+    weight: Annotated[Array, "n"] | None,
+    scatter: Annotated[Array, "n, m"] | None,  # Σ (y − ȳ)² of equal rows that were joined
     mean: MeanOption,
     normalize: bool,
 ) -> tuple[Array, Array]:  # (m,), (m,)

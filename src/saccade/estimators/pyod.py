@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -83,7 +83,7 @@ class PyODDetector(BaseDetector):
             self.threshold_ += ROUNDING * max(1.0, abs(self.threshold_))
             self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
 
-    def decision_function(self, X: Any) -> Array:  # (n,)
+    def decision_function(self, X: Any) -> Annotated[Array, "n"]:
         """Outlier scores: higher is more abnormal.
 
         Parameters

@@ -8,7 +8,7 @@ noise a second look says nothing new, and must agree with the first.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,17 +22,15 @@ SAME = 1e-9  # share of the largest target by which two exact looks at one x may
 class Looks(NamedTuple):
     """Rows to learn from, in the order of their first appearance."""
 
-    X: Any  # (n, d)
-    y: Array  # (n,) or (n, m): the mean of the targets
-    weight: Array | None = None  # (n,): how many looks; None for one at each
-    scatter: Array | None = None  # (n, m): Σ (y − ȳ)² of the looks at each row; None where nothing was joined
+    X: Annotated[Any, "n, d"]
+    y: Annotated[Array, "n | n, m"]  # the mean of the targets
+    weight: Annotated[Array, "n"] | None = None  # how many looks; None for one at each
+    scatter: Annotated[Array, "n, m"] | None = (
+        None  # Σ (y − ȳ)² of the looks at each row; None where nothing was joined
+    )
 
 
-def join(
-    X: Any,  # (n, d)
-    y: Array,  # (n,) or (n, m)
-    weight: Array | None,  # (n,)
-) -> Looks:
+def join(X: Annotated[Any, "n, d"], y: Annotated[Array, "n | n, m"], weight: Annotated[Array, "n"] | None) -> Looks:
     """Equal rows as one with the mean of their targets and the sum of their weights."""
     group, first = groups(row_keys(X))
     if first.size == group.size:
@@ -45,10 +43,10 @@ def join(
 
 
 def unseen(
-    X: Any,  # (b, d)
-    y: Array,  # (b,) or (b, m)
+    X: Annotated[Any, "b, d"],
+    y: Annotated[Array, "b | b, m"],
     keys_before: list[bytes],  # of the n rows that are known
-    y_before: Array,  # (n,) or (n, m)
+    y_before: Annotated[Array, "n | n, m"],
 ) -> tuple[Looks, list[bytes]]:
     """The rows that are new, each once, for targets without noise, and the keys of all rows now."""
     n, keys, y = len(keys_before), keys_before + row_keys(X), np.concatenate([y_before, y])
@@ -80,9 +78,7 @@ def groups(keys: list[bytes]) -> tuple[Array, Array]:  # (n,), (g,)
     return group, np.unique(group, return_index=True)[1]
 
 
-def row_keys(
-    X: Any,  # (n, d)
-) -> list[bytes]:
+def row_keys(X: Annotated[Any, "n, d"]) -> list[bytes]:
     """16 bytes per row: equal for equal rows, different for different ones."""
     if sp.issparse(X):
         X = sp.csr_matrix(X, dtype=np.float64, copy=True)

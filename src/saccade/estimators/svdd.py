@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -107,7 +107,7 @@ class SVDD(Outliers, BaseEstimator):
     tuning_ = None
     ball_: Ball
     centre_: Compressed | None = None  # c as tables
-    support_vectors_: Any = None  # (n_support, d): where there are no tables
+    support_vectors_: Annotated[Any, "n_support, d"] = None  # where there are no tables
     file_parts: ClassVar[dict[str, type[Part]]] = {"ball_": Ball}
     file_tables: ClassVar[str] = "centre_"
     n_outputs_ = 1
@@ -189,7 +189,7 @@ class SVDD(Outliers, BaseEstimator):
                 stacklevel=4,
             )
 
-    def score_samples(self, X: Any) -> Array:  # (n,)
+    def score_samples(self, X: Any) -> Annotated[Array, "n"]:
         """Squared distance from the centre, negative: −‖Φ(x) − c‖², higher for more normal examples.
 
         Parameters

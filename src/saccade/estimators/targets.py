@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 
@@ -20,22 +20,22 @@ class Targets(Protocol):
     """What `Settings.learn` takes beside the rows of X."""
 
     @property
-    def weight(self) -> Array | None:  # (n,)
+    def weight(self) -> Annotated[Array, "n"] | None:
         """How many equal copies each example stands for; None for one each."""
 
-    def columns(self) -> Array:  # (n, m)
+    def columns(self) -> Annotated[Array, "n, m"]:
         """What the process learns, one column per output."""
 
     def prior_mean(self) -> PriorMean | None:
         """The mean of the process before any example; None: 0."""
 
-    def noise_diagonal(self, noise: float) -> Array:  # (n, 1) or (n, m)
+    def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1 | n, m"]:
         """The noise of each example with all its copies."""
 
     def losses(self) -> Losses:
         """How leave-one-out and held-out predictions are judged."""
 
-    def scatter(self) -> Array | None:  # (n, m)
+    def scatter(self) -> Annotated[Array, "n, m"] | None:
         """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
 
     def to_state(self) -> dict[str, Array | None]:
@@ -96,8 +96,8 @@ class ClassTargets:
 
     def carried(
         self,
-        alpha: Array,  # (n, m): the solution of the first n examples
-        classes: Array,  # (M,): those that it knows
+        alpha: Annotated[Array, "n, m"],  # the solution of the first n examples
+        classes: Annotated[Array, "M"],  # those that it knows
     ) -> Array:
         """An older solution in the shape of these targets, zero for what is new: where the solver starts."""
         start = np.zeros((self.label.size, self.outputs))
@@ -111,12 +111,12 @@ class ClassTargets:
     def outputs(self) -> int:
         return outputs_of(self.classes)
 
-    def columns(self) -> Array:  # (n, 1) or (n, M)
+    def columns(self) -> Annotated[Array, "n, 1 | n, M"]:
         if self.outputs == 1:
             return np.where(self.label == 1, 1.0, -1.0)[:, None]
         return np.where(self.label[:, None] == np.arange(self.classes.size), 1.0, -1.0)
 
-    def noise_diagonal(self, noise: float) -> Array:  # (n, 1) or (n, M)
+    def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1 | n, M"]:
         found = over_copies(noise, self.label.size, self.weight)
         if not self.balanced:
             return found
@@ -154,10 +154,10 @@ class MemberTargets:
     count: int
     weight: None = None
 
-    def columns(self) -> Array:  # (n, 1)
+    def columns(self) -> Annotated[Array, "n, 1"]:
         return np.ones((self.count, 1))
 
-    def noise_diagonal(self, noise: float) -> Array:  # (n, 1)
+    def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1"]:
         return over_copies(noise, self.count, None)
 
     def losses(self) -> DensityLosses:
@@ -178,7 +178,7 @@ def outputs_of(classes: Array) -> int:
     return 1 if classes.size == 2 else int(classes.size)
 
 
-def over_copies(noise: float, n: int, weight: Array | None) -> Array:  # (n, 1)
+def over_copies(noise: float, n: int, weight: Array | None) -> Annotated[Array, "n, 1"]:
     """The noise of each example: w copies together have a w-th of it."""
     found = np.full((n, 1), noise)
     return found if weight is None else found / weight[:, None]

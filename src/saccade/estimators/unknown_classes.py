@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core.arrays import Array
@@ -19,9 +21,9 @@ Signs = tuple[Array, Array]  # (n,), (n,): how much of the variance training exp
 
 
 def choose_weight(
-    K: Array,  # (n, n) of some training examples
-    prior: Array,  # (n,) its diagonal
-    label: Array,  # (n,) numbers of their classes
+    K: Annotated[Array, "n, n"],  # of some training examples
+    prior: Annotated[Array, "n"],  # its diagonal
+    label: Annotated[Array, "n"],  # numbers of their classes
     noise: float,
     sharpness: float,
 ) -> float:
@@ -48,10 +50,10 @@ def choose_weight(
 
 
 def hide(
-    K: Array,  # (n, n)
-    prior: Array,  # (n,)
-    label: Array,  # (n,)
-    hidden: Array,  # (n,) bool
+    K: Annotated[Array, "n, n"],
+    prior: Annotated[Array, "n"],
+    label: Annotated[Array, "n"],
+    hidden: Annotated[Array, "n"],  # bool
     noise: float,
     sharpness: float,
 ) -> tuple[Signs, Signs]:

@@ -6,7 +6,7 @@ H §6.1 and A §7.1 use 1,000 words found by k-means.
 import warnings
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -41,10 +41,7 @@ class Codebook(Learner, DescriptorEncoder):
     dims_: int
 
     @abstractmethod
-    def words_of(
-        self,
-        values: Array,  # (k, d)
-    ) -> tuple[Array, Array]:
+    def words_of(self, values: Annotated[Array, "k, d"]) -> tuple[Array, Array]:
         """The words of each descriptor.
 
         Parameters
@@ -188,10 +185,7 @@ class BagOfWords(Codebook):
 class Nearest:
     """The nearest of many points, by one product: ‖x − c‖² = ‖x‖² − 2 (x·c − ‖c‖²/2)."""
 
-    def __init__(
-        self,
-        points: Array,  # (w, d)
-    ) -> None:
+    def __init__(self, points: Annotated[Array, "w, d"]) -> None:
         self.origin = points.mean(axis=0, dtype=np.float64).astype(np.float32)  # float32 is finest around zero
         shifted = points - self.origin
         self.across = np.ascontiguousarray(shifted.T)
@@ -203,10 +197,7 @@ class Nearest:
         self.distinct = first.size
 
     def few(
-        self,
-        X: Array,  # (k, d)
-        count: int,
-        at_once: int = limits.DESCRIPTORS_AT_ONCE,
+        self, X: Annotated[Array, "k, d"], count: int, at_once: int = limits.DESCRIPTORS_AT_ONCE
     ) -> tuple[Array, Array]:
         """The `count` nearest of each x, nearest first, and their closeness x·c − ‖c‖²/2; both (k, count)."""
         count = min(count, self.distinct)
@@ -226,11 +217,7 @@ class Nearest:
         return numbers, closeness
 
 
-def _clustered(
-    values: Array,  # (m, d)
-    words: int,
-    seed: int,
-) -> Array:  # (w, d)
+def _clustered(values: Annotated[Array, "m, d"], words: int, seed: int) -> Annotated[Array, "w, d"]:
     """Centres of mini-batch k-means; the distinct descriptors themselves where there are no more than words."""
     from sklearn.cluster import MiniBatchKMeans
 
@@ -242,9 +229,7 @@ def _clustered(
         return distinct_words(np.asarray(found.fit(values).cluster_centers_, np.float32))
 
 
-def distinct_words(
-    centres: Array,  # (w, d)
-) -> Array:  # (w, d)
+def distinct_words(centres: Annotated[Array, "w, d"]) -> Annotated[Array, "w, d"]:
     """The centres; one that differs from an earlier one only by rounding becomes equal to it, and is then never used.
 
     k-means may leave a centre twice. Without this, rounding would decide which of the two is the nearest word.
@@ -257,10 +242,7 @@ def distinct_words(
     return found
 
 
-def distinct_rows(
-    X: Array,  # (m, d)
-    enough: int,
-) -> int:
+def distinct_rows(X: Annotated[Array, "m, d"], enough: int) -> int:
     """The number of distinct rows, counted no further than `enough`."""
     seen = set()
     for row in X:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import numpy as np
 
@@ -38,12 +38,7 @@ class Unreadable(Exception):
     """A file that gives no picture; the text is the reason, in a few words."""
 
 
-def decode(
-    file: BinaryIO,
-    *,
-    max_pixels: int,
-    max_side: int | None = None,
-) -> Array:  # (h, w, 3) uint8
+def decode(file: BinaryIO, *, max_pixels: int, max_side: int | None = None) -> Annotated[Array, "h, w, 3"]:  # uint8
     """The first picture in the file, upright, alpha laid over white, its longer side at most `max_side`."""
     with _opened(file) as (image, kind):
         width, height = image.size
@@ -156,10 +151,7 @@ def _lower_bytes(Plugin: Any, file: BinaryIO) -> Array | None:
         return np.array(image)
 
 
-def _upright(
-    picture: Array,  # (h, w, 3)
-    image: Any,
-) -> Array:
+def _upright(picture: Annotated[Array, "h, w, 3"], image: Any) -> Array:
     """The picture turned and mirrored by its EXIF note; Pillow does so itself for TIFF, and drops the note."""
     orientation = _orientation(image)
     turn = {3: 2, 4: 2, 5: 3, 6: 3, 7: 1, 8: 1}.get(orientation, 0)  # quarters, anticlockwise

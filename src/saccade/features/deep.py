@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 
@@ -35,7 +35,9 @@ class Network(Protocol):
     @property
     def width(self) -> int: ...
     def __call__(self, picture: Array) -> Array: ...
-    def map(self, picture: Array) -> Array: ...  # (rows, columns, width), whose average over positions is the vector
+    def map(
+        self, picture: Array
+    ) -> Annotated[Array, "rows, columns, width"]: ...  # whose average over positions is the vector
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +92,7 @@ class DeepFeatures(VectorEncoder):
     def encode(self, item: Any) -> tuple[Array, Array]:
         return nonzero(self._network()(self._input(item)))
 
-    def activations(self, item: Any) -> Array:  # (rows, columns, width)
+    def activations(self, item: Any) -> Annotated[Array, "rows, columns, width"]:
         """The feature map of a picture before it is averaged over positions.
 
         Parameters
@@ -116,8 +118,8 @@ class DeepFeatures(VectorEncoder):
 
     def _input(
         self,
-        picture: Array,  # (h, w), (h, w, 3) or (h, w, 4)
-    ) -> Array:  # (height, width, channels)
+        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
+    ) -> Annotated[Array, "height, width, channels"]:
         """The picture as the network takes it, float32."""
         network = self._network()
         mean, scale = self._pixel_map(network.channels)
@@ -201,16 +203,10 @@ class TorchNetwork:
     def width(self) -> int:
         return len(self(np.zeros((*self.size[::-1], 3), np.float32)))
 
-    def __call__(
-        self,
-        picture: Array,  # (h, w, 3)
-    ) -> Array:  # (width,)
+    def __call__(self, picture: Annotated[Array, "h, w, 3"]) -> Annotated[Array, "width"]:
         return averaged("The module", self._output(picture), False)
 
-    def map(
-        self,
-        picture: Array,  # (h, w, 3)
-    ) -> Array:  # (rows, columns, width)
+    def map(self, picture: Annotated[Array, "h, w, 3"]) -> Annotated[Array, "rows, columns, width"]:
         return as_map("The module", self._output(picture), False)
 
     def _output(self, picture: Array) -> Array:

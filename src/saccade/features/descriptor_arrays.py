@@ -1,6 +1,6 @@
 """The descriptors of one picture as arrays: values and positions, checked."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -11,10 +11,7 @@ from saccade.features.lazy import Descriptors
 LARGEST = 1e15  # so that float32 holds the squares
 
 
-def values_of(
-    item: Any,
-    width: int | None = None,
-) -> Array:  # (k, d)
+def values_of(item: Any, width: int | None = None) -> Annotated[Array, "k, d"]:
     """The descriptors of an item as finite float32, or an error that says what an item must be."""
     given = item.values if isinstance(item, Descriptors) else item
     try:
@@ -40,9 +37,7 @@ def _not_descriptors(got: str) -> InvalidInput:
     )
 
 
-def positions_of(
-    item: Any,
-) -> Array:  # (k, 2)
+def positions_of(item: Any) -> Annotated[Array, "k, 2"]:
     """Where the descriptors of an item are: x and y from 0 to 1."""
     if not isinstance(item, Descriptors):
         raise InvalidInput(

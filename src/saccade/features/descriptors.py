@@ -7,7 +7,7 @@ square of the patch.
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class DenseSIFT(PerPicture):
 
     def _planes(
         self,
-        picture: Array,  # (h, w), (h, w, 3) or (h, w, 4)
+        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
     ) -> list[Array]:  # of (h, w) uint8
         """The grey pictures whose descriptors stand side by side; interest points are those of the last."""
         return [to_grey(picture)]
@@ -136,10 +136,10 @@ class PatchGrid:
     """Where the patches of one size lie in pictures of one shape."""
 
     shape: tuple[int, int]  # of the shrunk picture
-    side: Array  # () of a patch there, px
+    side: Annotated[Array, ""]  # of a patch there, px
     keypoints: tuple[Any, ...]  # cv2.KeyPoint, k of them, in the shrunk picture
-    pixels: Array  # (k, 2) their x and y there
-    positions: Array  # (k, 2)
+    pixels: Annotated[Array, "k, 2"]  # their x and y there
+    positions: Annotated[Array, "k, 2"]
 
 
 def _grid(height: int, width: int, side: float, step: int) -> PatchGrid:
@@ -205,10 +205,10 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
 
 def _deviation(
     cv2: Any,
-    plane: Array,  # (h, w) uint8
-    pixels: Array,  # (k, 2) x and y
+    plane: Annotated[Array, "h, w"],  # uint8
+    pixels: Annotated[Array, "k, 2"],  # x and y
     side: Array,  # (k,) or one for all
-) -> Array:  # (k,)
+) -> Annotated[Array, "k"]:
     """The standard deviation within the square around each pixel, as far as it lies in the picture; from two tables."""
     x, y = pixels[:, 0] - side // 2, pixels[:, 1] - side // 2
     height, width = plane.shape
@@ -224,7 +224,7 @@ def _deviation(
 
 
 def _scaled(
-    values: Array,  # (k, 128) of OpenCV, float32
+    values: Annotated[Array, "k, 128"],  # of OpenCV, float32
     root: bool,
 ) -> Array:
     """Unit length: of the descriptor, or of the roots of its shares."""

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import cycle, islice
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -155,11 +155,7 @@ def _splitter(columns: Array, classes: Array | None, candidates: int, rng: np.ra
     return lambda rows: _telling_split(columns, rows, classes, candidates, rng)
 
 
-def _median_split(
-    columns: Array,  # (m, d)
-    rows: Array,
-    rng: np.random.Generator,
-) -> Split | None:
+def _median_split(columns: Annotated[Array, "m, d"], rows: Array, rng: np.random.Generator) -> Split | None:
     """A random feature, of those that vary in the node, at its median."""
     for feature in _varying(columns, rows, rng):
         x = columns[rows, feature]
@@ -170,9 +166,9 @@ def _median_split(
 
 
 def _telling_split(
-    columns: Array,  # (m, d)
+    columns: Annotated[Array, "m, d"],
     rows: Array,
-    classes: Array,  # (m,)
+    classes: Annotated[Array, "m"],
     candidates: int,
     rng: np.random.Generator,
 ) -> Split | None:
@@ -200,8 +196,8 @@ def _varying(columns: Array, rows: Array, rng: np.random.Generator) -> Iterator[
 
 
 def _information(
-    classes: Array,  # (m,) numbers from 0 on
-    right: Array,  # (m,) bool
+    classes: Annotated[Array, "m"],  # numbers from 0 on
+    right: Annotated[Array, "m"],  # bool
 ) -> float:
     """The mutual information of the class and the side, in nats."""
     p = np.stack([np.bincount(classes[side], minlength=classes.max() + 1) for side in (right, ~right)]) / len(right)
@@ -210,9 +206,7 @@ def _information(
 
 
 def _grow(
-    columns: Array,  # (m, d)
-    leaves: int,
-    split: Splitter,
+    columns: Annotated[Array, "m, d"], leaves: int, split: Splitter
 ) -> tuple[Array, Array, Array]:  # feature, threshold and left child of every node
     """Split the largest node until there are enough leaves or none can be split; the right child follows the left."""
     feature, threshold, child = [0], [np.float32(0)], [0]

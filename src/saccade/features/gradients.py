@@ -6,7 +6,7 @@ the tests compare with its `hog`.
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -38,7 +38,7 @@ class Gradients(VectorEncoder):
     @abstractmethod
     def _vector(
         self,
-        grey: Array,  # (h, w) uint8
+        grey: Annotated[Array, "h, w"],  # uint8
     ) -> Array:  # (width(),)
         """The histograms of a grey picture, one after the other."""
 
@@ -197,7 +197,7 @@ def _histograms(
     bins: int,
     angle: int,
     soft: bool,
-) -> Array:  # (count, bins)
+) -> Annotated[Array, "count, bins"]:
     """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis."""
     at = np.degrees(np.arctan2(dy, dx, dtype=np.float64)) % angle * (bins / angle)
     length = np.hypot(dx, dy, dtype=np.float64)
@@ -216,9 +216,7 @@ def _counted(cells: Array, at: Array, weight: Array, count: int, bins: int) -> A
     return sums.reshape(count, bins)
 
 
-def _differences(
-    grey: Array,  # (h, w)
-) -> tuple[Array, Array]:
+def _differences(grey: Annotated[Array, "h, w"]) -> tuple[Array, Array]:
     """Central differences along x and y, zero at the border."""
     dx, dy = np.zeros_like(grey), np.zeros_like(grey)
     dx[:, 1:-1] = grey[:, 2:] - grey[:, :-2]
@@ -227,7 +225,7 @@ def _differences(
 
 
 def _edges(
-    grey: Array,  # (h, w) uint8
+    grey: Annotated[Array, "h, w"],  # uint8
 ) -> tuple[tuple[Array, Array], Array, Array]:
     """Rows and columns of the pixels on Canny's edges, and the gradients there.
 
@@ -241,8 +239,6 @@ def _edges(
     return (row, column), dx[row, column], dy[row, column]
 
 
-def _unit(
-    rows: Array,  # (m, d)
-) -> Array:
+def _unit(rows: Annotated[Array, "m, d"]) -> Array:
     lengths: Array = np.sqrt((rows**2).sum(axis=1, keepdims=True) + TINY**2)
     return rows / lengths

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Pictures(Items):
         return None if held else [Path(picture.found.path) for picture in self._pictures]
 
     @cached_property
-    def labels(self) -> Array | None:  # (n,) of str
+    def labels(self) -> Annotated[Array, "n"] | None:  # of str
         """The class folders; None where there are none."""
         labels = [picture.found.label for picture in self._pictures]
         return None if None in labels else np.array(labels, np.str_)

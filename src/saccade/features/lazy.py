@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -41,9 +41,9 @@ class Descriptors:
     ((2, 8), None)
     """
 
-    values: Array  # (k, d)
-    positions: Array  # (k, 2)
-    sizes: Array | None = None  # (k, 2)
+    values: Annotated[Array, "k, d"]
+    positions: Annotated[Array, "k, 2"]
+    sizes: Annotated[Array, "k, 2"] | None = None
 
 
 class Items(Sequence[Any]):

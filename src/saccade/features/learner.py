@@ -1,7 +1,7 @@
 """Transformers that learn from the descriptors of many pictures: from a sample of them, once, and kept on disk."""
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -29,7 +29,7 @@ class Learner(PictureTransformer):
     def _learn(
         self,
         items: Items,
-        labels: Array | None,  # (n,) class numbers from 0 on, when `supervised`
+        labels: Annotated[Array, "n"] | None,  # class numbers from 0 on, when `supervised`
         seed: int,
     ) -> State:
         """Learn from the descriptors of each item, without the cache."""
@@ -69,7 +69,7 @@ class Learner(PictureTransformer):
         return digest_of("fit", clone(self).recipe(), str(seed), *digests, np.zeros(0) if labels is None else labels)
 
 
-def class_numbers(y: Any, n: int) -> Array:  # (n,)
+def class_numbers(y: Any, n: int) -> Annotated[Array, "n"]:
     """The classes of the pictures as numbers from 0 on."""
     if y is None:
         raise InvalidInput("supervised=True needs the classes: fit(X, y). supervised=False needs none.")

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -38,17 +38,11 @@ class OnnxNetwork:
         self.size = self._size(size)
         self.width = len(self(np.zeros((*self.size[::-1], self.channels), np.float32)))
 
-    def __call__(
-        self,
-        picture: Array,  # (h, w, c)
-    ) -> Array:  # (width,)
+    def __call__(self, picture: Annotated[Array, "h, w, c"]) -> Annotated[Array, "width"]:
         """The first output for the picture, averaged over positions."""
         return averaged(self.name, self._run(self._session, picture), self._channels_last)
 
-    def map(
-        self,
-        picture: Array,  # (h, w, c)
-    ) -> Array:  # (rows, columns, width)
+    def map(self, picture: Annotated[Array, "h, w, c"]) -> Annotated[Array, "rows, columns, width"]:
         """The feature map whose average over positions is the result."""
         output = self._run(self._session, picture)
         if output.ndim == 2:
@@ -130,7 +124,7 @@ def averaged(name: str, output: Any, channels_last: bool) -> Array:
     return vector
 
 
-def as_map(name: str, output: Array, channels_last: bool) -> Array:  # (rows, columns, channels)
+def as_map(name: str, output: Array, channels_last: bool) -> Annotated[Array, "rows, columns, channels"]:
     """The output for one picture as a map of positions."""
     if output.ndim != 4:
         raise InvalidInput(

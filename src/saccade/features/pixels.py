@@ -1,6 +1,6 @@
 """Arrays as pictures: as RGB bytes, as grey values, at another size."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 
 
 def to_rgb(
-    picture: Array,  # (h, w), (h, w, 1), (h, w, 3) or (h, w, 4)
-) -> Array:  # (h, w, 3)
+    picture: Annotated[Array, "h, w | h, w, 1 | h, w, 3 | h, w, 4"],
+) -> Annotated[Array, "h, w, 3"]:
     """RGB, uint8: the full range of the type becomes 0 to 255, floats count from 0 to 1, alpha is laid over white.
 
     >>> to_rgb(np.array([[0.0, 1.0]])).tolist(), to_rgb(np.array([[65535, 128]], np.uint16))[..., 0].tolist()
@@ -54,7 +54,7 @@ def check_picture(picture: Array) -> None:
 
 def to_grey(
     picture: Array,  # as to_rgb takes it
-) -> Array:  # (h, w)
+) -> Annotated[Array, "h, w"]:
     """The luma of ITU-R 601, uint8: 0.299 R + 0.587 G + 0.114 B, rounded."""
     if picture.ndim == 2 and picture.dtype == np.uint8:
         return picture
@@ -64,7 +64,7 @@ def to_grey(
 
 
 def resize(
-    picture: Array,  # (h, w, 3) uint8
+    picture: Annotated[Array, "h, w, 3"],  # uint8
     size: tuple[int, int],  # (w, h)
 ) -> Array:
     """The picture at another size, bicubic; a smaller one averages over each new pixel, against aliasing."""
@@ -105,7 +105,7 @@ def pillow() -> Any:
 
 
 def _over_white(
-    picture: Array,  # (h, w, 4) uint8 or uint16
+    picture: Annotated[Array, "h, w, 4"],  # uint8 or uint16
 ) -> Array:
     """alpha · colour + (1 − alpha) · white, rounded; the sums just fit into twice the bits."""
     full = np.iinfo(picture.dtype).max

@@ -5,7 +5,7 @@ in the vector, so that the histogram intersection of two vectors is that sum.
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -157,10 +157,10 @@ class SpatialPyramid(DescriptorEncoder):
 
 
 def cells_of(
-    positions: Array,  # (k, 2) x, y from 0 to 1
+    positions: Annotated[Array, "k, 2"],  # x, y from 0 to 1
     rows: int,
     across: int,
-) -> Array:  # (k,)
+) -> Annotated[Array, "k"]:
     """The cell of each position in a grid, row after row; what lies on the far edge belongs to the last cell."""
     x = np.minimum((positions[:, 0] * across).astype(np.int64), across - 1)
     y = np.minimum((positions[:, 1] * rows).astype(np.int64), rows - 1)

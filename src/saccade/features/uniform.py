@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -93,15 +93,12 @@ class UniformBins(Learner, DescriptorEncoder):
 class CellGrid:
     """Several nested grids, each with its own random shift."""
 
-    origin: Array  # (shifts, d)
+    origin: Annotated[Array, "shifts, d"]
     side: float  # of the finest cells
-    mix: Array  # (d,) odd 64-bit numbers
+    mix: Annotated[Array, "d"]  # odd 64-bit numbers
     depth: int
 
-    def cells_of(
-        self,
-        item: Any,
-    ) -> Array:  # (k, shifts · depth) shift after shift, the finest level first
+    def cells_of(self, item: Any) -> Annotated[Array, "k, shifts · depth"]:  # shift after shift, the finest level first
         """The cell of each point at every level, as a 64-bit number."""
         points = values_of(item, self.origin.shape[1]).astype(np.float64)
         cells = np.empty((len(points), len(self.origin), self.depth), np.uint64)
@@ -132,7 +129,7 @@ def _state(grid: CellGrid, cells: Array, starts: Array) -> State:
     return {**placed, "cells": cells, "starts": starts}
 
 
-def folded(depth: int) -> Array:  # (depth,)
+def folded(depth: int) -> Annotated[Array, "depth"]:
     """w_i − w_{i+1} for w_i = 1/2^i and w_L = 0, the finest level first.
 
     Σ_i w_i (I_i − I_{i−1}) = Σ_i (w_i − w_{i+1}) I_i: the pyramid match (K §5) intersects weighted histograms.

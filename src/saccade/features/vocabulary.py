@@ -2,7 +2,7 @@
 
 from collections import deque
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -45,10 +45,7 @@ class VocabularyBins(Learner, DescriptorEncoder):
             centres, children = _grown(values, self.branch, self.depth, seed)
         return {"centres": centres, "children": children}
 
-    def nodes_of(
-        self,
-        values: Array,  # (k, d)
-    ) -> Array:  # (k, deepest_ + 1)
+    def nodes_of(self, values: Annotated[Array, "k, d"]) -> Annotated[Array, "k, deepest_ + 1"]:
         """The nodes of each point from the root down; −1 below a leaf."""
         way = np.full((len(values), self.deepest_ + 1), -1, np.int64)
         way[:, 0] = 0
@@ -58,11 +55,7 @@ class VocabularyBins(Learner, DescriptorEncoder):
                 way[rows, level + 1] = self._step(values[rows], way[rows, level])
         return way
 
-    def _step(
-        self,
-        X: Array,  # (k, d)
-        node: Array,  # (k,)
-    ) -> Array:  # (k,)
+    def _step(self, X: Annotated[Array, "k, d"], node: Annotated[Array, "k"]) -> Annotated[Array, "k"]:
         """The nearest child of each point's node; −1 where there is none."""
         below = np.full(len(X), -1, np.int64)
         inner = np.flatnonzero((node >= 0) & (self.children_[node] > 0))
@@ -112,12 +105,7 @@ class VocabularyBins(Learner, DescriptorEncoder):
         return hasattr(self, "centres_")
 
 
-def _grown(
-    values: Array,  # (m, d)
-    branch: int,
-    depth: int,
-    seed: int,
-) -> tuple[Array, Array]:  # (N, d), (N,)
+def _grown(values: Annotated[Array, "m, d"], branch: int, depth: int, seed: int) -> tuple[Array, Array]:  # (N, d), (N,)
     """The centre and the number of children of every node, level after level."""
     centres: list[Array] = []
     children: list[int] = []
@@ -133,11 +121,7 @@ def _grown(
     return np.array(centres), np.array(children)
 
 
-def _divided(
-    points: Array,  # (m, d)
-    branch: int,
-    seed: int,
-) -> list[Array]:
+def _divided(points: Annotated[Array, "m, d"], branch: int, seed: int) -> list[Array]:
     """The rows of each of `branch` clusters; fewer where fewer points are distinct, none for a single one."""
     from sklearn.cluster import KMeans
 
@@ -149,7 +133,7 @@ def _divided(
     return [group for group in groups if len(group)]
 
 
-def _levels(parent: Array) -> Array:  # (N,)
+def _levels(parent: Array) -> Annotated[Array, "N"]:
     """The level of every node; the root has 0."""
     level = np.zeros(len(parent), np.int64)
     for node in range(1, len(parent)):

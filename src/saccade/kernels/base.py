@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,11 +52,7 @@ class Kernel(BaseEstimator, abc.ABC):
         if "__call__" in vars(cls) and "gradient" not in vars(cls):
             cls.gradient = Kernel.gradient  # type: ignore[method-assign]
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         """Settle every data-dependent part on X; self is never changed.
 
         Parameters
@@ -73,10 +69,7 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return self
 
-    def opened(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Kernel:
+    def opened(self, X: Annotated[Matrix, "n, d"]) -> Kernel:
         """Copy with a start for all that tuning learns: `Weights()` inside it then has ones, `Monotone()` knots.
 
         Parameters
@@ -97,11 +90,11 @@ class Kernel(BaseEstimator, abc.ABC):
 
     def gram(
         self,
-        X: Matrix,  # (n, d)
+        X: Annotated[Matrix, "n, d"],
         *,
         levels: int | None = None,  # per dimension, for a kernel that is tables of levels
         binning: str = "quantile",
-        weight: Array | None = None,  # (n,)
+        weight: Annotated[Array, "n"] | None = None,
         held: bool = True,
         seed: int = 0,
         engine: Engine | None = None,
@@ -135,21 +128,14 @@ class Kernel(BaseEstimator, abc.ABC):
         return (engine or MEMORY).dense(self, X, weight, held)
 
     @abc.abstractmethod
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense float64 block K_ij = k(x_i, z_j), (n, m).
 
         Without Z it is k(X, X), exactly symmetric and with `diag` on its diagonal.
         """
 
     @abc.abstractmethod
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         """Self-similarity k(x_i, x_i) of every row, without forming the matrix.
 
         Parameters
@@ -165,9 +151,9 @@ class Kernel(BaseEstimator, abc.ABC):
 
     def gradient(
         self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n) symmetric
-        weight: Array | None = None,  # (n,)
+        X: Annotated[Matrix, "n, d"],
+        A: Annotated[Array, "n, n"],  # symmetric
+        weight: Annotated[Array, "n"] | None = None,
     ) -> dict[str, Array]:
         """Derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists.
 
@@ -192,9 +178,7 @@ class Kernel(BaseEstimator, abc.ABC):
         return differences(self, X, A, weight, learned(self))
 
     def squared_distances(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
+        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
     ) -> tuple[Array, float]:
         """Squared distances in feature space, k(x, x) + k(z, z) − 2k(x, z), and how far rounding may be off.
 
@@ -234,9 +218,9 @@ class Kernel(BaseEstimator, abc.ABC):
 
     def centred_gradient(
         self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n) symmetric
-        weight: Array | None = None,  # (n,)
+        X: Annotated[Matrix, "n, d"],
+        A: Annotated[Array, "n, n"],  # symmetric
+        weight: Annotated[Array, "n"] | None = None,
     ) -> dict[str, Array]:
         """As `gradient`, of the centred part alone."""
         return {} if self.centred_part() is None else self.gradient(X, A, weight)
@@ -265,10 +249,7 @@ class Kernel(BaseEstimator, abc.ABC):
     __rmul__ = __mul__
 
 
-def shares(
-    n: int,
-    weight: Array | None,  # (n,)
-) -> Array:  # (n,)
+def shares(n: int, weight: Annotated[Array, "n"] | None) -> Annotated[Array, "n"]:
     """The share of each training row in a mean over them."""
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 

@@ -7,7 +7,7 @@ units of their own; both kinds see differences only, so the offset of a column d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,13 +29,12 @@ CONSTANT = 1e-9  # deviation of a column, as a share of its size, below which ro
 class Family(NamedTuple):
     """Kernels exp(−β D)."""
 
-    squared: Array  # (n, n): D
+    squared: Annotated[Array, "n, n"]  # D
     make: Callable[[float], Kernel]  # from β
 
 
 def candidates(
-    X: Matrix,  # (n, d)
-    weight: Array | None = None,  # (n,)
+    X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None
 ) -> Iterator[tuple[Kernel, Array, float]]:
     """Each kernel, its matrix, and the log of the factor of its β. The first serves where nothing can be learned."""
     for family in _families(X, weight):
@@ -64,10 +63,7 @@ def _rbf(scales: Array, beta: float) -> RBF:
     return RBF(float(lengths[0]) if lengths.size == 1 else lengths)
 
 
-def deviations(
-    X: Matrix,  # (n, d)
-    weight: Array | None = None,  # (n,)
-) -> Array:  # (d,)
+def deviations(X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Annotated[Array, "d"]:
     """The standard deviation of each column; of one without any, its size, or 1."""
     share = shares(X.shape[0], weight)
     mean = np.asarray(share @ X).ravel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,18 +50,14 @@ class Centred(Kernel):
            [ 0.,  3.]])
     """
 
-    _mean: PiecewiseTables | Matrix | None = None  # (n, d), or (1, d) where it is the mean of the rows
-    _share: Array  # (n,) of each training example in the mean
+    _mean: PiecewiseTables | Annotated[Matrix, "n, d"] | None = None  # or (1, d) where it is the mean of the rows
+    _share: Annotated[Array, "n"]  # of each training example in the mean
     _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
 
     def __init__(self, base: Kernel) -> None:
         self.base = base
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # The same kernel over the settled base, centred on X.
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = shares(X.shape[0], weight)
@@ -75,11 +72,7 @@ class Centred(Kernel):
         _warn_of_rounding(fitted, X)
         return fitted
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         kernel = self._ready(X)
         if kernel._moved_rows:
@@ -92,10 +85,7 @@ class Centred(Kernel):
         K += kernel._mean_norm2
         return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # ‖Φ̃(x)‖², (n,).
         kernel = self._ready(X)
         if kernel._moved_rows:
@@ -111,10 +101,7 @@ class Centred(Kernel):
         return check_kernel("base", self.base).mixes_centre
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH.
         share, sums = shares(X.shape[0], weight), A.sum(axis=1)
@@ -122,9 +109,7 @@ class Centred(Kernel):
         return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
 
     def squared_distances(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
+        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
     ) -> tuple[Array, float]:
         # Those of the base: another origin changes no distance.
         return self._ready(X).base.squared_distances(X, Z)
@@ -137,7 +122,7 @@ class Centred(Kernel):
     def _moved_rows(self) -> bool:
         return isinstance(self._mean, np.ndarray) and self._moves_rows(self._mean)
 
-    def _moved(self, X: Matrix) -> Array:  # (n, d)
+    def _moved(self, X: Matrix) -> Annotated[Array, "n, d"]:
         dense = X if isinstance(X, np.ndarray) else X.toarray()
         return np.asarray(dense - self._mean)
 
@@ -145,10 +130,8 @@ class Centred(Kernel):
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
     def _to_mean(
-        self,
-        X: Matrix,  # (n, d)
-        at_once: int = limits.KERNEL_VALUES_AT_ONCE,
-    ) -> Array:  # (n,)
+        self, X: Annotated[Matrix, "n, d"], at_once: int = limits.KERNEL_VALUES_AT_ONCE
+    ) -> Annotated[Array, "n"]:
         """mean_j k(x, x_j) for every row."""
         if isinstance(self._mean, PiecewiseTables):
             return self._mean.walk(self.base.features(X))[:, 0]

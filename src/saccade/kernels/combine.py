@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from .._core.checks import check_positive, check_range
@@ -18,11 +20,7 @@ class Pair(Kernel):
         self.left = left
         self.right = right
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # The same combination of the two settled kernels.
         left, right = self._check()
         return type(self)(left.resolved(X, weight), right.resolved(X, weight))
@@ -55,28 +53,18 @@ class Sum(Pair):
            [ 9., 27.]])
     """
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         left, right = self._check()
         return check_range(left(X, Z) + right(X, Z))
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # The sum of the two diagonals, (n,).
         left, right = self._check()
         return check_range(left.diag(X) + right.diag(X))
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # The derivatives of both kernels.
         left, right = self._check()
@@ -95,9 +83,7 @@ class Sum(Pair):
         return Sum(left, right) if left is not None and right is not None else left or right
 
     def squared_distances(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
+        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
     ) -> tuple[Array, float]:
         # The sums of those of the two.
         (left, off), (right, also) = (kernel.squared_distances(X, Z) for kernel in self._check())
@@ -121,30 +107,20 @@ class Product(Pair):
            [ 9., 81.]])
     """
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         left, right = self._check()
         with np.errstate(over="ignore"):
             return check_range(left(X, Z) * right(X, Z))
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # The product of the two diagonals, (n,).
         left, right = self._check()
         with np.errstate(over="ignore"):
             return check_range(left.diag(X) * right.diag(X))
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # The derivatives of each kernel, weighted by the values of the other.
         left, right = self._check()
@@ -179,39 +155,25 @@ class Scaled(Kernel):
         self.base = base
         self.factor = factor
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # The same multiple of the settled base.
         base, factor = self._check()
         return Scaled(base.resolved(X, weight), factor=factor)
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base(X, Z))
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # The diagonal of the base, multiplied, (n,).
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base.diag(X))
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # Those of the base, multiplied, and Σ A∘K for the factor.
         base, factor = self._check()
@@ -219,9 +181,7 @@ class Scaled(Kernel):
         return {"factor": np.asarray(total)} | prefixed("base", base.gradient(X, factor * A, weight))
 
     def squared_distances(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
+        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
     ) -> tuple[Array, float]:
         # Those of the base, multiplied.
         base, factor = self._check()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -22,11 +22,7 @@ class Decaying(Kernel):
         self.gamma = gamma
 
     @abc.abstractmethod
-    def distance(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def distance(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """Distances between rows.
 
         Parameters
@@ -42,11 +38,7 @@ class Decaying(Kernel):
             (n, m).
         """
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # Self, once the parameter and the data are known to be good.
         self._check()
         self.check_rows("X", X)
@@ -63,11 +55,7 @@ class Decaying(Kernel):
             Rows, (n, d).
         """
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         gamma = self._check()
         self.check_rows("X", X)
@@ -76,18 +64,12 @@ class Decaying(Kernel):
         K = decay(self.distance(X, Z), gamma)
         return symmetric(K, 1.0) if Z is None else K
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # One, for every row.
         return np.ones(X.shape[0])
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # ∂k/∂log γ = −γ · distance · k.
         return decay_gradient(self.distance(X), self._check(), A)

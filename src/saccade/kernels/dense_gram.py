@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class StreamedGram(Gram):
     def __init__(
         self,
         kernel: Kernel,  # settled
-        X: Matrix,  # (n, d)
+        X: Annotated[Matrix, "n, d"],
         at_once: int = limits.KERNEL_VALUES_AT_ONCE,
     ) -> None:
         self.kernel, self.X, self._at_once = kernel, X, at_once

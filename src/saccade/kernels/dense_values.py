@@ -1,5 +1,7 @@
 """Steps that dense kernels share: values from distances, checks of distances, exact symmetry."""
 
+from typing import Annotated
+
 import numpy as np
 
 from .._core import limits
@@ -11,7 +13,7 @@ VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of 
 
 
 def decay(
-    distance: Array,  # (n, m), overwritten
+    distance: Annotated[Array, "n, m"],  # overwritten
     rate: float,
 ) -> Array:
     """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
@@ -23,9 +25,9 @@ def decay(
 
 
 def decay_gradient(
-    distance: Array,  # (n, n), overwritten
+    distance: Annotated[Array, "n, n"],  # overwritten
     rate: float,
-    A: Array,  # (n, n)
+    A: Annotated[Array, "n, n"],
 ) -> dict[str, Array]:
     """The derivative of Σ_ij A_ij exp(−rate · distance_ij) with respect to log rate, where `gamma` is the rate."""
     check_not_nan(distance)
@@ -52,8 +54,8 @@ def check_distances(values: Array) -> Array:
 
 
 def symmetric(
-    K: Array,  # (n, n), overwritten
-    diagonal: Array | float,  # (n,)
+    K: Annotated[Array, "n, n"],  # overwritten
+    diagonal: Annotated[Array, "n"] | float,
 ) -> Array:
     """K with the upper triangle copied onto the lower and the diagonal set, in place.
 

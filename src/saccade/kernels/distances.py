@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
@@ -16,9 +18,7 @@ NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost
 
 
 def scaled_rows(
-    X: Matrix,  # (n, d)
-    Z: Matrix | None,  # (m, d)
-    scales: Array,  # (1,) or (d,)
+    X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None, scales: Annotated[Array, "1 | d"]
 ) -> tuple[Matrix, Matrix | None]:
     """(X − centre) / scales and the same of Z, sparse where they are.
 
@@ -32,9 +32,7 @@ def scaled_rows(
 
 
 def _scaled(
-    X: Matrix,  # (n, d)
-    centre: Array | None,  # (d,)
-    scales: Array,  # (1,) or (d,)
+    X: Annotated[Matrix, "n, d"], centre: Annotated[Array, "d"] | None, scales: Annotated[Array, "1 | d"]
 ) -> Matrix:
     with np.errstate(over="ignore", invalid="ignore"):
         if not sp.issparse(X):
@@ -45,10 +43,7 @@ def _scaled(
     return scaled
 
 
-def squared_euclidean(
-    A: Matrix,  # (n, d)
-    B: Matrix | None,  # (m, d)
-) -> Array:  # (n, m)
+def squared_euclidean(A: Annotated[Matrix, "n, d"], B: Annotated[Matrix, "m, d"] | None) -> Annotated[Array, "n, m"]:
     """‖a − b‖² for all pairs of rows, never NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared: Array = euclidean_distances(A, B, squared=True)
@@ -57,9 +52,9 @@ def squared_euclidean(
 
 
 def refined(
-    squared: Array,  # (n, m), overwritten
-    A: Matrix,  # (n, d)
-    B: Matrix | None,  # (m, d)
+    squared: Annotated[Array, "n, m"],  # overwritten
+    A: Annotated[Matrix, "n, d"],
+    B: Annotated[Matrix, "m, d"] | None,
     numbers_at_once: int = limits.DIFFERENCES_AT_ONCE,
 ) -> Array:
     """Squared distances; from the differences of the rows where they are near, so that √ is right too.

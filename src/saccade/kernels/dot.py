@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import additive_chi2_kernel
@@ -29,11 +31,7 @@ class Linear(Kernel):
            [6., 9.]])
     """
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
@@ -41,28 +39,20 @@ class Linear(Kernel):
             K: Array = safe_sparse_dot(A, B.T, dense_output=True)
         return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # ‖x‖², for every row.
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # Nothing: there is no parameter.
         return {}
 
     def squared_distances(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
+        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
     ) -> tuple[Array, float]:
         # ‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up.
         if sp.issparse(X) or sp.issparse(Z):
@@ -107,10 +97,7 @@ class Chi2(Decaying):
             )
 
 
-def _chi2_distance(
-    X: Matrix,  # (n, d)
-    Z: Matrix,  # (m, d)
-) -> Array:
+def _chi2_distance(X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"]) -> Array:
     """Σ_d (x_d − z_d)² / (x_d + z_d), (n, m).
 
     It adds up over the dimensions, so sparse data is made dense only a few columns at a time.

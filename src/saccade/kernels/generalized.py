@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgWarning
@@ -51,20 +51,12 @@ class GeneralizedRBF(Kernel):
         self.base = base
         self.beta = beta
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # The same kernel over the settled base, with a number for β.
         base = check_kernel("base", self.base).resolved(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         if self.beta == "auto":
             return self.resolved(X)(X, Z)
@@ -75,18 +67,12 @@ class GeneralizedRBF(Kernel):
         K = decay(distance, beta)
         return symmetric(K, 1.0) if Z is None else K
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # One, for every row.
         return np.ones(X.shape[0])
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # ∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
         # D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
@@ -118,8 +104,8 @@ class GeneralizedRBF(Kernel):
 
 def typical_beta(
     base: Kernel,
-    X: Matrix,  # (n, d)
-    weight: Array | None = None,  # (n,): copies of each row
+    X: Annotated[Matrix, "n, d"],
+    weight: Annotated[Array, "n"] | None = None,  # copies of each row
 ) -> float:
     """½ over the mean squared distance of two different examples in the feature space of the base; 1 if that is zero.
 
@@ -140,9 +126,7 @@ def _are_apart(
 
 
 def mean_distance(
-    squared: Array,  # (n, n)
-    X: Matrix,  # (n, d)
-    weight: Array | None = None,  # (n,)
+    squared: Annotated[Array, "n, n"], X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None
 ) -> float:
     """The mean squared distance of two different examples, from the distances of all."""
     rows, share = _pairs(X, weight)
@@ -165,9 +149,7 @@ def _warn_of_rounding(base: Kernel, off: float) -> None:
     )
 
 
-def _some(
-    weight: Array,  # (n,)
-) -> tuple[Array, Array]:  # (b,), (b,)
+def _some(weight: Annotated[Array, "n"]) -> tuple[Array, Array]:  # (b,), (b,)
     """All row numbers and their weights; where there are too many copies, those at even places among them."""
     total, most = float(weight.sum()), limits.MEAN_DISTANCE_EXAMPLES
     if max(total, weight.size) <= most:

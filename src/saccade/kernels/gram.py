@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pickle import PicklingError
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import joblib
 import numpy as np
@@ -38,8 +38,8 @@ class Gram(Operator):
     @abstractmethod
     def rows(
         self,
-        numbers: Array,  # (b,) ascending, each once
-    ) -> Matrix:  # (b, d)
+        numbers: Annotated[Array, "b"],  # ascending, each once
+    ) -> Annotated[Matrix, "b, d"]:
         """Some training rows as K knows them: with a number of levels, rounded to these."""
 
     def row_blocks(self) -> Iterator[tuple[slice, Matrix]]:
@@ -47,30 +47,26 @@ class Gram(Operator):
         for some in batches(self.shape[0], limits.ROWS_AT_ONCE):
             yield some, self.rows(np.arange(some.start, some.stop))
 
-    def all_rows(self) -> Matrix:  # (n, d)
+    def all_rows(self) -> Annotated[Matrix, "n, d"]:
         """All training rows at once, for those who cannot work on blocks."""
         return stack_rows(*(block for _, block in self.row_blocks()))
 
     @abstractmethod
     def append(
         self,
-        X: Matrix,  # (b, d)
-        weight: Array | None,  # (n + b,): how many copies each row stands for
+        X: Annotated[Matrix, "b, d"],
+        weight: Annotated[Array, "n + b"] | None,  # how many copies each row stands for
     ) -> Self:
         """With the rows of X behind the others, for the same kernel."""
 
     @abstractmethod
-    def with_kernel(
-        self,
-        kernel: Kernel,
-        weight: Array | None = None,  # (n,)
-    ) -> Self:
+    def with_kernel(self, kernel: Kernel, weight: Annotated[Array, "n"] | None = None) -> Self:
         """These rows under another kernel, which is settled on them first."""
 
     @abstractmethod
     def subset(
         self,
-        rows: Array,  # (b,) ascending row numbers
+        rows: Annotated[Array, "b"],  # ascending row numbers
     ) -> Self:
         """Some of the rows, for the same kernel."""
 
@@ -78,7 +74,7 @@ class Gram(Operator):
     def space(
         self,
         kernel: Kernel,  # not settled yet
-        weight: Array | None = None,  # (n,)
+        weight: Annotated[Array, "n"] | None = None,
     ) -> Space:
         """The kernels on these rows that tuning may choose from when it starts at `kernel`."""
 
@@ -91,9 +87,9 @@ class Gram(Operator):
 
     def cross(
         self,
-        X: Matrix,  # (b, d)
-        rows: Array | None = None,  # (p,), at least one, in any order; None for all n
-    ) -> Array:  # (n, b), or (p, b)
+        X: Annotated[Matrix, "b, d"],
+        rows: Annotated[Array, "p"] | None = None,  # at least one, in any order; None for all n
+    ) -> Annotated[Array, "n, b"]:  # or (p, b)
         """k(x_i, x) of training rows and new ones; no value of another training row is computed."""
         if rows is None:
             return np.concatenate([self.kernel(block, X) for _, block in self.row_blocks()])
@@ -102,9 +98,7 @@ class Gram(Operator):
         return np.asarray(K if np.array_equal(some, rows) else K[places])
 
     def cross_and_own(
-        self,
-        X: Matrix,  # (b, d)
-        rows: Array | None = None,  # (p,)
+        self, X: Annotated[Matrix, "b, d"], rows: Annotated[Array, "p"] | None = None
     ) -> tuple[Array, Array]:  # as `cross`, and (b,)
         """`cross`, and k(x, x) of the new rows."""
         return self.cross(X, rows), self.kernel.diag(X)
@@ -115,9 +109,9 @@ class Gram(Operator):
 
     def between(
         self,
-        a: Array,  # (p,) row numbers
-        b: Array,  # (q,)
-    ) -> Array:  # (p, q)
+        a: Annotated[Array, "p"],  # row numbers
+        b: Annotated[Array, "q"],
+    ) -> Annotated[Array, "p, q"]:
         """K[a, b], from the rows alone."""
         if a is b:
             return self.block(a)
@@ -136,8 +130,8 @@ class Gram(Operator):
 
     def as_given(
         self,
-        numbers: Array,  # (b,) ascending
-    ) -> Matrix:  # (b, d)
+        numbers: Annotated[Array, "b"],  # ascending
+    ) -> Annotated[Matrix, "b, d"]:
         """Training rows as they came, before any rounding to levels."""
         return self.rows(numbers)
 
@@ -152,35 +146,26 @@ class TabledGram(Gram):
     """The number of features; dimensions are twice as many where some are negative."""
 
     @abstractmethod
-    def tables(
-        self,
-        V: Array,  # (n, m)
-    ) -> PiecewiseTables:
+    def tables(self, V: Annotated[Array, "n, m"]) -> PiecewiseTables:
         """x ↦ Σ_i V_i k(x_i, x)."""
 
     @abstractmethod
     def norm_tables(
         self,
-        Ws: Sequence[Array],  # (n, r) each, the leading direction first
+        Ws: Sequence[Annotated[Array, "n, r"]],  # each, the leading direction first
     ) -> tuple[NormTables, ...]:
         """x ↦ ‖Wᵀk(X, x)‖ of each W, as tables that bound it from below."""
 
     @abstractmethod
-    def level_gradient(self, slope: KernelSlope) -> Array:  # (L,)
+    def level_gradient(self, slope: KernelSlope) -> Annotated[Array, "L"]:
         """The derivative of a number with respect to every level, from that with respect to K."""
 
     @abstractmethod
-    def level_counts(
-        self,
-        weight: Array,  # (n,)
-    ) -> Array:  # (L,)
+    def level_counts(self, weight: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
         """The weight of the training rows at each level of `tables`; rows at zero count nowhere."""
 
     @abstractmethod
-    def features(
-        self,
-        X: Matrix,  # (b, d)
-    ) -> sp.csr_matrix:
+    def features(self, X: Annotated[Matrix, "b, d"]) -> sp.csr_matrix:
         """The rows that tables are walked with."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -108,11 +108,11 @@ class HIK(Kernel):
 
     def gram(
         self,
-        X: Matrix,  # (n, d)
+        X: Annotated[Matrix, "n, d"],
         *,
         levels: int | None = None,
         binning: str = "quantile",
-        weight: Array | None = None,  # (n,)
+        weight: Annotated[Array, "n"] | None = None,
         held: bool = True,
         seed: int = 0,
         engine: Engine | None = None,

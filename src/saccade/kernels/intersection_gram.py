@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +47,7 @@ class IntersectionGram(TabledGram):
 
     kernel: HIK
     _operator: Intersection  # with the levels of the kernel
-    tops: Array  # (D,)
+    tops: Annotated[Array, "D"]
     width: int  # features of a row
     coding: Coding
     raw: RawRows | None = None
@@ -94,10 +94,7 @@ class IntersectionGram(TabledGram):
     def norm_tables(self, Ws: Sequence[Array]) -> tuple[NormTables, ...]:
         return all_norm_tables(self._operator, Ws)
 
-    def level_sums(
-        self,
-        v: Array,  # (n,)
-    ) -> Array:  # (L,)
+    def level_sums(self, v: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
         """Σ v_i over the entries at each level of the codes."""
         return self._operator.level_sums(v)
 
@@ -176,18 +173,14 @@ class IntersectionGram(TabledGram):
         assert isinstance(kernel, HIK)
         return self.with_levels(*resolved_on_codes(kernel, self._operator, weight))
 
-    def resolved(
-        self,
-        kernel: HIK,
-        weight: Array | None,  # (n,)
-    ) -> HIK:
+    def resolved(self, kernel: HIK, weight: Annotated[Array, "n"] | None) -> HIK:
         """Another kernel settled on these rows."""
         return resolved_on_codes(kernel, self._operator, weight)[0]
 
     def with_levels(
         self,
         kernel: HIK,  # settled
-        levels: Array,  # (L,): kernel.levels of the codes
+        levels: Annotated[Array, "L"],  # kernel.levels of the codes
     ) -> Self:
         """The rows with another kernel, whose levels are made already."""
         return replace(self, kernel=kernel, _operator=self._operator.with_levels(levels))
@@ -205,8 +198,8 @@ class IntersectionGram(TabledGram):
 
 def intersection_gram(
     kernel: HIK,  # not settled yet
-    X: Matrix,  # (n, d)
-    weight: Array | None,  # (n,)
+    X: Annotated[Matrix, "n, d"],
+    weight: Annotated[Array, "n"] | None,
     coding: Coding,
     operate: Operate = intersection,
 ) -> IntersectionGram:
@@ -223,7 +216,7 @@ def intersection_gram(
 def resolved_on_codes(
     kernel: HIK,
     K: Intersection,  # of the codes, with any levels
-    weight: Array | None = None,  # (n,)
+    weight: Annotated[Array, "n"] | None = None,
 ) -> tuple[HIK, Array]:  # and (L,)
     """As `kernel.resolved`, from coded data, and the levels, which are transformed once and then scaled."""
     levels = K.codes.values

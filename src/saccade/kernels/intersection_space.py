@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +26,11 @@ SCALES = (1e-3, 1e3)  # of the mean self-similarity
 class _At(NamedTuple):
     """What belongs to one place in the space."""
 
-    theta: Array  # (p,)
+    theta: Annotated[Array, "p"]
     chain: Chain
     scale: float
     mean: float  # mean self-similarity of the transformed rows, before the scale
-    levels: Array  # (L,)
+    levels: Annotated[Array, "L"]
 
 
 class IntersectionSpace:
@@ -40,7 +40,7 @@ class IntersectionSpace:
         self,
         kernel: HIK,  # not settled yet
         gram: IntersectionGram,
-        weight: Array | None = None,  # (n,)
+        weight: Annotated[Array, "n"] | None = None,
     ) -> None:
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
         self._values = gram.codes.values

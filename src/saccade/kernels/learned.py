@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from sklearn.base import clone
@@ -59,9 +59,9 @@ def _is_learned(owner: object, name: str, value: object) -> bool:
 
 def differences(
     kernel: Kernel,
-    X: Matrix,  # (n, d)
-    A: Array,  # (n, n) symmetric
-    weight: Array | None,  # (n,)
+    X: Annotated[Matrix, "n, d"],
+    A: Annotated[Array, "n, n"],  # symmetric
+    weight: Annotated[Array, "n"] | None,
     names: Iterable[str],
 ) -> dict[str, Array]:
     """As `Kernel.gradient` for the named parameters, from two kernel matrices for each number."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from sklearn.base import clone
 
@@ -17,9 +19,9 @@ from .transforms import Transform
 
 def gradient(
     kernel: HIK,  # not settled yet
-    X: Matrix,  # (n, d)
-    A: Array,  # (n, n)
-    weight: Array | None,  # (n,)
+    X: Annotated[Matrix, "n, d"],
+    A: Annotated[Array, "n, n"],
+    weight: Annotated[Array, "n"] | None,
 ) -> dict[str, Array]:
     """`kernel.gradient`: one pass over the codes gives the derivative with respect to each level."""
     kernel.check_width(X.shape[1])
@@ -46,10 +48,12 @@ def plain_operator(X: Matrix) -> Intersection:
 
 def level_gradient(
     kernel: HIK,  # not settled yet
-    x: Array,  # (L,) raw levels
-    dims: Array,  # (L,)
-    upstream: Array,  # (L,): the derivative of a number with respect to `apply(x, dims)` of the settled kernel
-    share: Array,  # (L,): the mean self-similarity of the training data is Σ share · level
+    x: Annotated[Array, "L"],  # raw levels
+    dims: Annotated[Array, "L"],
+    upstream: Annotated[
+        Array, "L"
+    ],  # the derivative of a number with respect to `apply(x, dims)` of the settled kernel
+    share: Annotated[Array, "L"],  # the mean self-similarity of the training data is Σ share · level
 ) -> tuple[dict[str, Array], Array]:  # and (L,)
     """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""
     resolved = kernel.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).apply(x, dims)))

@@ -7,7 +7,7 @@ all normal examples for novel.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,18 +20,18 @@ from saccade._core.arrays import Array
 class RawRows:
     """Examples drawn at random from all that a model was trained on."""
 
-    numbers: Array  # (k,) ascending
-    X: Any  # (k, d), dense or CSR
+    numbers: Annotated[Array, "k"]  # ascending
+    X: Annotated[Any, "k, d"]  # dense or CSR
 
     def __getitem__(
         self,
-        numbers: Array,  # (b,) some of those that are kept
-    ) -> Any:  # (b, d)
+        numbers: Annotated[Array, "b"],  # some of those that are kept
+    ) -> Annotated[Any, "b, d"]:
         return self.X[np.searchsorted(self.numbers, numbers)]
 
     def subset(
         self,
-        rows: Array,  # (b,) ascending
+        rows: Annotated[Array, "b"],  # ascending
     ) -> RawRows:
         """Those among some examples, by their numbers there."""
         some = np.isin(self.numbers, rows)
@@ -39,7 +39,7 @@ class RawRows:
 
 
 def raw_rows(
-    X: Any,  # (n, d)
+    X: Annotated[Any, "n, d"],
     rng: np.random.Generator,
     old: RawRows | None = None,  # kept of the `before` examples that came before
     before: int = 0,

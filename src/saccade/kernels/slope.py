@@ -5,7 +5,7 @@ d number = Σ_ij A_ij dK_ij    or    Σ_m left_mᵀ dK right_m − Σ_k square_k
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,32 +16,32 @@ from ..operators.intersection_base import Intersection
 class MatrixSlope(NamedTuple):
     """As a matrix."""
 
-    A: Array  # (n, n) symmetric
+    A: Annotated[Array, "n, n"]  # symmetric
 
-    def levels(self, K: Intersection) -> Array:  # (L,)
+    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
         """The derivative with respect to the levels of K."""
         return K.matrix_gradient(self.A)
 
-    def matrix(self) -> Array:  # (n, n)
+    def matrix(self) -> Annotated[Array, "n, n"]:
         return self.A
 
 
 class VectorSlope(NamedTuple):
     """As few vectors."""
 
-    left: Array  # (n, p)
-    right: Array  # (n, p)
-    squares: Array  # (n, q)
+    left: Annotated[Array, "n, p"]
+    right: Annotated[Array, "n, p"]
+    squares: Annotated[Array, "n, q"]
 
-    def levels(self, K: Intersection) -> Array:  # (L,)
+    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
         """The derivative with respect to the levels of K."""
         both = K.level_gradient(self.left, self.right)
         return np.asarray(both - K.level_gradient(self.squares)) if self.squares.size else both
 
-    def matrix(self) -> Array:  # (n, n)
+    def matrix(self) -> Annotated[Array, "n, n"]:
         return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)
 
-    def diag(self) -> Array:  # (n,)
+    def diag(self) -> Annotated[Array, "n"]:
         """The derivative with respect to the diagonal of K, which is also that with respect to the noise."""
         own = np.einsum("ij,ij->i", self.left, self.right) - np.einsum("ij,ij->i", self.squares, self.squares)
         return np.asarray(own)
@@ -50,13 +50,13 @@ class VectorSlope(NamedTuple):
 class CentredSlope(NamedTuple):
     """With respect to K and, besides, to the part of K that is centred on the training rows."""
 
-    A: Array  # (n, n)
-    by_part: Array  # (n, n)
+    A: Annotated[Array, "n, n"]
+    by_part: Annotated[Array, "n, n"]
 
-    def levels(self, K: Intersection) -> Array:  # (L,)
+    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
         raise TypeError("a kernel of levels has no centred part")
 
-    def matrix(self) -> Array:  # (n, n)
+    def matrix(self) -> Annotated[Array, "n, n"]:
         return self.A
 
 

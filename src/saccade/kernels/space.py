@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Coordinates(NamedTuple):
     """Named coordinates; several may share a name."""
 
     names: list[str]
-    table: Array  # (p, 4): start, lower and upper bound, typical step
+    table: Annotated[Array, "p, 4"]  # start, lower and upper bound, typical step
     plain: tuple[str, ...] = ("exponential",)  # those that are no logarithms
 
 
@@ -42,7 +42,7 @@ class Space(Protocol):
     def parameters(self, theta: Array) -> dict[str, Any]:
         """What a record of the search keeps of the kernel."""
 
-    def pull(self, theta: Array, K: Gram, slope: KernelSlope) -> Array:  # (p,)
+    def pull(self, theta: Array, K: Gram, slope: KernelSlope) -> Annotated[Array, "p"]:
         """The derivative with respect to the coordinates, from that with respect to K = `gram(theta)`."""
 
     def penalty(self, theta: Array) -> tuple[float, Array]:  # and (p,)
@@ -56,7 +56,7 @@ class DenseSpace:
         self,
         kernel: Kernel,  # not settled yet
         gram: Gram,
-        weight: Array | None = None,  # (n,)
+        weight: Annotated[Array, "n"] | None = None,
     ) -> None:
         self._kernel, self._gram, self._weight = kernel.opened(gram.all_rows()), gram, weight
         self._start, top = learned(self._kernel), np.full(1, abs(gram.all_rows()).max())
@@ -112,7 +112,7 @@ class DenseSpace:
         return value, np.concatenate(slopes)
 
 
-def _logs(value: Array) -> Array:  # (p, 4)
+def _logs(value: Array) -> Annotated[Array, "p, 4"]:
     """Rows of coordinates for logarithms; a 0 stays 0."""
     start, far = np.log(np.where(value > 0, value, 1.0)).ravel(), np.where(value > 0, np.log(RANGE), 0.0).ravel()
     return np.column_stack([start, start - far, start + far, np.ones_like(start)])

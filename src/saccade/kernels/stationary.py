@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,14 +29,14 @@ class Radial(Kernel):
     @abc.abstractmethod
     def _profile(
         self,
-        squared: Array,  # (n, m): r², overwritten
+        squared: Annotated[Array, "n, m"],  # r², overwritten
     ) -> Array:
         """f(r)."""
 
     @abc.abstractmethod
     def _steepness(
         self,
-        squared: Array,  # (n, m): r², overwritten
+        squared: Annotated[Array, "n, m"],  # r², overwritten
     ) -> Array:
         """−f′(r) / r; at r = 0 anything finite."""
 
@@ -44,38 +44,24 @@ class Radial(Kernel):
         """r² of scaled rows."""
         return squared_euclidean(A, B)
 
-    def resolved(
-        self,
-        X: Matrix,  # (n, d)
-        weight: Array | None = None,  # (n,)
-    ) -> Kernel:
+    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
         # Self, once the parameters are known to fit the data.
         self._check(X)
         return self
 
-    def __call__(
-        self,
-        X: Matrix,  # (n, d)
-        Z: Matrix | None = None,  # (m, d)
-    ) -> Array:
+    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense block (n, m)."""
         scales, amplitude = self._check(X)
         K = self._profile(self._squared(*scaled_rows(X, Z, scales)))
         K *= amplitude
         return symmetric(K, amplitude) if Z is None else K
 
-    def diag(
-        self,
-        X: Matrix,  # (n, d)
-    ) -> Array:
+    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
         # The amplitude, for every row.
         return np.full(X.shape[0], self._check(X)[1])
 
     def gradient(
-        self,
-        X: Matrix,  # (n, d)
-        A: Array,  # (n, n)
-        weight: Array | None = None,  # (n,)
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         # ∂k/∂log ℓ_d = amplitude · (−f′(r)/r) · (x_d − z_d)²/ℓ_d², and k itself for the amplitude.
         scales, amplitude = self._check(X)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -70,15 +70,15 @@ class Transform(BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def __call__(
         self,
-        x: Array,  # (k,) non-negative
-        dims: Array,  # (k,) the dimension of each value; anything when `width` is 0
-    ) -> Array:  # (k,)
+        x: Annotated[Array, "k"],  # non-negative
+        dims: Annotated[Array, "k"],  # the dimension of each value; anything when `width` is 0
+    ) -> Annotated[Array, "k"]:
         """g(x)."""
 
     def resolved(
         self,
-        x: Array,  # (k,) the values it will see
-        dims: Array,  # (k,)
+        x: Annotated[Array, "k"],  # the values it will see
+        dims: Annotated[Array, "k"],
         width: int,
     ) -> Self:
         """Give every parameter that was left open its start.
@@ -102,9 +102,9 @@ class Transform(BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def coordinates(
         self,
-        x: Array,  # (k,) the values it will see
-        dims: Array,  # (k,)
-    ) -> Array:  # (p, 4)
+        x: Annotated[Array, "k"],  # the values it will see
+        dims: Annotated[Array, "k"],
+    ) -> Annotated[Array, "p, 4"]:
         """What can be learned, one row per coordinate.
 
         Parameters
@@ -121,10 +121,7 @@ class Transform(BaseEstimator, abc.ABC):
         """
 
     @abc.abstractmethod
-    def moved(
-        self,
-        theta: Array,  # (p,)
-    ) -> Self:
+    def moved(self, theta: Annotated[Array, "p"]) -> Self:
         """Move the transform to other coordinates.
 
         Parameters
@@ -141,9 +138,9 @@ class Transform(BaseEstimator, abc.ABC):
     @abc.abstractmethod
     def pull(
         self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,): the derivative of a number with respect to g(x)
+        x: Annotated[Array, "k"],
+        dims: Annotated[Array, "k"],
+        upstream: Annotated[Array, "k"],  # the derivative of a number with respect to g(x)
     ) -> tuple[Array, Array]:  # (p,), (k,)
         """Derivatives of that number with respect to the coordinates, and to x.
 
@@ -163,11 +160,8 @@ class Transform(BaseEstimator, abc.ABC):
         """
 
     def by_coordinates(
-        self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,)
-    ) -> Array:  # (p,)
+        self, x: Annotated[Array, "k"], dims: Annotated[Array, "k"], upstream: Annotated[Array, "k"]
+    ) -> Annotated[Array, "p"]:
         """The first of what `pull` returns.
 
         Parameters
@@ -198,10 +192,10 @@ class Transform(BaseEstimator, abc.ABC):
 
     def gradient(
         self,
-        x: Array,  # (k,)
-        dims: Array,  # (k,)
-        upstream: Array,  # (k,)
-        share: Array,  # (k,): how much of each value the mean self-similarity of the training data holds
+        x: Annotated[Array, "k"],
+        dims: Annotated[Array, "k"],
+        upstream: Annotated[Array, "k"],
+        share: Annotated[Array, "k"],  # how much of each value the mean self-similarity of the training data holds
     ) -> tuple[dict[str, Array], Array]:  # and (k,)
         """Derivatives as in `pull`, by the name of the parameter.
 
@@ -224,10 +218,7 @@ class Transform(BaseEstimator, abc.ABC):
         by_theta, by_x = self.pull(x, dims, upstream)
         return {self.learned: by_theta}, by_x
 
-    def penalty(
-        self,
-        theta: Array,  # (p,)
-    ) -> tuple[float, Array]:  # and (p,)
+    def penalty(self, theta: Annotated[Array, "p"]) -> tuple[float, Array]:  # and (p,)
         """How unlikely a prior of strength 1 finds the coordinates, −log p, and its derivative.
 
         Parameters

@@ -4,7 +4,7 @@ Box coordinates are pixels or any other unit, whole or not. The search and the s
 numbers u of a box, relative to its picture: centre, log size and log shape.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -17,10 +17,10 @@ HINT = "Boxes are x0, y0, x1, y1; if yours are x, y, width, height, add: x1 = x 
 
 
 def check_boxes(
-    boxes: Any,  # (n, 4), or (4,) for one box
+    boxes: Annotated[Any, "n, 4"],  # or (4,) for one box
     name: str = "boxes",
     bounds: Any = None,  # of the picture: (width, height) or (x0, y0, x1, y1); None: not known
-) -> Array:  # (n, 4)
+) -> Annotated[Array, "n, 4"]:
     """The boxes as float64, or an error that names the first bad one: not a number, inverted, empty, outside."""
     found = as_numbers(boxes, name)
     if found.shape in ((0,), (4,)):
@@ -46,7 +46,7 @@ def check_boxes(
 
 def check_bounds(
     bounds: Any,  # (width, height) or (x0, y0, x1, y1), or an array with a row of these for each picture
-) -> Array:  # (4,) or (n, 4)
+) -> Annotated[Array, "4 | n, 4"]:
     """The bounds of a picture as x0, y0, x1, y1. A picture that has only a size begins at 0, 0."""
     found = as_numbers(bounds, "bounds")
     if found.ndim not in (1, 2) or found.shape[-1] not in (2, 4):
@@ -64,8 +64,8 @@ def check_bounds(
 
 
 def iou(
-    a: Any,  # (n, 4), or (4,) for one box
-    b: Any,  # (m, 4), or (4,) for one box
+    a: Annotated[Any, "n, 4"],  # or (4,) for one box
+    b: Annotated[Any, "m, 4"],  # or (4,) for one box
     *,
     pairwise: bool = True,
 ) -> Any:
@@ -121,24 +121,19 @@ def _iou(a: Array, b: Array) -> Array:
     return np.asarray(shared / (areas(a) + areas(b) - shared))
 
 
-def pairs_iou(
-    a: Array,  # (n, 4)
-    b: Array,  # (m, 4)
-) -> Array:  # (n, m)
+def pairs_iou(a: Annotated[Array, "n, 4"], b: Annotated[Array, "m, 4"]) -> Annotated[Array, "n, m"]:
     """Intersection over union of every pair; boxes are not checked."""
     return _iou(a[:, None], b[None])
 
 
-def areas(
-    boxes: Array,  # (..., 4)
-) -> Array:  # (...)
+def areas(boxes: Annotated[Array, "..., 4"]) -> Annotated[Array, "..."]:
     return np.asarray((boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1]))
 
 
 def boxes_within(
-    boxes: Array,  # (n, 4)
-    bounds: Array,  # (4,) or (n, 4): x0, y0, x1, y1
-) -> Array:  # (n,) of bool
+    boxes: Annotated[Array, "n, 4"],
+    bounds: Annotated[Array, "4 | n, 4"],  # x0, y0, x1, y1
+) -> Annotated[Array, "n"]:  # of bool
     """Which boxes lie wholly within the bounds; to cross them by 1e-9 of the picture is rounding and allowed."""
     slack = 1e-9 * (bounds[..., 2:] - bounds[..., :2])
     return np.asarray(
@@ -148,8 +143,8 @@ def boxes_within(
 
 
 def clip(
-    boxes: Array,  # (n, 4)
-    bounds: Array,  # (4,): x0, y0, x1, y1
+    boxes: Annotated[Array, "n, 4"],
+    bounds: Annotated[Array, "4"],  # x0, y0, x1, y1
 ) -> tuple[Array, Array]:  # (k, 4), (k,)
     """Boxes cut to the bounds, and the rows of those of which something is left."""
     low, high = np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)
@@ -159,9 +154,9 @@ def clip(
 
 
 def to_coordinates(
-    boxes: Array,  # (n, 4)
-    bounds: Array,  # (4,) or (n, 4): x0, y0, x1, y1 of the picture
-) -> Array:  # (n, 4)
+    boxes: Annotated[Array, "n, 4"],
+    bounds: Annotated[Array, "4 | n, 4"],  # x0, y0, x1, y1 of the picture
+) -> Annotated[Array, "n, 4"]:
     """u of boxes: centre in shares of the picture, log(area / area of the picture), log(width / height).
 
     The shape is that in pixels, not in shares: a dog has the same one in a wide and in a tall picture.
@@ -176,10 +171,7 @@ def to_coordinates(
     return np.column_stack([centre, log_size, np.log(sides[:, 0]) - np.log(sides[:, 1])])
 
 
-def from_coordinates(
-    u: Array,  # (n, 4)
-    bounds: Array,  # (4,) or (n, 4)
-) -> Array:  # (n, 4)
+def from_coordinates(u: Annotated[Array, "n, 4"], bounds: Annotated[Array, "4 | n, 4"]) -> Annotated[Array, "n, 4"]:
     """The boxes that have these coordinates: the inverse of `to_coordinates`, but for rounding."""
     picture = bounds[..., 2:] - bounds[..., :2]
     root = np.sqrt(picture.prod(axis=-1))
@@ -189,10 +181,8 @@ def from_coordinates(
 
 
 def non_maximum_suppression(
-    boxes: Any,  # (n, 4)
-    scores: Any,  # (n,)
-    overlap: float = 0.5,
-) -> Array:  # (k,)
+    boxes: Annotated[Any, "n, 4"], scores: Annotated[Any, "n"], overlap: float = 0.5
+) -> Annotated[Array, "k"]:
     """The boxes to keep, highest score first: each removes those with lower scores that overlap it too much.
 
     Parameters

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -65,8 +65,8 @@ class ModelJudge:
 
     def __call__(
         self,
-        crops: Sequence[Array],  # (h, w, 3) each
-    ) -> Array:  # (n,)
+        crops: Sequence[Annotated[Array, "h, w, 3"]],  # each
+    ) -> Annotated[Array, "n"]:
         """The score of each crop."""
         step = limits.PICTURE_ROWS_AT_ONCE
         parts = [self._judge(list(crops[k : k + step])) for k in range(0, len(crops), step)]
@@ -163,8 +163,8 @@ def _background(name: str) -> bool:
 
 
 def windows(
-    bounds: Any,  # (width, height)
-    box: Any,  # (4,): the object's
+    bounds: Annotated[Any, "width, height"],
+    box: Annotated[Any, "4"],  # the object's
     count: int,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:  # (count, 4), (count,)

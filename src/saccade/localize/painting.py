@@ -6,7 +6,7 @@ channel's share goes to the positions of the feature map, in proportion to what 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +22,8 @@ from saccade.features.pixels import check_picture
 
 
 def heat_map(
-    model: Any,
-    picture: Any,  # (h, w) or (h, w, 3)
-    label: Any = None,
-    against: Any = None,
-) -> Array:  # (h, w)
+    model: Any, picture: Annotated[Any, "h, w | h, w, 3"], label: Any = None, against: Any = None
+) -> Annotated[Array, "h, w"]:
     """What each pixel adds to a decision about the picture; the sum over all pixels is the decision less the offset.
 
     Parameters
@@ -77,9 +74,9 @@ def heat_map(
 
 def paint(
     features: Any,  # the fitted transformer of saccade.features, or the Pipeline of them
-    picture: Array,  # (h, w) or (h, w, 3)
-    shares: sp.csr_matrix,  # (1, d), of this picture
-) -> Array:  # (h, w)
+    picture: Annotated[Array, "h, w | h, w, 3"],
+    shares: Annotated[sp.csr_matrix, "1, d"],  # of this picture
+) -> Annotated[Array, "h, w"]:
     """The shares of a picture's features, painted at the places that the features come from; the sum stays."""
     before, encoder = check_places(features)
     share: Array = np.asarray(shares.todense(), np.float64).ravel()
@@ -139,10 +136,10 @@ def _per_unit(share: Array, totals: Array) -> Array:
 
 
 def painted(
-    boxes: Array,  # (k, 4) x0, y0, x1, y1 as shares of the picture's sides; what is outside is cut off
-    parts: Array,  # (k,)
+    boxes: Annotated[Array, "k, 4"],  # x0, y0, x1, y1 as shares of the picture's sides; what is outside is cut off
+    parts: Annotated[Array, "k"],
     shape: tuple[int, int],  # (h, w)
-) -> Array:  # (h, w)
+) -> Annotated[Array, "h, w"]:
     """Each part spread evenly over the pixels of its box, at least one.
 
     >>> painted(np.array([[0.0, 0.0, 0.5, 1.0], [0.5, 0.5, 9.0, 9.0]]), np.array([4.0, 3.0]), (2, 4))

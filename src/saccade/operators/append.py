@@ -1,6 +1,6 @@
 """Codes with further rows behind the others."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ def append(
     X: Any,
     levels: int | None = None,
     binning: str = "quantile",
-    weight: Array | None = None,  # (n,): of the old rows and those of X
+    weight: Annotated[Array, "n"] | None = None,  # of the old rows and those of X
     *,
     most_rows: int | None = None,  # of a block; None: as the cache likes it
     most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks

@@ -8,7 +8,7 @@ only sums per column come back. Every backend passes tests/operators/test_backen
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -78,16 +78,16 @@ class BackendOf(Protocol[Vectors]):
     def put(self, V: Vectors, columns: Array, values: Vectors) -> None:
         """Write these columns of V."""
 
-    def max_abs(self, V: Vectors) -> Array:  # (m,)
+    def max_abs(self, V: Vectors) -> Annotated[Array, "m"]:
         """max |V| of each column; 0 without rows."""
 
-    def inner(self, r: Vectors, z: Vectors) -> Array:  # (m,)
+    def inner(self, r: Vectors, z: Vectors) -> Annotated[Array, "m"]:
         """r·z of each column of z; r may have one column for all."""
 
     def take_out(self, R: Vectors, u: Vectors, along: Array) -> Vectors:  # (n, m)
         """R − u along: u (n, 1) in the given share of each column is taken out."""
 
-    def into_low_rank(self, B: Vectors, R: Vectors) -> Array:  # (r, m)
+    def into_low_rank(self, B: Vectors, R: Vectors) -> Annotated[Array, "r, m"]:
         """BᵀR on the host, for B (n, r), in the precision of B."""
 
     def out_of_low_rank(self, R: Vectors, B: Vectors, small: Array) -> None:
@@ -96,16 +96,18 @@ class BackendOf(Protocol[Vectors]):
     def for_product(self, p: Vectors, dtype: Any) -> Vectors:
         """A copy of vectors in this precision, in the order that products of the operator like."""
 
-    def finish_product(self, Kp: Vectors, noise: Vectors, p: Vectors, q: Vectors) -> Array:  # (m,)
+    def finish_product(self, Kp: Vectors, noise: Vectors, p: Vectors, q: Vectors) -> Annotated[Array, "m"]:
         """q = Kp + noise * p in place, then p·q. Noise may have one column for all; Kp may be float32."""
 
-    def descend(self, step: Array, q: Vectors, u: Vectors, smoothed: Array, r: Vectors, s: Vectors) -> Array:  # (4, m)
+    def descend(
+        self, step: Array, q: Vectors, u: Vectors, smoothed: Array, r: Vectors, s: Vectors
+    ) -> Annotated[Array, "4, m"]:
         """r −= step q in place; then r·r and r·u for the one column of u, and gap·gap and s·gap for gap = s − r.
 
         The last two are zero for columns that are not smoothed.
         """
 
-    def advance(self, by: Stride, z: Vectors, u: Vectors, run: Run[Vectors]) -> Array:  # (m,)
+    def advance(self, by: Stride, z: Vectors, u: Vectors, run: Run[Vectors]) -> Annotated[Array, "m"]:
         """x += step p and then p = z − along u + beta p in place, and p into `copy` in its precision; then max |r|.
 
         For smoothed columns also y += share (x − y) and s += share (r − s), and max |s| instead.
@@ -211,7 +213,7 @@ def _threads(V: Array) -> int:
     return thread_count() if V.size > limits.ONE_THREAD_UP_TO else 1
 
 
-def _apart(like: Array, *shape: int) -> Array:  # (threads, *shape)
+def _apart(like: Array, *shape: int) -> Annotated[Array, "threads, *shape"]:
     """Zeros for each thread of a pass over `like`, so far apart that no two threads write to one cache line."""
     size, threads = prod(shape), _threads(like)
     return np.zeros((threads, size + 16))[:, :size].reshape(threads, *shape)

@@ -1,7 +1,7 @@
 """A matrix known by its products: what the solvers need to know of a kernel matrix, and no more."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -33,10 +33,10 @@ class Operator(ABC):
         """Stored numbers that one product reads: the choice of a preconditioner depends on it."""
 
     @abstractmethod
-    def diag(self) -> Array:  # (n,)
+    def diag(self) -> Annotated[Array, "n"]:
         """The diagonal of K."""
 
-    def squared_parts(self) -> Array | None:  # (n,)
+    def squared_parts(self) -> Annotated[Array, "n"] | None:
         """Σ_d k_d(x, x)² where K is a sum of kernels k_d, one for each dimension; None where it is not.
 
         Large for an example that has much in few dimensions: others tell little about it.
@@ -46,16 +46,16 @@ class Operator(ABC):
     @abstractmethod
     def matmul(
         self,
-        V: Array,  # (n, m), of the host; also of `backend` where that is another
-    ) -> Array:  # (n, m), of V's dtype, where V is
+        V: Annotated[Array, "n, m"],  # of the host; also of `backend` where that is another
+    ) -> Annotated[Array, "n, m"]:  # of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
     def matmul_rows(
         self,
-        rows: Array,  # (b,) example numbers, each once
-        V: Array,  # (b, m)
-        at: Array | None = None,  # (p,) example numbers; None for all
-    ) -> Array:  # (n, m), or (p, m)
+        rows: Annotated[Array, "b"],  # example numbers, each once
+        V: Annotated[Array, "b, m"],
+        at: Annotated[Array, "p"] | None = None,  # example numbers; None for all
+    ) -> Annotated[Array, "n, m"]:  # or (p, m)
         """K[at, rows] V: what values at some examples add up to at others."""
         every = np.zeros((self.shape[0], V.shape[1]), V.dtype)
         every[rows] = V
@@ -64,8 +64,8 @@ class Operator(ABC):
 
     def columns(
         self,
-        rows: Array,  # (b,) example numbers
-    ) -> Array:  # (n, b)
+        rows: Annotated[Array, "b"],  # example numbers
+    ) -> Annotated[Array, "n, b"]:
         """K[:, rows], here by products with unit vectors."""
         found = np.empty((self.shape[0], rows.size))
         for part in batches(rows.size, limits.UNIT_COLUMNS):
@@ -76,16 +76,16 @@ class Operator(ABC):
 
     def block(
         self,
-        rows: Array,  # (b,) example numbers
-    ) -> Array:  # (b, b)
+        rows: Annotated[Array, "b"],  # example numbers
+    ) -> Annotated[Array, "b, b"]:
         """K[rows, rows]."""
         return np.asarray(self.columns(rows)[rows])
 
-    def to_dense(self) -> Array:  # (n, n)
+    def to_dense(self) -> Annotated[Array, "n, n"]:
         """A copy of the whole matrix that the caller may change."""
         return self.matmul(np.eye(self.shape[0]))
 
-    def row_sums(self) -> tuple[Array, float]:  # (n,)
+    def row_sums(self) -> tuple[Annotated[Array, "n"], float]:
         """Σ_j K_ij, and the smallest K_ij if it is below zero, else zero."""
         K = self.to_dense()
         return K.sum(axis=1), float(K.min(initial=0.0))
@@ -96,10 +96,7 @@ class Dense(Operator):
 
     in_memory = True
 
-    def __init__(
-        self,
-        K: Array,  # (n, n)
-    ) -> None:
+    def __init__(self, K: Annotated[Array, "n, n"]) -> None:
         self.K = K
 
     @property

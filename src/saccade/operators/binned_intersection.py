@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
+from typing import Annotated
 
 import numpy as np
 
@@ -86,7 +87,7 @@ class BinnedIntersection(Intersection):
         calls = ranged(gradient_loops.binned_moments, (self.codes.level_starts,), (A, B, right is None, G, lanes))
         share_calls(calls, self.codes.shape[1], thread_count())
 
-    def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Array:  # (parts, L, lanes)
+    def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Annotated[Array, "parts, L, lanes"]:
         """Sums of V over the rows at each level, in parts to be added up."""
         from saccade.operators import loops
 
@@ -96,7 +97,7 @@ class BinnedIntersection(Intersection):
         share_calls(lambda t, a, b: partial(loops.histogram, *layout, a, b, V, H[t], lanes), c.bases.size - 1, parts)
         return H
 
-    def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Array:  # (1, L, lanes)
+    def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Annotated[Array, "1, L, lanes"]:
         """Histogram of some rows, ascending, of dense codes; V is that of these rows alone."""
         from saccade.operators import loops
 
@@ -107,7 +108,7 @@ class BinnedIntersection(Intersection):
         share_calls(ranged(loops.histogram_of, fixed, (V, H[0], lanes)), c.shape[1], thread_count())
         return H
 
-    def _table(self, H: Array, lanes: tuple[int, ...]) -> Array:  # (L, lanes)
+    def _table(self, H: Array, lanes: tuple[int, ...]) -> Annotated[Array, "L, lanes"]:
         """The table of histograms, which are changed."""
         from saccade.operators import loops
 
@@ -115,7 +116,7 @@ class BinnedIntersection(Intersection):
         share_calls(calls, self.codes.shape[1], thread_count())
         return np.asarray(H[0])
 
-    def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Array:  # (n, lanes)
+    def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "n, lanes"]:
         from saccade.operators import loops
 
         out = np.zeros((self.shape[0], len(lanes)), T.dtype)
@@ -123,7 +124,7 @@ class BinnedIntersection(Intersection):
         share_calls(calls, self.codes.bases.size - 1, thread_count())
         return out
 
-    def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Array:  # (p, lanes)
+    def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "p, lanes"]:
         """Look-ups at some rows of dense codes."""
         from saccade.operators import loops
 

@@ -7,6 +7,7 @@ both were a fifth faster where all is dense (minima and additions are the limit,
 
 from collections.abc import Callable
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,10 +22,10 @@ LINE = 64  # bytes; a vector that lies across two cache lines takes two loads
 
 
 def intersections(
-    A: sp.csr_matrix,  # (n, D), non-negative float64
-    B: sp.csr_matrix | None = None,  # (m, D)
+    A: Annotated[sp.csr_matrix, "n, D"],  # non-negative float64
+    B: Annotated[sp.csr_matrix, "m, D"] | None = None,
     panel_dims: int = limits.PANEL_DIMS,
-) -> Array:  # (n, m)
+) -> Annotated[Array, "n, m"]:
     """The block; without B that of A with itself, of which only the upper triangle is true."""
     from . import loops
 
@@ -44,11 +45,7 @@ def intersections(
     return out
 
 
-def cut(
-    A: sp.csr_matrix,  # (n, D)
-    dims: int,
-    width: int,
-) -> tuple[Array, Array, Array]:
+def cut(A: Annotated[sp.csr_matrix, "n, D"], dims: int, width: int) -> tuple[Array, Array, Array]:
     """Where each row's entries of dimension 0, dims, 2 dims, … begin, (blocks+1, n); the dimensions and the values."""
     rows = A if A.has_sorted_indices else A.sorted_indices()  # split signs are not in order
     cuts = [rows.indptr[:-1]]
@@ -58,7 +55,7 @@ def cut(
     return np.stack([*cuts, rows.indptr[1:]]).astype(np.int64), rows.indices, rows.data
 
 
-def aligned(rows: int, lanes: int) -> Array:  # (rows, lanes)
+def aligned(rows: int, lanes: int) -> Annotated[Array, "rows, lanes"]:
     """Scratch that begins with a cache line."""
     raw = np.empty(rows * lanes * 8 + LINE, np.uint8)
     start = -raw.ctypes.data % LINE

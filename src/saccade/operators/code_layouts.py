@@ -1,7 +1,7 @@
 """The two layouts of codes, chosen by measurement (docs/decisions/002); codes.py makes them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,12 +13,12 @@ class SortedColumns:
     """Entries k of dimension d are starts[d] <= k < starts[d+1], ascending in `values`; `rows` says whose they are."""
 
     shape: tuple[int, int]
-    starts: Array  # (D+1,) int64
-    rows: Array  # (nnz,) uint16 or uint32
-    values: Array  # (nnz,) float64
+    starts: Annotated[Array, "D+1"]  # int64
+    rows: Annotated[Array, "nnz"]  # uint16 or uint32
+    values: Annotated[Array, "nnz"]  # float64
 
     @property
-    def level_starts(self) -> Array:  # (D+1,)
+    def level_starts(self) -> Annotated[Array, "D+1"]:
         """Every entry is its own level."""
         return self.starts
 
@@ -32,20 +32,18 @@ class CodeBlocks:
     """
 
     shape: tuple[int, int]
-    bases: Array  # (blocks+1,) int64, first row of each block
-    starts: Array  # (blocks*D+1,) int64
-    rows: Array | None  # (nnz,) uint16
-    codes: Array  # (nnz,) uint8
-    level_starts: Array  # (D+1,) int64
-    values: Array  # (levels,) float64
+    bases: Annotated[Array, "blocks+1"]  # int64, first row of each block
+    starts: Annotated[Array, "blocks*D+1"]  # int64
+    rows: Annotated[Array, "nnz"] | None  # uint16
+    codes: Annotated[Array, "nnz"]  # uint8
+    level_starts: Annotated[Array, "D+1"]  # int64
+    values: Annotated[Array, "levels"]  # float64
 
 
 Codes = SortedColumns | CodeBlocks
 
 
-def level_dims(
-    starts: Array,  # (D+1,)
-) -> Array:  # (L,)
+def level_dims(starts: Annotated[Array, "D+1"]) -> Annotated[Array, "L"]:
     """The dimension of each level."""
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 

@@ -13,7 +13,7 @@ by measurement (docs/decisions/002):
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,10 +62,11 @@ def split_signs(X: Any) -> Any:
 
 
 def encode(
-    X: Any,  # (n, D) non-negative, dense or CSR without duplicate entries
+    X: Annotated[Any, "n, D"],  # non-negative, dense or CSR without duplicate entries
     levels: int | None = None,
     binning: str = "quantile",
-    weight: Array | None = None,  # (n,): how many copies of itself each row stands for, where levels are quantiles
+    weight: Annotated[Array, "n"]
+    | None = None,  # how many copies of itself each row stands for, where levels are quantiles
     *,
     dense: bool | None = None,
     most_rows: int | None = None,  # of a block; None: as the cache likes it
@@ -180,7 +181,7 @@ def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, samp
 
 def _sorted_parts(
     X: Any,
-    some: Array,  # (s,) row numbers, ascending
+    some: Annotated[Array, "s"],  # row numbers, ascending
 ) -> Iterator[SortedColumns]:
     """Some rows as sorted columns: a few dimensions of a dense matrix at a time, all of a sparse one."""
     every, at_once = some.size == X.shape[0], limits.SORTED_AT_ONCE // max(some.size, 1)
@@ -192,9 +193,9 @@ def _sorted_parts(
 
 
 def _even_places(
-    copies: Array,  # (k,): how often each entry counts
+    copies: Annotated[Array, "k"],  # how often each entry counts
     count: int,
-) -> Array:  # (count,)
+) -> Annotated[Array, "count"]:
     """Entries at even distances, the last one first, in the list that repeats each as often as it counts."""
     ends = np.cumsum(copies)
     places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)
@@ -203,7 +204,7 @@ def _even_places(
     return np.asarray(found)
 
 
-def column_max(X: Any) -> Array:  # (D,) float64
+def column_max(X: Any) -> Annotated[Array, "D"]:  # float64
     """The largest value of each dimension, 0 where there is none."""
     if not sp.issparse(X):
         return np.asarray(X.max(axis=0, initial=0), np.float64)
@@ -216,7 +217,7 @@ def column_max(X: Any) -> Array:  # (D,) float64
 
 
 def encode_as(
-    X: Any,  # (n, D)
+    X: Annotated[Any, "n, D"],
     level_starts: Array,
     values: Array,
     *,
@@ -243,7 +244,7 @@ def encode_as(
     return CodeBlocks((n, D), bases, starts, rows, codes, level_starts, values)
 
 
-def block_bases(n: int, block_rows: int | None = None) -> Array:  # (blocks+1,)
+def block_bases(n: int, block_rows: int | None = None) -> Annotated[Array, "blocks+1"]:
     """The first row of each block, and n."""
     return np.append(np.arange(0, n, block_rows or even_rows(n)), n).astype(np.int64)
 

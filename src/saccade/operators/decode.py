@@ -1,6 +1,7 @@
 """Codes back as rows: what a kernel on them sees."""
 
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +27,7 @@ def decode(
 
 def _decode_sorted(
     codes: SortedColumns,
-    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
     shape: tuple[int, int],
 ) -> sp.csr_matrix:
     from saccade.operators import encode_loops
@@ -43,7 +44,7 @@ def _decode_sorted(
 def new_numbers(
     n: int,
     rows: Array | None,  # ascending row numbers; None for all
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """The number of each row among those that are wanted, −1 for the others."""
     place = np.arange(n) if rows is None else np.full(n, -1)
     if rows is not None:
@@ -53,7 +54,7 @@ def new_numbers(
 
 def entries(
     codes: CodeBlocks,
-    place: Array,  # (n,): new row numbers, −1 for rows that are not wanted
+    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
 ) -> tuple[Array, Array, Array]:  # (e,) each
     """Dimension, new row and code of the entries of all rows with a place, block after block."""
     wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]

@@ -1,5 +1,7 @@
 """The operator of the intersection kernel for each layout of the codes."""
 
+from typing import Annotated
+
 from saccade._core.arrays import Array
 from saccade.operators.binned_intersection import BinnedIntersection
 from saccade.operators.codes import Codes, SortedColumns
@@ -9,7 +11,7 @@ from saccade.operators.sorted_intersection import SortedIntersection
 
 def intersection(
     codes: Codes,
-    levels: Array,  # (L,): what the kernel makes of codes.values
+    levels: Annotated[Array, "L"],  # what the kernel makes of codes.values
 ) -> Intersection:
     """The operator for the layout that the codes have."""
     kind = SortedIntersection if isinstance(codes, SortedColumns) else BinnedIntersection

@@ -9,7 +9,7 @@ One pass in and one pass out, whatever the number of columns of V:
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -30,15 +30,12 @@ class Intersection(Operator):
     def __init__(
         self,
         codes: Codes,
-        levels: Array,  # (L,): what the kernel makes of codes.values
+        levels: Annotated[Array, "L"],  # what the kernel makes of codes.values
     ) -> None:
         self.codes, self.levels, self.starts = codes, levels, codes.level_starts
         self._steps: dict[Any, Array] = {}
 
-    def with_levels(
-        self,
-        levels: Array,  # (L,)
-    ) -> Self:
+    def with_levels(self, levels: Annotated[Array, "L"]) -> Self:
         """The codes under another kernel."""
         return type(self)(self.codes, levels)
 
@@ -51,10 +48,7 @@ class Intersection(Operator):
         return self.codes.values.size if isinstance(self.codes, SortedColumns) else self.codes.codes.size
 
     @abstractmethod
-    def matmul(
-        self,
-        V: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def matmul(self, V: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """K V in O(non-zeros · m)."""
 
     def steps(self, dtype: Any, *, exact: bool = False) -> Array:
@@ -90,9 +84,9 @@ class Intersection(Operator):
 
     def level_gradient(
         self,
-        left: Array,  # (n, m)
-        right: Array | None = None,  # (n, m); None for `left`
-    ) -> Array:  # (L,)
+        left: Annotated[Array, "n, m"],
+        right: Annotated[Array, "n, m"] | None = None,  # None for `left`
+    ) -> Annotated[Array, "L"]:
         """The derivative of Σ_m left_mᵀ K right_m with respect to every level, for one pass over the data.
 
         ∂K/∂δ_d[b] = ccᵀ with c_i = [c_id ≥ b], and ℓ_d[b] is the end of one step and the start of the next.
@@ -107,8 +101,8 @@ class Intersection(Operator):
 
     def matrix_gradient(
         self,
-        A: Array,  # (n, n) symmetric
-    ) -> Array:  # (L,)
+        A: Annotated[Array, "n, n"],  # symmetric
+    ) -> Annotated[Array, "L"]:
         """The derivative of Σ_ij A_ij K_ij with respect to every level."""
         return self.level_gradient(A, np.eye(len(A)))
 
@@ -122,14 +116,11 @@ class Intersection(Operator):
 
     @cached_property
     @abstractmethod
-    def _sums(self) -> Array:  # (n, 2)
+    def _sums(self) -> Annotated[Array, "n, 2"]:
         """The sums of the levels of each row and of their squares."""
 
     @abstractmethod
-    def level_sums(
-        self,
-        v: Array,  # (n,)
-    ) -> Array:  # (L,)
+    def level_sums(self, v: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
         """Σ v_i over the entries at each level: the derivative of Σ_i v_i K_ii with respect to every level."""
 
     @abstractmethod
@@ -137,10 +128,7 @@ class Intersection(Operator):
         """Add the products of suffix sums, which are derivatives with respect to the steps, to G (L,)."""
 
     @abstractmethod
-    def tables(
-        self,
-        V: Array,  # (n, m)
-    ) -> PiecewiseTables:
+    def tables(self, V: Annotated[Array, "n, m"]) -> PiecewiseTables:
         """The function x ↦ Σ_i V_i k(x_i, x) as tables."""
 
     @abstractmethod
@@ -150,7 +138,7 @@ class Intersection(Operator):
     @abstractmethod
     def lines(
         self,
-        Ws: Sequence[Array],  # (n, r) each
+        Ws: Sequence[Annotated[Array, "n, r"]],  # each
         nodes: Nodes,  # of the levels from zero
     ) -> Iterator[Lines]:
         """`tables` of each W at the nodes, and their distances from the lines between nodes."""

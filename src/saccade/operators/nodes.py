@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 
@@ -16,20 +17,22 @@ WIDEST = 64  # columns that go through the walk together
 class Nodes:
     """Levels that stay; the first of each dimension is 0."""
 
-    starts: Array  # (D+1,) int64: the nodes of dimension d are starts[d] .. starts[d+1]
-    levels: Array  # (N,) float64, ascending in each dimension
-    places: Array  # (N,) int64: how many levels above the first 0 of its dimension a node is
+    starts: Annotated[Array, "D+1"]  # int64: the nodes of dimension d are starts[d] .. starts[d+1]
+    levels: Annotated[Array, "N"]  # float64, ascending in each dimension
+    places: Annotated[Array, "N"]  # int64: how many levels above the first 0 of its dimension a node is
 
 
 @dataclass(frozen=True)
 class Lines:
     """Tables at the nodes, and how far they are from the lines between two nodes; the first column is held apart."""
 
-    blocks: Array  # (blocks, N, lanes) float32: columns 0, 1, … of the tables, so many in a block
+    blocks: Annotated[Array, "blocks, N, lanes"]  # float32: columns 0, 1, … of the tables, so many in a block
     rank: int  # columns
-    above: Array  # (N,): by how much a line of the first column is above its table, on the piece that begins at a node
-    size: Array  # (N,): ‖T‖² of the other columns
-    lost: Array  # (N,): the largest squared distance of the other columns from their lines on that piece
+    above: Annotated[
+        Array, "N"
+    ]  # by how much a line of the first column is above its table, on the piece that begins at a node
+    size: Annotated[Array, "N"]  # ‖T‖² of the other columns
+    lost: Annotated[Array, "N"]  # the largest squared distance of the other columns from their lines on that piece
 
     @classmethod
     def empty(cls, nodes: Nodes, columns: int) -> "Lines":
@@ -39,10 +42,7 @@ class Lines:
         return cls(blocks, columns, np.empty(N), np.zeros(N), np.zeros(N))
 
     @classmethod
-    def of_tables(
-        cls,
-        T: Array,  # (N, r)
-    ) -> "Lines":
+    def of_tables(cls, T: Annotated[Array, "N, r"]) -> "Lines":
         """Of tables that are known at every level."""
         N, r = T.shape
         blocks = stacked(T.astype(np.float32), table_lanes(r))
@@ -54,20 +54,14 @@ def table_lanes(columns: int) -> int:
     return min(WIDEST, -(-columns // 16) * 16)
 
 
-def choose_nodes(
-    levels: Array,  # (L,)
-    starts: Array,  # (D+1,)
-    nodes: int,
-) -> Nodes:
+def choose_nodes(levels: Annotated[Array, "L"], starts: Annotated[Array, "D+1"], nodes: int) -> Nodes:
     """At most `nodes` nodes per dimension."""
     kept, at = kept_nodes(levels, starts, nodes)
     return Nodes(at, levels[kept], kept - np.repeat(starts[:-1], np.diff(at)))
 
 
 def kept_nodes(
-    levels: Array,  # (L,)
-    starts: Array,  # (D+1,)
-    nodes: int,
+    levels: Annotated[Array, "L"], starts: Annotated[Array, "D+1"], nodes: int
 ) -> tuple[Array, Array]:  # (L',), (D+1,)
     """Which levels stay, at most `nodes` per dimension with its first and last, and where each dimension begins then.
 

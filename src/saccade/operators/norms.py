@@ -11,6 +11,7 @@ is never negative) its table is too small already, and needs no slack: more than
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,33 +32,35 @@ ROUNDING = 1e-6  # share of a table's norm that float32 sums may lose
 class NormTables:
     """T_d linear between the nodes of dimension d, within slack of the truth; the first node is 0, where T_d is 0."""
 
-    level_starts: Array  # (D+1,) int64
-    levels: Array  # (L,) float64, ascending in each dimension
-    blocks: Array  # (blocks, L, lanes) float32: T as the walk needs it, with zeros after the last column
+    level_starts: Annotated[Array, "D+1"]  # int64
+    levels: Annotated[Array, "L"]  # float64, ascending in each dimension
+    blocks: Annotated[Array, "blocks, L, lanes"]  # float32: T as the walk needs it, with zeros after the last column
     rank: int  # columns of T
-    slack: Array  # (L, 2) float32: of the first column and of the others, on the piece that begins at a node
+    slack: Annotated[
+        Array, "L, 2"
+    ]  # float32: of the first column and of the others, on the piece that begins at a node
 
     @classmethod
     def of(
         cls,
-        level_starts: Array,  # (D+1,)
-        levels: Array,  # (L,)
-        T: Array,  # (L, r) float32
-        slack: Array,  # (L, 2)
+        level_starts: Annotated[Array, "D+1"],
+        levels: Annotated[Array, "L"],
+        T: Annotated[Array, "L, r"],  # float32
+        slack: Annotated[Array, "L, 2"],
     ) -> "NormTables":
         """The tables of T in one piece."""
         return cls(level_starts, levels, stacked(T, table_lanes(T.shape[1])), T.shape[1], slack)
 
     @property
-    def T(self) -> Array:  # (L, r)
+    def T(self) -> Annotated[Array, "L, r"]:
         """T in one piece; a copy where there are several blocks."""
         whole = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(list(self.blocks), axis=1)
         return np.asarray(whole[:, : self.rank])
 
     def squared_norms(
         self,
-        X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
-    ) -> Array:  # (n,)
+        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
+    ) -> Annotated[Array, "n"]:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import few_loops, predict_loops
 
@@ -76,7 +79,7 @@ class NormTables:
 
 def norm_tables(
     K: Intersection,
-    W: Array,  # (n, r), the leading direction first
+    W: Annotated[Array, "n, r"],  # the leading direction first
     nodes: int | None = None,
 ) -> NormTables:
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension.
@@ -89,7 +92,7 @@ def norm_tables(
 
 def all_norm_tables(
     K: Intersection,
-    Ws: Sequence[Array],  # (n, r) each
+    Ws: Sequence[Annotated[Array, "n, r"]],  # each
     nodes: int | None = None,
 ) -> tuple[NormTables, ...]:
     """`norm_tables` of several W, which share the nodes."""

@@ -3,6 +3,8 @@
 A CSR matrix made of coordinates is a counting sort, one pass over the entries; it keeps the order of equal keys.
 """
 
+from typing import Annotated
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -13,7 +15,7 @@ from saccade.operators.decode import entries, new_numbers
 
 def subset(
     codes: Codes,
-    rows: Array,  # (b,) ascending row numbers
+    rows: Annotated[Array, "b"],  # ascending row numbers
     most_rows: int | None = None,  # of a block; None: as the cache likes it
 ) -> Codes:
     """Codes of some of the rows, in the layout and with the levels of all."""

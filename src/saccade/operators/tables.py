@@ -7,7 +7,7 @@ row of the training data, only what all of them add up to.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,11 +22,7 @@ def lane_tuple(columns: int) -> tuple[int, ...]:
     return (0,) * (1 if columns == 1 else min(16, -(-columns // 2) * 2))
 
 
-def padded(
-    V: Array,  # (n, m)
-    first: int,
-    lanes: tuple[int, ...],
-) -> Array:  # (n, len(lanes)), contiguous
+def padded(V: Annotated[Array, "n, m"], first: int, lanes: tuple[int, ...]) -> Array:  # (n, len(lanes)), contiguous
     """Columns first, first+1, … of V, with zeros for columns that are not there."""
     block = V if V.shape[1] == len(lanes) else V[:, first : first + len(lanes)]
     if block.shape[1] == len(lanes):
@@ -44,10 +40,7 @@ def on_lines(shape: tuple[int, ...], dtype: Any) -> Array:
     return np.asarray(room[skip : skip + size].view(dtype).reshape(shape))
 
 
-def lane_blocks(
-    V: Array,  # (n, m)
-    most: int = 16,
-) -> Iterator[tuple[slice, Array, tuple[int, ...]]]:
+def lane_blocks(V: Annotated[Array, "n, m"], most: int = 16) -> Iterator[tuple[slice, Array, tuple[int, ...]]]:
     """The columns of V as the loops take them, some at a time: which, their numbers (n, lanes), and the lanes."""
     m = V.shape[1]
     for first in range(0, m, most):
@@ -55,10 +48,7 @@ def lane_blocks(
         yield slice(first, min(first + most, m)), padded(V, first, lanes), lanes
 
 
-def stacked(
-    V: Array,  # (n, m)
-    lanes: int,
-) -> Array:  # (blocks, n, lanes)
+def stacked(V: Annotated[Array, "n, m"], lanes: int) -> Annotated[Array, "blocks, n, lanes"]:
     """All columns of V, `lanes` of them in a block, with zeros after the last."""
     n, m = V.shape
     blocks = on_lines((-(-m // lanes), n, lanes), V.dtype)
@@ -76,9 +66,9 @@ def stacked(
 class PiecewiseTables:
     """T_d linear between the levels of dimension d, constant beyond the last; the first level is 0, where T_d is 0."""
 
-    level_starts: Array  # (D+1,) int64
-    levels: Array  # (L,) float64, ascending in each dimension
-    T: Array  # (L, m) float64
+    level_starts: Annotated[Array, "D+1"]  # int64
+    levels: Annotated[Array, "L"]  # float64, ascending in each dimension
+    T: Annotated[Array, "L, m"]  # float64
 
     @cached_property
     def _T_blocks(self) -> list[Array]:
@@ -86,8 +76,8 @@ class PiecewiseTables:
 
     def walk(
         self,
-        X: sp.csr_matrix,  # (n, D): values after the kernel's transforms
-    ) -> Array:  # (n, m)
+        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
+    ) -> Annotated[Array, "n, m"]:
         """f(x) for every row."""
         from saccade.operators import few_loops, predict_loops
 
@@ -100,8 +90,8 @@ class PiecewiseTables:
 class GridTables:
     """T_d at `bins` nodes, `per_unit[d]` of them for each unit of x_d; a value takes its nearest node, and 0 has 0."""
 
-    per_unit: Array  # (D,) float64
-    T: Array  # (D * bins, m) float32
+    per_unit: Annotated[Array, "D"]  # float64
+    T: Annotated[Array, "D * bins, m"]  # float32
 
     @cached_property
     def _T_blocks(self) -> list[Array]:
@@ -113,8 +103,8 @@ class GridTables:
 
     def walk(
         self,
-        X: sp.csr_matrix,  # (n, d): values as they come, no transform, with their signs
-    ) -> Array:  # (n, m)
+        X: Annotated[sp.csr_matrix, "n, d"],  # values as they come, no transform, with their signs
+    ) -> Annotated[Array, "n, m"]:
         """f(x) for every row, in constant time per value. Tables of negative values follow those of positive ones."""
         from saccade.operators import predict_loops
 
@@ -140,7 +130,7 @@ def _walk(loop: Callable[..., None], read: tuple[Any, ...], blocks: list[Array],
 
 def quantize(
     tables: PiecewiseTables,
-    top: Array,  # (D,) the largest raw value of each dimension
+    top: Annotated[Array, "D"],  # the largest raw value of each dimension
     transform: Callable[[sp.csr_matrix], sp.csr_matrix],
     bins: int,
 ) -> GridTables:

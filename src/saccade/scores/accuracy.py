@@ -3,6 +3,8 @@
 Pure functions.
 """
 
+from typing import Annotated
+
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
@@ -64,8 +66,8 @@ def share_interval(
 
 
 def left_out_accuracy(
-    decision: Array,  # (n, M): a mean for each class without the example; NaN where it is not known
-    label: Array,  # (n,) class numbers
+    decision: Annotated[Array, "n, M"],  # a mean for each class without the example; NaN where it is not known
+    label: Annotated[Array, "n"],  # class numbers
     error: float,  # relative, of labels ±1 minus these means
 ) -> tuple[float, float]:
     """Share of examples that get their own class when left out, and its standard error.

@@ -5,6 +5,8 @@ zero. Where σ = 0 the value is known already, a look tells nothing, and improve
 max(μ − f⁺ − ξ, 0) of EI is the same there as long as f⁺ is at least every value that is known.
 """
 
+from typing import Annotated
+
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
@@ -19,11 +21,8 @@ TIE = 1e-9  # relative: values of a draw closer than this are equal, and the fir
 
 
 def probability_of_improvement(
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    best: float | Array,
-    xi: float = 0.0,
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
+) -> Annotated[Array, "n"]:
     """PI_ξ = Φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0. S §11; Kushner (1964).
 
     >>> probability_of_improvement(np.array([0.5, 0.4]), np.array([0.04, 0.0]), 0.5)
@@ -34,22 +33,16 @@ def probability_of_improvement(
 
 
 def log_probability_of_improvement(
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    best: float | Array,
-    xi: float = 0.0,
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
+) -> Annotated[Array, "n"]:
     """log PI_ξ, which still ranks where PI_ξ is 0 in float64 (z < −38); −inf where σ = 0."""
     gap, sigma = _gap(mean, variance, best, xi)
     return np.where(sigma > 0, log_ndtr(_ratio(gap, sigma)), -np.inf)
 
 
 def expected_improvement(
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    best: float | Array,
-    xi: float = 0.0,
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
+) -> Annotated[Array, "n"]:
     """EI_ξ = E max(f − f⁺ − ξ, 0) = (μ − f⁺ − ξ) Φ(z) + σ φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0.
 
     S §11 (which prints it once without the bracket); Močkus (1975), Jones, Schonlau, Welch (1998). It is made from
@@ -62,11 +55,8 @@ def expected_improvement(
 
 
 def log_expected_improvement(
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    best: float | Array,
-    xi: float = 0.0,
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
+) -> Annotated[Array, "n"]:
     """log EI_ξ = log σ + log h(z), h(z) = φ(z) + z Φ(z); −inf where σ = 0, or z² overflows (|z| > 1e154).
 
     It still ranks where EI_ξ is 0 in float64 (z < −38). Ament, Daulton, Eriksson, Balandat, Bakshy: unexpected
@@ -82,10 +72,8 @@ def log_expected_improvement(
 
 
 def upper_confidence_bound(
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    weight: float = 2.0,
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], weight: float = 2.0
+) -> Annotated[Array, "n"]:
     """μ + κ σ. Srinivas, Krause, Kakade, Seeger (2010), whose κ is √β_t.
 
     >>> upper_confidence_bound(np.array([0.5]), np.array([0.04]))
@@ -94,16 +82,14 @@ def upper_confidence_bound(
     return np.asarray(mean + weight * np.sqrt(np.maximum(variance, 0.0)))
 
 
-def maximum_variance(
-    variance: Array,  # (n,)
-) -> Array:  # (n,)
+def maximum_variance(variance: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
     """σ²: look where least is known. S §12 (4), "max entropy": the entropy ½ log(2πe σ²) ranks alike."""
     return np.maximum(variance, 0.0)
 
 
 def thompson(
-    draws: Array,  # (s, n): a row for each function drawn from the posterior at the n candidates
-) -> Array:  # (s,)
+    draws: Annotated[Array, "s, n"],  # a row for each function drawn from the posterior at the n candidates
+) -> Annotated[Array, "s"]:
     """Candidates by Thompson's rule: for each draw its best candidate that no earlier draw has taken.
 
     Thompson (1933); Kandasamy, Krishnamurthy, Schneider, Póczos (2018) for batches. Of values that are equal but for
@@ -148,9 +134,7 @@ def _ratio(gap: Array, sigma: Array) -> Array:
         return np.divide(gap, sigma, out=np.zeros(gap.shape), where=sigma > 0)
 
 
-def _log_h(
-    z: Array,  # (n,)
-) -> Array:  # (n,)
+def _log_h(z: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
     """log(φ(z) + z Φ(z)).
 
     From z = −1 on as it stands. Below, φ(z) (1 − |z| √(π/2) erfcx(|z|/√2)), since Φ(z) = ½ exp(−z²/2) erfcx(|z|/√2).

@@ -1,6 +1,6 @@
 """How new an example is: pure functions of mean and variance."""
 
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -17,13 +17,13 @@ ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller di
 
 def membership(
     measure: Measure,
-    mean: Array | None,  # (n,); None for "variance"
-    variance: Array | None,  # (n,) of the latent function; None for "mean"
+    mean: Annotated[Array, "n"] | None,  # None for "variance"
+    variance: Annotated[Array, "n"] | None,  # of the latent function; None for "mean"
     noise: float,
     *,
     sign: bool = False,  # whether a label is the sign of f plus noise, instead of f plus noise
-    prior: Array | float = 1.0,  # (n,): k(x, x), for "ratio"
-) -> Array:  # (n,)
+    prior: Annotated[Array, "n"] | float = 1.0,  # k(x, x), for "ratio"
+) -> Annotated[Array, "n"]:
     """O Table 1: M = μ, V = −σ², P = log p(y = 1), H = μ/σ. Higher is more like the training examples.
 
     P is the density N(1; μ, σ² + noise) of the label in a regression, and Φ(μ/√(σ² + noise)) for Laplace and EP; its
@@ -49,13 +49,13 @@ def membership(
 
 def lowest_membership(
     measure: Measure,
-    mean: Array,  # (n,)
-    variance: Array,  # (n,)
-    prior: Array,  # (n,) k(x, x)
+    mean: Annotated[Array, "n"],
+    variance: Annotated[Array, "n"],
+    prior: Annotated[Array, "n"],  # k(x, x)
     noise: float,
     *,
     sign: bool = False,
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """The least that `membership` can be when rounding moves mean and variance.
 
     Equal examples have means and variances that are equal but for rounding, which may make them differ by any factor
@@ -74,9 +74,9 @@ def lowest_membership(
 
 
 def unexplained(
-    variance: Array,  # (n,) of the latent function
-    prior: Array,  # (n,) k(x, x), its variance before any training
-) -> Array:  # (n,)
+    variance: Annotated[Array, "n"],  # of the latent function
+    prior: Annotated[Array, "n"],  # k(x, x), its variance before any training
+) -> Annotated[Array, "n"]:
     """The share of the prior variance that training left: 0 for an example seen often, 1 for one like no other.
 
     An example without any feature (k(x, x) = 0) is like no other.
@@ -89,7 +89,7 @@ def unexplained(
 
 
 def threshold(
-    scores: Array,  # (n,): of training examples, each as if it had not been there
+    scores: Annotated[Array, "n"],  # of training examples, each as if it had not been there
     contamination: float,
 ) -> float:
     """The score that the given share of them, rounded down, falls below.
@@ -105,10 +105,10 @@ def threshold(
 
 
 def p_values(
-    scores: Array,  # (b,): of new examples
-    normal: Array,  # (q,): ascending, of training examples, each as if it had not been there
+    scores: Annotated[Array, "b"],  # of new examples
+    normal: Annotated[Array, "q"],  # ascending, of training examples, each as if it had not been there
     n: int | None = None,  # training examples, where `normal` are quantiles of their scores
-) -> Array:  # (b,)
+) -> Annotated[Array, "b"]:
     """How often a normal example scores no higher: (1 + how many of the training examples do) / (n + 1).
 
     Below all of them it is less than 1/(n + 1), and the less the farther below: such scores are still ranked. In units
@@ -125,9 +125,9 @@ def p_values(
 
 
 def own_p_values(
-    scores: Array,  # (b,): of training examples, each as if it had not been there
-    normal: Array,  # (n,): ascending, of all of them, less what rounding may do
-) -> Array:  # (b,)
+    scores: Annotated[Array, "b"],  # of training examples, each as if it had not been there
+    normal: Annotated[Array, "n"],  # ascending, of all of them, less what rounding may do
+) -> Annotated[Array, "b"]:
     """p-values of the training examples themselves, each compared with the n − 1 others.
 
     >>> own_p_values(np.array([1.0, 2.0, 2.0]), np.array([1.0, 2.0, 2.0])).round(3)
@@ -145,10 +145,10 @@ def _place(scores: Array, normal: Array, n: int) -> tuple[Array, Array]:  # (b,)
 
 
 def fisher_product(
-    explained: Array,  # (n,): p-values of one sign of novelty
-    confidence: Array,  # (n,): of the other
+    explained: Annotated[Array, "n"],  # p-values of one sign of novelty
+    confidence: Annotated[Array, "n"],  # of the other
     weight: float = 0.5,  # of the other, from 0 to 1
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
 
     >>> fisher_product(np.array([0.5]), np.array([0.1])), fisher_product(np.array([0.5]), np.array([0.1]), 1.0)
@@ -157,10 +157,7 @@ def fisher_product(
     return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))
 
 
-def quantiles(
-    scores: Array,  # (n,)
-    count: int = 501,
-) -> Array:  # (count,)
+def quantiles(scores: Annotated[Array, "n"], count: int = 501) -> Annotated[Array, "count"]:
     """So many of the scores in ascending order, evenly from the smallest to the largest."""
     places = ((np.arange(count) + 0.5) * (scores.size / count)).astype(int)  # each as often as any other
     places[0], places[-1] = 0, scores.size - 1
@@ -168,9 +165,10 @@ def quantiles(
 
 
 def repeated(
-    scores: Array,  # (n,)
-    weight: Array | None,  # (n,): how many equal examples each score stands for, a fraction perhaps; None for one
-) -> Array:  # (k,)
+    scores: Annotated[Array, "n"],
+    weight: Annotated[Array, "n"]
+    | None,  # how many equal examples each score stands for, a fraction perhaps; None for one
+) -> Annotated[Array, "k"]:
     """The scores in ascending order, each as often as its weight says.
 
     There are as many as the weights sum to, and at most limits.WEIGHTED_SCORES.

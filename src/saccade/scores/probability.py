@@ -1,5 +1,7 @@
 """Class probabilities from latent means: pure functions."""
 
+from typing import Annotated
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
@@ -11,16 +13,13 @@ TIED = 1e-9  # by which rounding may part two equal means of labels ±1
 
 
 def class_means(
-    mean: Array,  # (n, 1) for two classes, (n, M) for more
-) -> Array:  # (n, M)
+    mean: Annotated[Array, "n, 1"],  # for two classes, (n, M) for more
+) -> Annotated[Array, "n, M"]:
     """One latent mean per class; with two classes the first has the negative of the second's."""
     return np.hstack([-mean, mean]) if mean.shape[1] == 1 else mean
 
 
-def probabilities(
-    mean: Array,  # (n, 1) or (n, M)
-    sharpness: float,
-) -> Array:  # (n, M)
+def probabilities(mean: Annotated[Array, "n, 1 | n, M"], sharpness: float) -> Annotated[Array, "n, M"]:
     """softmax(sharpness · mean)."""
     found: Array = sharpness * class_means(mean)  # in place from here on: there may be millions of rows
     found -= found.max(axis=1, keepdims=True)
@@ -30,18 +29,18 @@ def probabilities(
 
 
 def standardized_mean(
-    mean: Array,  # (n, m)
-    variance: Array,  # (n, 1) or (n, m): of the latent f
+    mean: Annotated[Array, "n, m"],
+    variance: Annotated[Array, "n, 1 | n, m"],  # of the latent f
     noise: float,
-) -> Array:  # (n, m)
+) -> Annotated[Array, "n, m"]:
     """μ/√(σ² + noise): with the cumulative-Gaussian likelihood, p(y = 1) is Φ of it."""
     return np.asarray(mean / np.sqrt(variance + noise))
 
 
 def fit_sharpness(
-    mean: Array,  # (n, 1) or (n, M): leave-one-out means
-    label: Array,  # (n,) class numbers
-    weight: Array | None = None,  # (n,)
+    mean: Annotated[Array, "n, 1 | n, M"],  # leave-one-out means
+    label: Annotated[Array, "n"],  # class numbers
+    weight: Annotated[Array, "n"] | None = None,
 ) -> float:
     """The sharpness (inverse temperature) with the least leave-one-out cross-entropy.
 
@@ -62,7 +61,7 @@ def fit_sharpness(
     return float(np.exp(found.x))
 
 
-def _targets(label: Array, M: int, weight: Array | None) -> Array:  # (n, M), all of them sum to 1
+def _targets(label: Array, M: int, weight: Array | None) -> Annotated[Array, "n, M"]:  # all of them sum to 1
     """What the cross-entropy compares with: each label one observation among n + 2."""
     n = label.size
     w = np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
@@ -73,9 +72,9 @@ def _targets(label: Array, M: int, weight: Array | None) -> Array:  # (n, M), al
 
 
 def cross_entropy(
-    mean: Array,  # (n, 1) or (n, M)
-    label: Array,  # (n,) class numbers
-    weight: Array | None = None,  # (n,)
+    mean: Annotated[Array, "n, 1 | n, M"],
+    label: Annotated[Array, "n"],  # class numbers
+    weight: Annotated[Array, "n"] | None = None,
 ) -> tuple[float, Array]:  # and its derivative, like mean
     """The cross-entropy per example at the best sharpness for these means.
 
@@ -90,10 +89,10 @@ def cross_entropy(
 
 
 def example_costs(
-    mean: Array,  # (n, 1) or (n, M)
-    label: Array,  # (n,) class numbers
-    weight: Array | None = None,  # (n,)
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n, 1 | n, M"],
+    label: Annotated[Array, "n"],  # class numbers
+    weight: Annotated[Array, "n"] | None = None,
+) -> Annotated[Array, "n"]:
     """What each example costs: its cross-entropy at the best sharpness for these means, and 1 where the class is wrong.
 
     The cross-entropy alone prefers a smooth model that is a little more often wrong, the errors alone jump.
@@ -106,8 +105,8 @@ def example_costs(
 
 
 def expected_calibration_error(
-    probability: Array,  # (n, M)
-    label: Array,  # (n,) class numbers
+    probability: Annotated[Array, "n, M"],
+    label: Annotated[Array, "n"],  # class numbers
     bins: int = 15,
 ) -> float:
     """Mean gap between confidence and accuracy over equal-width bins of confidence, weighted by their size.

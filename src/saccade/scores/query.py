@@ -4,6 +4,8 @@
 and targets, the rows whose answers matter. Every score is positive, so that a score per cost makes sense.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core.arrays import Array
@@ -11,9 +13,7 @@ from saccade._core.arrays import Array
 TINY = float(np.finfo(np.float64).tiny)
 
 
-def lead(
-    mean: Array,  # (n, m)
-) -> Array:  # (n,)
+def lead(mean: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     """|μ| for two classes, whose means are μ and −μ; for more, half the distance between the two largest means.
 
     >>> lead(np.array([[-0.5, 0.5], [0.25, -0.25]])), lead(np.array([[0.9, 0.1, -1.0]]))
@@ -25,34 +25,24 @@ def lead(
     return np.asarray((two[:, 1] - two[:, 0]) / 2)
 
 
-def margin(
-    mean: Array,  # (n, m)
-) -> Array:  # (n,)
+def margin(mean: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     """K Table 1, distance: argmin |μ|. (K's text has argmax; its table is right.)"""
     return np.asarray(1.0 / (1.0 + lead(mean)))
 
 
-def uncertainty(
-    mean: Array,  # (n, m)
-    variance: Array,  # (n,)
-    noise: float,
-) -> Array:  # (n,)
+def uncertainty(mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n"], noise: float) -> Annotated[Array, "n"]:
     """K Table 1, uncertainty: argmin |μ|/√(σ² + noise)."""
     return np.asarray(1.0 / (1.0 + lead(mean) / np.sqrt(variance + noise)))
 
 
 def class_uncertainty(
-    mean: Array,  # (n, m)
-    variance: Array,  # (n,)
-    noise: float,
-) -> Array:  # (n, m)
+    mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n"], noise: float
+) -> Annotated[Array, "n, m"]:
     """Uncertainty of each class against the rest, of which K takes one question each in a round."""
     return np.asarray(1.0 / (1.0 + np.abs(mean) / np.sqrt(variance + noise)[:, None]))
 
 
-def entropy(
-    probability: Array,  # (n, m)
-) -> Array:  # (n,)
+def entropy(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     """−Σ p log p, in nats.
 
     >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
@@ -61,9 +51,7 @@ def entropy(
     return np.asarray((probability * -np.log(np.maximum(probability, TINY))).sum(axis=1))
 
 
-def least_margin(
-    probability: Array,  # (n, m)
-) -> Array:  # (n,)
+def least_margin(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     """1 minus the lead of the likeliest class over the next: 1 for a tie.
 
     >>> least_margin(np.array([[0.5, 0.5], [0.7, 0.3]])).round(4)
@@ -76,10 +64,10 @@ def least_margin(
 
 
 def sigma_optimality(
-    sums: Array,  # (n,): Σ_* c(x, x_*)
-    variance: Array,  # (n,)
+    sums: Annotated[Array, "n"],  # Σ_* c(x, x_*)
+    variance: Annotated[Array, "n"],
     noise: float,
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """(Σ_* c)² / (σ² + noise): by how much a label at x lowers the variance of the sum of f over all targets.
 
     Ma, Garnett, Schneider: Σ-optimality for active learning on Gaussian random fields (2013). Before the first label c
@@ -89,10 +77,10 @@ def sigma_optimality(
 
 
 def variance_reduction(
-    squares: Array,  # (n,): Σ_* c(x, x_*)²
-    variance: Array,  # (n,)
+    squares: Annotated[Array, "n"],  # Σ_* c(x, x_*)²
+    variance: Annotated[Array, "n"],
     noise: float,
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """Σ_* c² / (σ² + noise): by how much a label at x lowers the variances of f at all targets together.
 
     V-optimality: Ji and Han, a variance minimisation criterion to active learning on graphs (2012). Before the first
@@ -102,11 +90,11 @@ def variance_reduction(
 
 
 def information_gain(
-    covariance: Array,  # (n, t)
-    variance: Array,  # (n,)
-    target_variance: Array,  # (t,)
+    covariance: Annotated[Array, "n, t"],
+    variance: Annotated[Array, "n"],
+    target_variance: Annotated[Array, "t"],
     noise: float,
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """−½ mean over targets of log(1 − c²/((σ² + noise)(σ_*² + noise))): the nats that a label at x tells of another.
 
     The expected predictive information gain of Bickford Smith and others (2023), in closed form for a Gaussian process.
@@ -116,12 +104,12 @@ def information_gain(
 
 
 def output_change(
-    covariance: Array,  # (n, t)
-    variance: Array,  # (n,)
+    covariance: Annotated[Array, "n, t"],
+    variance: Annotated[Array, "n"],
     noise: float,
-    mean: Array,  # (n, m)
-    probability: Array,  # (n, m)
-) -> Array:  # (n,)
+    mean: Annotated[Array, "n, m"],
+    probability: Annotated[Array, "n, m"],
+) -> Annotated[Array, "n"]:
     """The expected change of all outputs, Σ_y p(y) Σ_k |y_k − μ_k| · mean over targets of |c| / (σ² + noise).
 
     Freytag, Rodner, Denzler: selecting influential examples (2014). A label y (±1 for each class) at x moves output k

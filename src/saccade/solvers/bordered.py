@@ -7,6 +7,7 @@ grown wide, one copy makes all of it the new L₀. A step costs n² operations a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -20,9 +21,9 @@ from saccade.solvers.cholesky import Factor, factorise
 class Bordered:
     """Of n₀ rows, and p more."""
 
-    inner: Array  # (n₀, n₀) lower: L₀
-    H: Array  # (n₀, p)
-    S: Array  # (p, p) lower
+    inner: Annotated[Array, "n₀, n₀"]  # lower: L₀
+    H: Annotated[Array, "n₀, p"]
+    S: Annotated[Array, "p, p"]  # lower
 
     @classmethod
     def of(cls, L: Array) -> Bordered:
@@ -32,28 +33,19 @@ class Bordered:
     def size(self) -> int:
         return len(self.inner) + len(self.S)
 
-    def half_solve(
-        self,
-        B: Array,  # (n, m)
-    ) -> Array:
+    def half_solve(self, B: Annotated[Array, "n, m"]) -> Array:
         """L⁻¹ B."""
         n = len(self.inner)
         first = _triangular(self.inner, B[:n])
         return np.concatenate([first, _triangular(self.S, B[n:] - self.H.T @ first)])
 
-    def back_solve(
-        self,
-        B: Array,  # (n, m)
-    ) -> Array:
+    def back_solve(self, B: Annotated[Array, "n, m"]) -> Array:
         """L⁻ᵀ B."""
         n = len(self.inner)
         last = _triangular(self.S, B[n:], back=True)
         return np.concatenate([_triangular(self.inner, B[:n] - self.H @ last, back=True), last])
 
-    def solve(
-        self,
-        B: Array,  # (n, m)
-    ) -> Array:
+    def solve(self, B: Annotated[Array, "n, m"]) -> Array:
         """(K + N)⁻¹ B."""
         return self.back_solve(self.half_solve(B))
 
@@ -61,12 +53,12 @@ class Bordered:
         """log |K + N|."""
         return Factor(self.L).log_determinant()
 
-    def inverse_diagonal(self) -> Array:  # (n,)
+    def inverse_diagonal(self) -> Annotated[Array, "n"]:
         """The diagonal of (K + N)⁻¹."""
         return Factor(self.L).inverse_diagonal()
 
     @property
-    def L(self) -> Array:  # (n, n)
+    def L(self) -> Annotated[Array, "n, n"]:
         """All of it; do not write to it."""
         n, size = len(self.inner), self.size
         if n == size:
@@ -77,8 +69,8 @@ class Bordered:
 
     def grown(
         self,
-        half: Array,  # (n, b): L⁻¹ times K between the old examples and the new ones
-        corner: Array,  # (b, b): K + N of the new ones
+        half: Annotated[Array, "n, b"],  # L⁻¹ times K between the old examples and the new ones
+        corner: Annotated[Array, "b, b"],  # K + N of the new ones
     ) -> Bordered:
         """With b more rows."""
         n, p, b = len(self.inner), len(self.S), len(corner)

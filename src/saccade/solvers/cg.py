@@ -16,7 +16,7 @@ Vectors stay where the operator has them (`K.backend`); only sums per column com
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -41,24 +41,24 @@ UNEVEN = 10.0  # times that the noise of one example may be that of another befo
 class CGResult:
     """The solution and how it was reached."""
 
-    x: Array  # (n, m)
+    x: Annotated[Array, "n, m"]
     iterations: int
-    residual: Array  # (m,) max-norm of B - (K + N) x, computed afresh in float64
+    residual: Annotated[Array, "m"]  # max-norm of B - (K + N) x, computed afresh in float64
     converged: bool
-    left: Array  # (n, m): B - (K + N) x
+    left: Annotated[Array, "n, m"]  # B - (K + N) x
     seen: Tridiagonals  # what the first run saw of M^−½(K + N)M^−½ from M^−½b, b its start: a column each
 
 
 def solve_cg(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m): the diagonal N, shared or one per column
-    B: Array,  # (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],  # the diagonal N, shared or one per column
+    B: Annotated[Array, "n, m"],
     *,
     tol: float | Array = 1e-3,  # or (m,): one per column
-    energy_tol: Array | None = None,  # (m,)
+    energy_tol: Annotated[Array, "m"] | None = None,
     max_iter: int = 1000,
     precondition: Precondition | None = None,  # without, M is I, or N and a little for uneven N
-    x0: Array | None = None,  # (n, m)
+    x0: Annotated[Array, "n, m"] | None = None,
 ) -> CGResult:
     """X with max |B − (K + N) X| ≤ tol in every column, or the best found in `max_iter` iterations.
 
@@ -108,11 +108,11 @@ class _Cycle:
     def __init__(
         self,
         K: Operator,
-        noise: BackendArray,  # (n, 1) or (n, m)
-        R: BackendArray,  # (n, m)
-        open_: Array,  # (c,): columns of R to run
-        tol: Array,  # (c,)
-        energy_tol: Array,  # (c,)
+        noise: Annotated[BackendArray, "n, 1 | n, m"],
+        R: Annotated[BackendArray, "n, m"],
+        open_: Annotated[Array, "c"],  # columns of R to run
+        tol: Annotated[Array, "c"],
+        energy_tol: Annotated[Array, "c"],
         dtype: Any,  # of the products
         M: Precondition | None,
         typical: float | None,  # k(x, x), where the noise is uneven
@@ -147,7 +147,7 @@ class _Cycle:
 
     def step(
         self,
-        Kp: BackendArray,  # (n, c): K times `run.copy`
+        Kp: Annotated[BackendArray, "n, c"],  # K times `run.copy`
     ) -> float:
         """A step along p and a turn; columns that are done leave. Returns the largest residual.
 
@@ -216,7 +216,7 @@ class _Cycle:
         out[self.columns] = values
         return out
 
-    def ended(self) -> BackendArray:  # (n, c)
+    def ended(self) -> Annotated[BackendArray, "n, c"]:
         """The solution, with that of the columns still running."""
         self._keep(np.ones(self.columns.size, bool))
         return self.answer

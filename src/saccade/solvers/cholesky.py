@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import LinAlgWarning, cho_solve, solve_triangular
@@ -18,40 +19,31 @@ FEW_DIGITS = 100 * float(np.finfo(np.float64).eps)  # reciprocal condition numbe
 class Factor:
     """K + N = L Lᵀ."""
 
-    L: Array  # (n, n) lower
+    L: Annotated[Array, "n, n"]  # lower
 
     @property
     def size(self) -> int:
         """The number of rows."""
         return len(self.L)
 
-    def solve(
-        self,
-        B: Array,  # (n, m)
-    ) -> Array:
+    def solve(self, B: Annotated[Array, "n, m"]) -> Array:
         """(K + N)⁻¹ B."""
         return np.asarray(cho_solve((self.L, True), B))
 
-    def product(
-        self,
-        V: Array,  # (n, m)
-    ) -> Array:
+    def product(self, V: Annotated[Array, "n, m"]) -> Array:
         """L Lᵀ V, which is (K + N) V but for the rounding of the factor."""
         return np.asarray(dtrmm(1.0, self.L, dtrmm(1.0, self.L, V, lower=1, trans_a=1), lower=1))
 
-    def half_solve(
-        self,
-        B: Array,  # (n, m)
-    ) -> Array:
+    def half_solve(self, B: Annotated[Array, "n, m"]) -> Array:
         """L⁻¹ B, whose squared columns are bᵀ(K + N)⁻¹b."""
         return np.asarray(solve_triangular(self.L, B, lower=True))
 
-    def inverse_diagonal(self) -> Array:  # (n,)
+    def inverse_diagonal(self) -> Annotated[Array, "n"]:
         """The diagonal of (K + N)⁻¹: squared columns of L⁻¹, half the work of the whole inverse."""
         inverse, _ = dtrtri(self.L, lower=1)
         return np.asarray(np.einsum("ij,ij->j", inverse, inverse))
 
-    def inverse(self) -> Array:  # (n, n)
+    def inverse(self) -> Annotated[Array, "n, n"]:
         """(K + N)⁻¹, exactly symmetric."""
         inverse, _ = dpotri(self.L, lower=1)
         lower = np.tril(inverse)
@@ -59,8 +51,8 @@ class Factor:
 
     def grown(
         self,
-        beside: Array,  # (n, b): K between the old examples and the new ones
-        corner: Array,  # (b, b): K + N of the new ones
+        beside: Annotated[Array, "n, b"],  # K between the old examples and the new ones
+        corner: Annotated[Array, "b, b"],  # K + N of the new ones
     ) -> "Factor":
         """The factor with b more rows, in time n²b: L of [[K + N, B], [Bᵀ, C]] is [[L, 0], [(L⁻¹B)ᵀ, chol(C − …)]]."""
         n, b = beside.shape
@@ -76,8 +68,8 @@ class Factor:
 
 
 def factorise(
-    K: Array,  # (n, n)
-    noise: Array,  # (n,)
+    K: Annotated[Array, "n, n"],
+    noise: Annotated[Array, "n"],
     overwrite: bool = False,  # whether the factor may take the memory of K
 ) -> Factor:
     """The factor of K + diag(noise)."""
@@ -101,7 +93,7 @@ def factorise(
 def warn_if_ill_conditioned(
     factor: Factor,  # of K + N
     norm: float,  # the largest row sum of |K|
-    noise: Array,  # (n,)
+    noise: Annotated[Array, "n"],
 ) -> None:
     """Warn where rounding may change what is solved for by a percent or more."""
     largest = norm + float(noise.max(initial=0.0))  # row sum of |K + N|, or a little more

@@ -7,7 +7,7 @@ of the one they copy, so the quadrature stands.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal
@@ -21,12 +21,12 @@ TINY = 1e-10  # relative length of a remainder that is nothing but rounding
 class Tridiagonals:
     """One symmetric tridiagonal matrix per start, and the squared length of the start."""
 
-    diagonal: Array  # (steps, m)
-    beside: Array  # (steps - 1, m)
-    length: Array  # (m,)
-    steps: Array  # (m,): rows that count; a start that spans an invariant space ends early
+    diagonal: Annotated[Array, "steps, m"]
+    beside: Annotated[Array, "steps - 1, m"]
+    length: Annotated[Array, "m"]
+    steps: Annotated[Array, "m"]  # rows that count; a start that spans an invariant space ends early
 
-    def quadratic_forms(self, f: Callable[[Array], Array]) -> Array:  # (m,)
+    def quadratic_forms(self, f: Callable[[Array], Array]) -> Annotated[Array, "m"]:
         """zᵀ f(A) z for every start z."""
         out = np.zeros(self.length.size)
         for j, k in enumerate(self.steps):
@@ -53,7 +53,7 @@ class Tridiagonals:
 
 def lanczos(
     product: Callable[[Array], Array],  # V (n, m) -> A V
-    Z: Array,  # (n, m)
+    Z: Annotated[Array, "n, m"],
     steps: int,
 ) -> Tridiagonals:
     """`steps` steps from every column of Z."""
@@ -85,11 +85,11 @@ def nothing_seen(m: int) -> Tridiagonals:
 
 
 def from_steps(
-    steps: Array,  # (k, c): step lengths of conjugate gradients, 0 after a column has left
-    turns: Array,  # (k or k - 1, c): its β
-    length: Array,  # (c,): rᵀz at the start
+    steps: Annotated[Array, "k, c"],  # step lengths of conjugate gradients, 0 after a column has left
+    turns: Annotated[Array, "k or k - 1, c"],  # its β
+    length: Annotated[Array, "c"],  # rᵀz at the start
     m: int,
-    places: Array,  # (c,): columns among m that these are
+    places: Annotated[Array, "c"],  # columns among m that these are
 ) -> Tridiagonals:
     """The tridiagonals that conjugate gradients walk through without writing them down.
 

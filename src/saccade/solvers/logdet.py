@@ -1,6 +1,6 @@
 """log |K + N| without a factor: an estimate with its error bar, and the upper bound of Bai and Golub (H §5.2)."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import scipy.sparse.linalg as sla
@@ -22,12 +22,7 @@ class Estimate(NamedTuple):
 
 
 def stochastic_log_determinant(
-    K: Operator,
-    noise: Array,  # (n,)
-    rng: np.random.Generator,
-    *,
-    probes: int = 16,
-    steps: int = 60,
+    K: Operator, noise: Annotated[Array, "n"], rng: np.random.Generator, *, probes: int = 16, steps: int = 60
 ) -> Estimate:
     """Stochastic Lanczos quadrature of tr log A, with log |K + N| = log |N| + log |A|, A = I + N^−½ K N^−½.
 
@@ -46,7 +41,7 @@ def stochastic_log_determinant(
     def product(V: Array) -> Array:
         return V + K.matmul(V / root) / root
 
-    def logarithms(seen: Tridiagonals) -> Array:  # (LEADING + probes,)
+    def logarithms(seen: Tridiagonals) -> Annotated[Array, "LEADING + probes"]:
         return seen.quadratic_forms(lambda t: np.log(np.maximum(t, 1.0)))
 
     Q = np.linalg.qr(product(rng.standard_normal((n, LEADING))))[0]
@@ -62,12 +57,7 @@ def stochastic_log_determinant(
     return Estimate(value, float(np.hypot(chance, left)))
 
 
-def bound_log_determinant(
-    K: Operator,
-    noise: Array,  # (n,)
-    *,
-    leading: int = 10,
-) -> float:
+def bound_log_determinant(K: Operator, noise: Annotated[Array, "n"], *, leading: int = 10) -> float:
     """H (11): with μ₁ = tr K̃, μ₂ ≤ ‖K̃‖_F² from the `leading` largest eigenvalues and β ≥ λ_max,
 
         log |K̃| ≤ [log β, log t̄] [[β, t̄], [β², t̄²]]⁻¹ [μ₁, μ₂]ᵀ,   t̄ = (β μ₁ − μ₂) / (β n − μ₁).

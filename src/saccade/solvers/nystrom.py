@@ -8,6 +8,7 @@ alone, halves the iterations at small noise: S is then right on average for all 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -28,10 +29,10 @@ class Nystrom:
     """M⁻¹ by its products."""
 
     rank: int
-    B: Array  # (n, r)
-    S: Array  # (n, 1)
-    left: Array  # (n,): what the low rank leaves of the diagonal of K, small where landmarks are near
-    inner: Array  # (r, r): lower Cholesky factor of I + BᵀS⁻¹B
+    B: Annotated[Array, "n, r"]
+    S: Annotated[Array, "n, 1"]
+    left: Annotated[Array, "n"]  # what the low rank leaves of the diagonal of K, small where landmarks are near
+    inner: Annotated[Array, "r, r"]  # lower Cholesky factor of I + BᵀS⁻¹B
     backend: Backend = ON_CPU
 
     @cached_property
@@ -41,10 +42,7 @@ class Nystrom:
         share(lambda _, a, b: _divide(self.B[a:b], root[a:b], C[a:b]), len(C), thread_count())
         return self.backend.array(C), self.backend.array(1.0 / root)
 
-    def __call__(
-        self,
-        R: BackendArray,  # (n, m)
-    ) -> BackendArray:
+    def __call__(self, R: Annotated[BackendArray, "n, m"]) -> BackendArray:
         """M⁻¹ R = S⁻½ (I − C (I + CᵀC)⁻¹ Cᵀ) S⁻½ R with C = S⁻½B; systems of size r are solved on the host."""
         C, root = self._parts
         T: BackendArray = R * root
@@ -57,16 +55,13 @@ class Nystrom:
         """log |M|."""
         return float(np.log(self.S).sum() + 2.0 * np.log(self.inner.diagonal()).sum())
 
-    def sample(self, probes: int, rng: np.random.Generator) -> Array:  # (n, probes)
+    def sample(self, probes: int, rng: np.random.Generator) -> Annotated[Array, "n, probes"]:
         """Random vectors z with E zzᵀ = M."""
         Z = rng.choice([-1.0, 1.0], (len(self.S), probes)) * np.sqrt(self.S)
         Z += self.B @ rng.choice([-1.0, 1.0], (self.rank, probes)).astype(self.B.dtype)
         return Z
 
-    def inverse_diagonal(
-        self,
-        S: Array,  # (n,)
-    ) -> Array:  # (n,)
+    def inverse_diagonal(self, S: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
         """The diagonal of (B Bᵀ + diag(S))⁻¹, for any S."""
         L, found = _inner_factor(self.B, S), 1.0 / S
 
@@ -80,7 +75,7 @@ class Nystrom:
 
 
 def choose_rank(
-    K_mm: Array,  # (m, m): kernel matrix of a random sample of m examples
+    K_mm: Annotated[Array, "m, m"],  # kernel matrix of a random sample of m examples
     n: int,
     noise: float,
     work: int,
@@ -116,8 +111,8 @@ def choose_rank(
 
 def build(
     K: Operator,
-    noise: Array,  # (n,)
-    landmarks: Array,  # (r,) example numbers
+    noise: Annotated[Array, "n"],
+    landmarks: Annotated[Array, "r"],  # example numbers
     most: int = limits.PRECONDITIONER_NUMBERS,
 ) -> Nystrom:
     """The preconditioner on the given examples."""
@@ -143,10 +138,7 @@ def build(
     return Nystrom(r, B, S[:, None], left, _inner_factor(B, S), K.backend)
 
 
-def _inner_factor(
-    B: Array,  # (n, r)
-    S: Array,  # (n,)
-) -> Array:  # (r, r)
+def _inner_factor(B: Annotated[Array, "n, r"], S: Annotated[Array, "n"]) -> Annotated[Array, "r, r"]:
     """The Cholesky factor of I + BᵀS⁻¹B."""
     parts = np.zeros((thread_count(), B.shape[1], B.shape[1]))
 
@@ -159,11 +151,7 @@ def _inner_factor(
     return np.asarray(cholesky(parts.sum(axis=0) + np.eye(B.shape[1]), lower=True))
 
 
-def _divide(
-    B: Array,  # (b, r)
-    by: Array,  # (b, 1)
-    out: Array,  # (b, r)
-) -> None:
+def _divide(B: Annotated[Array, "b, r"], by: Annotated[Array, "b, 1"], out: Annotated[Array, "b, r"]) -> None:
     np.divide(B, by.astype(B.dtype), out=out)
 
 

@@ -9,6 +9,7 @@ spend one iteration on λ; with rounding it comes back every few: at n = 10,000 
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -23,10 +24,10 @@ FAR = 10.0  # times above the others that an eigenvalue must be
 class Leading:
     """M⁻¹ by its products."""
 
-    u: Array  # (n, 1), of unit length
+    u: Annotated[Array, "n, 1"]  # of unit length
     share: float  # 1 − ρ/λ
     backend: Backend = ON_CPU
-    row_sums: Array | None = None  # (n,): of K, which u was made of
+    row_sums: Annotated[Array, "n"] | None = None  # of K, which u was made of
 
     @cached_property
     def direction(self) -> BackendArray:
@@ -34,10 +35,7 @@ class Leading:
         u: BackendArray = self.backend.array(self.u)
         return u
 
-    def __call__(
-        self,
-        R: BackendArray,  # (n, m)
-    ) -> BackendArray:
+    def __call__(self, R: Annotated[BackendArray, "n, m"]) -> BackendArray:
         """M⁻¹ R."""
         u, out = self.direction, self.backend.take_out
         left: BackendArray = out(R, u, self.share * self.backend.inner(u, R))
@@ -47,17 +45,14 @@ class Leading:
         """log |M|."""
         return float(-np.log1p(-self.share))
 
-    def sample(self, probes: int, rng: np.random.Generator) -> Array:  # (n, probes)
+    def sample(self, probes: int, rng: np.random.Generator) -> Annotated[Array, "n, probes"]:
         """Random vectors z with E zzᵀ = M."""
         Z = rng.choice([-1.0, 1.0], (len(self.u), probes))
         longer = 1.0 / np.sqrt(1.0 - self.share) - 1.0
         return np.asarray(Z + self.u * (longer * np.einsum("ik,ij->kj", self.u, Z)))
 
 
-def leading(
-    K: Operator,
-    noise: Array,  # (n,)
-) -> Leading | None:
+def leading(K: Operator, noise: Annotated[Array, "n"]) -> Leading | None:
     """The preconditioner, for one product; None where no eigenvalue stands out.
 
     u is one step of power iteration from the vector of ones, and λ the quotient of Rayleigh halfway there, at K^½1.

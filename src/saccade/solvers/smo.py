@@ -14,6 +14,7 @@ shrinking: all steps together cost less than the matrix they read (docs/decision
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -32,7 +33,7 @@ ROUNDING = 1e-13  # of the largest k(x, x): differences of distances below it me
 class SVDDResult:
     """The ball and how it was found."""
 
-    alpha: Array  # (n,): the centre is Σ α_i Φ(x_i)
+    alpha: Annotated[Array, "n"]  # the centre is Σ α_i Φ(x_i)
     radius2: float  # R²
     centre_norm2: float  # αᵀKα
     iterations: int  # moves of weight between two examples
@@ -102,10 +103,7 @@ def _snapped(count: float) -> float:
     return float(whole) if abs(count - whole) < 1e-9 * count else count
 
 
-def _farthest(
-    distance: Array,  # (n,)
-    count: float,
-) -> Array:  # (n,)
+def _farthest(distance: Annotated[Array, "n"], count: float) -> Annotated[Array, "n"]:
     """α with all that the bound allows on the farthest examples."""
     order = np.argsort(-distance, kind="stable")
     full = int(count)
@@ -116,7 +114,7 @@ def _farthest(
     return alpha
 
 
-def _gradient(K: Operator, alpha: Array, diag: Array) -> Array:  # (n,)
+def _gradient(K: Operator, alpha: Array, diag: Array) -> Annotated[Array, "n"]:
     return np.asarray(2.0 * K.matmul(alpha[:, None])[:, 0] - diag)
 
 
@@ -129,12 +127,12 @@ def _gap(g: Array, alpha: Array, bound: float) -> float:
 def _improve(
     K: Operator,
     submatrix: Callable[[Array], Array] | None,
-    diag: Array,  # (n,)
+    diag: Annotated[Array, "n"],
     bound: float,
     enough: float,
     max_steps: int,
-    g: Array,  # (n,), changed
-    alpha: Array,  # (n,), changed
+    g: Annotated[Array, "n"],  # changed
+    alpha: Annotated[Array, "n"],  # changed
     working_set: int,
 ) -> int:
     """Steps among all examples where K is there, else among the steepest; returns how many."""
@@ -177,8 +175,8 @@ def _steepest(g: Array, alpha: Array, bound: float, count: int) -> Array:
 
 
 def _radius2(
-    distance: Array,  # (n,): ‖Φ(x_i) − c‖²
-    alpha: Array,  # (n,)
+    distance: Annotated[Array, "n"],  # ‖Φ(x_i) − c‖²
+    alpha: Annotated[Array, "n"],
     bound: float,
 ) -> float:
     """R²: the farthest of the examples on the surface, those with 0 < α < 1/(νn) (O §4).

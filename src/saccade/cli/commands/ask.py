@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
@@ -94,8 +94,8 @@ class State(NamedTuple):
     """What is known so far."""
 
     names: n.Names
-    rows: Array  # (l,) of the examples with a label
-    y: Array  # (l,) the labels
+    rows: Annotated[Array, "l"]  # of the examples with a label
+    y: Annotated[Array, "l"]  # the labels
     passed: set[int]  # rows that nobody could label
     open: list[Question]  # in the file of questions, not answered yet
     first: int  # number of the next question

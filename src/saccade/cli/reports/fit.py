@@ -1,7 +1,7 @@
 """The page of `saccade fit --report`: what was learned, which held-out pictures were taken for what, and duplicates."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,9 @@ class HeldOut(NamedTuple):
     """Held-out pictures and what the model said of them."""
 
     pictures: Any
-    truth: Array  # (t,) numbers of classes
-    said: Array  # (t,)
-    probability: Array  # (t,) of what was said
+    truth: Annotated[Array, "t"]  # numbers of classes
+    said: Annotated[Array, "t"]
+    probability: Annotated[Array, "t"]  # of what was said
 
 
 def judged(
@@ -36,7 +36,7 @@ def write_fit_report(
     path: Path,
     source: Path,
     facts: list[tuple[str, str]],  # as the command prints them
-    classes: Array,  # (M,)
+    classes: Annotated[Array, "M"],
     tested: HeldOut | None,
     pictures: Any,  # all that were labelled
     y: Array,  # their labels

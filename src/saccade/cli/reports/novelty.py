@@ -1,7 +1,7 @@
 """The page of `saccade novelty`: the scores in one figure, and the examples ranked, the most novel first."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -21,9 +21,9 @@ NEAREST_SIDE = 72  # pixels of a known picture beside a novel one
 class Verdicts(NamedTuple):
     """One verdict per example."""
 
-    score: Array  # (n,) higher is more normal
-    normal: Array  # (n,) how often a normal example would score no higher
-    novel: Array  # (n,) bool
+    score: Annotated[Array, "n"]  # higher is more normal
+    normal: Annotated[Array, "n"]  # how often a normal example would score no higher
+    novel: Annotated[Array, "n"]  # bool
 
 
 def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Verdicts) -> None:

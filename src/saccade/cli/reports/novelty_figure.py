@@ -1,6 +1,6 @@
 """Scores of the known above the line and of the new below it, as SVG in the colours of the page."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -15,8 +15,8 @@ TICKS = 7
 
 
 def figure(
-    known: Array | None,  # (n,); None: only the new are drawn
-    new: Array,  # (m,)
+    known: Annotated[Array, "n"] | None,  # None: only the new are drawn
+    new: Annotated[Array, "m"],
     offset: float,  # novel is what is below
     what: str,  # the new in words
 ) -> Any:  # Markup

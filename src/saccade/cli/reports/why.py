@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -98,10 +98,7 @@ def _line(name: str, share: float, largest: float) -> dict[str, Any]:
     return {"name": name, "share": share, "width": min(abs(share) / largest, 1.0)}
 
 
-def overlay(
-    heat: Array,  # (h, w)
-    side: int,
-) -> str:
+def overlay(heat: Annotated[Array, "h, w"], side: int) -> str:
     """The map as a PNG with alpha inside a link: orange speaks for the answer, blue against it, nothing is clear."""
     from PIL import Image
     from scipy.ndimage import gaussian_filter

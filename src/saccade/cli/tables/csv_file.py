@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Annotated, Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -101,7 +101,7 @@ def read_frame(layout: Layout, numbers: Sequence[int] = (), errors: str = "stric
     return frame
 
 
-def numbers_of(layout: Layout, frame: Any, columns: Sequence[int]) -> Array:  # (n, d)
+def numbers_of(layout: Layout, frame: Any, columns: Sequence[int]) -> Annotated[Array, "n, d"]:
     """Columns as numbers; True and False, however they are written, are 1 and 0."""
     import pandas as pd
 

@@ -1,6 +1,7 @@
 """Labels as they stand in files, and as the estimators want them."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 
@@ -11,10 +12,7 @@ from saccade.cli.tables.csv_file import is_csv, layout_of, read_frame, texts_of
 from saccade.cli.tables.numpy_file import load_array
 
 
-def typed(
-    labels: list[str],
-    source: str,
-) -> Array:  # (n,)
+def typed(labels: list[str], source: str) -> Annotated[Array, "n"]:
     """Whole numbers if every label is written as one, else numbers, else text.
 
     >>> typed(["3", "12"], "a.csv"), typed(["3", "1.5"], "a.csv"), typed(["3", "007"], "a.csv")
@@ -43,10 +41,7 @@ def _written_so(label: str, number: int | float) -> bool:
     return "_" not in label and not (start[:1] == "0" and start[1:2].isdecimal()) and bool(np.isfinite(number))
 
 
-def read_labels(
-    path: Path,
-    how: Reading,
-) -> Array:  # (n,)
+def read_labels(path: Path, how: Reading) -> Annotated[Array, "n"]:
     """One label per row, from .npy, .csv or .txt."""
     if path.suffix.lower() == ".npy":
         return checked(load_array(path), str(path))
@@ -86,10 +81,7 @@ def _label_column(path: Path, how: Reading) -> list[str]:
     return texts_of(read_frame(layout), place)
 
 
-def checked(
-    y: Array,
-    source: str,
-) -> Array:  # (n,)
+def checked(y: Array, source: str) -> Annotated[Array, "n"]:
     """Labels from an array: one per row, text or numbers, none missing."""
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim != 1:

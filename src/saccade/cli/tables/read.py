@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,8 @@ from saccade.cli.tables.numpy_file import load_archive, load_array
 class Examples:
     """Features, and labels, names and ids where the file has them."""
 
-    X: Any  # (n, d) float, dense or CSR
-    y: Array | None = None  # (n,)
+    X: Annotated[Any, "n, d"]  # float, dense or CSR
+    y: Annotated[Array, "n"] | None = None
     names: tuple[str, ...] = ()
     ids: list[str] | None = None
     id_name: str = "row"

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,40 +21,38 @@ class RegularizedSystem:
     """K̃ = K + N, and its factors where there are some."""
 
     K: Operator
-    noise: Array  # (n, 1) or (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"]
     factors: tuple[Factor, ...]  # one for each column of the noise, or none
     tol: float
     max_iter: int
-    weight: Array | None = None  # (n,): how many equal copies each example stands for; N is that of all together
+    weight: Annotated[Array, "n"] | None = (
+        None  # how many equal copies each example stands for; N is that of all together
+    )
 
 
 class VarianceApproximation(ABC):
     """An approximation of K̃⁻¹ for the variance. The noise of a new label is never part of the variance."""
 
     @property
-    def support(self) -> Array | None:  # (s,), ascending
+    def support(self) -> Annotated[Array, "s"] | None:  # ascending
         """Numbers of the examples whose kernel values it takes; None for all n, and s is n below."""
         return None
 
-    def supported(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> Array:  # (s, b)
+    def supported(self, k_star: Annotated[Array, "n, b"]) -> Annotated[Array, "s, b"]:
         """The rows of k* that it takes."""
         return k_star if self.support is None else k_star[self.support]
 
     @abstractmethod
     def explained(
-        self,
-        k_star: Array,  # (s, b)
-    ) -> Array:  # (b, 1) or (b, m): one column when all outputs share it
+        self, k_star: Annotated[Array, "s, b"]
+    ) -> Annotated[Array, "b, 1 | b, m"]:  # one column when all outputs share it
         """How much of the variance the training examples explain: the approximation of k*ᵀK̃⁻¹k*."""
 
     def variance(
         self,
-        k_star: Array,  # (s, b)
-        prior: Array,  # (b,): k**
-    ) -> Array:  # (b, 1) or (b, m)
+        k_star: Annotated[Array, "s, b"],
+        prior: Annotated[Array, "b"],  # k**
+    ) -> Annotated[Array, "b, 1 | b, m"]:
         """k** less what is explained, from 0 to k**."""
         return np.asarray(np.clip(prior[:, None] - self.explained(k_star), 0.0, prior[:, None]))
 
@@ -70,20 +68,17 @@ class Approximation(VarianceApproximation):
     """An approximation of K̃⁻¹ for the mean too, and for examples as if they had not been there."""
 
     @abstractmethod
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """α̃, the approximation of α = K̃⁻¹Y: the approximate mean is k*ᵀα̃. It is 0 beside the support."""
 
     @abstractmethod
     def left_out(
         self,
-        k_rows: Array,  # (s, b): K[support, rows]; anything where `takes_columns` is False
-        prior: Array,  # (b,): k(x, x) of the rows
-        rows: Array,  # (b,): numbers of training examples
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        k_rows: Annotated[Array, "s, b"],  # K[support, rows]; anything where `takes_columns` is False
+        prior: Annotated[Array, "b"],  # k(x, x) of the rows
+        rows: Annotated[Array, "b"],  # numbers of training examples
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """Mean and variance of f at the training examples `rows`, each predicted by all the others."""
 
     def takes_columns(self) -> bool:
@@ -92,8 +87,8 @@ class Approximation(VarianceApproximation):
 
     def leaves_all(
         self,
-        weight: Array,  # (n,): how many equal copies each example stands for
-    ) -> Array | None:  # (n,)
+        weight: Annotated[Array, "n"],  # how many equal copies each example stands for
+    ) -> Annotated[Array, "n"] | None:
         """How many copies `left_out` leaves out with each example; None where it is one, as it should be."""
         return weight
 
@@ -123,17 +118,15 @@ class PerOutput(Approximation):
 
 
 def outputs(
-    Y: Array,  # (n, m)
-    noise: Array,  # (n, 1) or (n, m)
-    j: int,
-) -> Array:  # (n, m) or (n, 1)
+    Y: Annotated[Array, "n, m"], noise: Annotated[Array, "n, 1 | n, m"], j: int
+) -> Annotated[Array, "n, m | n, 1"]:
     """The columns of Y that belong to column j of the noise: all where it is shared."""
     return Y if noise.shape[1] == 1 else Y[:, [j]]
 
 
 def new_columns(
     gram: Gram,  # of the support
-    X: Any,  # (b, d)
+    X: Annotated[Any, "b, d"],
 ) -> Iterator[tuple[Array, Array]]:  # (s, some), (some,)
     """k* and k** of the rows of X, some at a time."""
     at_once = max(limits.KERNEL_VALUES_AT_ONCE // max(gram.shape[0], 1), limits.NEW_AT_LEAST)

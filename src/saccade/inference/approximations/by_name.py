@@ -18,7 +18,7 @@ The right-hand column says where the variance lies.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class Approximating:
 
     def on_some(
         self,
-        rows: Array,  # (b,) ascending numbers of examples
+        rows: Annotated[Array, "b"],  # ascending numbers of examples
     ) -> Approximating:
         """For these examples alone, with a variance in any case."""
         given = self.inducing if is_number(self.inducing) else np.flatnonzero(np.isin(rows, self.inducing))

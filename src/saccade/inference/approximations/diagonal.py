@@ -1,6 +1,7 @@
 """K̃⁻¹ replaced by a diagonal matrix D⁻¹ (A §3): testing takes linear time, and D ⪰ K̃ makes the variance a bound."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -21,32 +22,26 @@ class Diagonal(Approximation):
     An example that stands for w copies, each with D⁻¹ = p, has wp.
     """
 
-    inverse: Array  # (n, 1) or (n, m), ≥ 0
-    weight: Array | None = None  # (n,): copies
+    inverse: Annotated[Array, "n, 1 | n, m"]  # ≥ 0
+    weight: Annotated[Array, "n"] | None = None  # copies
 
-    def explained(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> Array:  # (b, 1) or (b, m)
+    def explained(self, k_star: Annotated[Array, "n, b"]) -> Annotated[Array, "b, 1 | b, m"]:
         """Σ_j (k*_j)² / D_jj, A (12): a lower bound of k*ᵀK̃⁻¹k* where D ⪰ K̃."""
         if self.inverse.shape[1] == 1 and k_star.size >= limits.COMPILED_SQUARES_FROM:
             return _weighted_squares(np.ascontiguousarray(k_star), self.inverse[:, 0].copy())
         return np.asarray(np.square(k_star).T @ self.inverse)
 
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """D⁻¹Y, A (13)."""
         return np.asarray(self.inverse * Y)
 
     def left_out(
         self,
-        k_rows: Array,  # (n, b)
-        prior: Array,  # (b,)
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        k_rows: Annotated[Array, "n, b"],
+        prior: Annotated[Array, "b"],
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """Mean and variance without the term of one copy of the example, D being what it is without that copy."""
         copies = np.ones(len(k_rows)) if self.weight is None else self.weight
         own_place, gone = (rows, np.arange(rows.size)), np.minimum(copies[rows], 1.0)
@@ -66,10 +61,10 @@ class Diagonal(Approximation):
 
     def _without(
         self,
-        inverse: Array,  # (n, 1): of one copy
-        others: Array,  # (n, b): K_ji, 0 where no copy is left
-        gone: Array,  # (b,): copies of example i that are left out, 1 or less
-    ) -> Array:  # (n, 1) or (n, b)
+        inverse: Annotated[Array, "n, 1"],  # of one copy
+        others: Annotated[Array, "n, b"],  # K_ji, 0 where no copy is left
+        gone: Annotated[Array, "b"],  # copies of example i that are left out, 1 or less
+    ) -> Annotated[Array, "n, 1 | n, b"]:
         """D⁻¹ of a copy without one of example i.
 
         As it is: a principal submatrix of D − K̃ ⪰ 0 is ⪰ 0, so the bound stands.
@@ -113,10 +108,7 @@ def parzen(trained: RegularizedSystem) -> Parzen:
     return Parzen((weight / weight.sum())[:, None], trained.weight)
 
 
-def _weighted_squares(
-    k_star: Array,  # (n, b)
-    weight: Array,  # (n,)
-) -> Array:  # (b, 1)
+def _weighted_squares(k_star: Annotated[Array, "n, b"], weight: Annotated[Array, "n"]) -> Annotated[Array, "b, 1"]:
     """Σ_j weight_j (k*_j)², every k* read once."""
     from saccade.operators import loops
 
@@ -125,7 +117,7 @@ def _weighted_squares(
     return found[:, None]
 
 
-def _row_sums(K: Operator) -> Array:  # (n, 1)
+def _row_sums(K: Operator) -> Annotated[Array, "n, 1"]:
     """Σ_j K_ij; an error where a kernel value is negative."""
     sums, smallest = K.row_sums()
     if smallest < -ROUNDING * float(K.diag().max(initial=0.0)):

@@ -10,6 +10,7 @@ for any Q: no column of it need be an eigenvector, and Qᵀr* = 0. With eigenvec
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import eigvalsh_tridiagonal
@@ -30,25 +31,17 @@ class Fine(VarianceApproximation):
     """A low rank, and the rest over the next eigenvalue."""
 
     low: LowRank
-    KW: Array  # (n, r): K̃W
+    KW: Annotated[Array, "n, r"]  # K̃W
     tau: float
 
-    def explained(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> Array:  # (b, 1)
+    def explained(self, k_star: Annotated[Array, "n, b"]) -> Annotated[Array, "b, 1"]:
         """‖Wᵀk*‖² + ‖k* − K̃W Wᵀk*‖² / τ, a lower bound of k*ᵀK̃⁻¹k*."""
         along = self.low.W.T @ k_star
         rest = k_star - self.KW @ along
         return np.asarray((np.square(along).sum(axis=0) + np.square(rest).sum(axis=0) / self.tau)[:, None])
 
 
-def fine(
-    K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    low: LowRank,
-    rng: np.random.Generator,
-) -> Fine:
+def fine(K: Operator, noise: Annotated[Array, "n, 1 | n, m"], low: LowRank, rng: np.random.Generator) -> Fine:
     """The fine bound on top of a low rank."""
     largest, Q = noise.max(axis=1, keepdims=True), low.Q
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -27,34 +28,27 @@ class Exact(Approximation):
             return tuple(ByFactor(factor) for factor in known.factors)
         return tuple(ByIteration(known.K, column, known.tol, known.max_iter) for column in known.noise.T)
 
-    def explained(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> Array:  # (b, 1) or (b, m)
+    def explained(self, k_star: Annotated[Array, "n, b"]) -> Annotated[Array, "b, 1 | b, m"]:
         """k*ᵀK̃⁻¹k*; from below where it is iterated."""
         return np.column_stack([part.explained(k_star) for part in self.parts])
 
     def covariances(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> list[Array]:  # (b, b) for each column of the noise
+        self, k_star: Annotated[Array, "n, b"]
+    ) -> list[Annotated[Array, "b, b"]]:  # for each column of the noise
         """What the examples explain of the covariance, k*ᵀK̃⁻¹k* for all pairs of columns."""
         return [part.explained_covariance(k_star) for part in self.parts]
 
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """α = K̃⁻¹Y, H (2)."""
         return np.hstack([part.solve(outputs(Y, self.trained.noise, j)) for j, part in enumerate(self.parts)])
 
     def left_out(
         self,
-        k_rows: Array,  # (n, b)
-        prior: Array,  # (b,)
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        k_rows: Annotated[Array, "n, b"],
+        prior: Annotated[Array, "b"],
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """y_i − α_i/d_i and 1/d_i − N_i with d_i = [K̃⁻¹]_ii; no factor: from a solve for each row, d from below.
 
         With N_i far above k(x_i, x_i), 1/d_i − N_i cancels. Mean m and variance v that count the example do not then,
@@ -77,7 +71,9 @@ class Exact(Approximation):
     def takes_columns(self) -> bool:
         return not self.trained.factors or bool((self.trained.noise > LOUD * self.trained.K.diag()[:, None]).any())
 
-    def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+    def alpha_and_diagonal(
+        self, rows: Array, Y: Array
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """α and the diagonal of K̃⁻¹ at the rows."""
         every = (outputs(Y, self.trained.noise, j) for j in range(len(self.parts)))
         found = [part.alpha_and_diagonal(rows, own) for part, own in zip(self.parts, every, strict=True)]

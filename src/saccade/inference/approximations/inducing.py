@@ -15,7 +15,7 @@ that is no inducing point they do not use what it tells of itself, and are not s
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -39,15 +39,17 @@ ROUNDING = 100 * DETERMINED  # the same share, for parts of a point that are fou
 class Inducing(Approximation):
     """FITC, DTC or SoR."""
 
-    points: Array  # (r,) example numbers
-    needed: Array  # (r,) bool: whether Q changes without the point; not where a point that was left away equals it
-    L: Array  # (r, r)
-    V: Array  # (r, n)
-    scale: Array  # (n, 1) or (n, m): Λ
-    roots: tuple[Array, ...]  # (r, r) lower, R for each column of the noise
+    points: Annotated[Array, "r"]  # example numbers
+    needed: Annotated[
+        Array, "r"
+    ]  # bool: whether Q changes without the point; not where a point that was left away equals it
+    L: Annotated[Array, "r, r"]
+    V: Annotated[Array, "r, n"]
+    scale: Annotated[Array, "n, 1 | n, m"]  # Λ
+    roots: tuple[Annotated[Array, "r, r"], ...]  # lower, R for each column of the noise
     own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
     adapts: bool  # whether Λ depends on the points: FITC's does
-    weight: Array | None = None  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None = None  # how many equal copies each example stands for
 
     @property
     def support(self) -> Array:
@@ -58,23 +60,18 @@ class Inducing(Approximation):
         others = np.delete(np.arange(self.V.shape[1]), self.points)
         return others if self.adapts and others.size >= self.points.size / 3 else None
 
-    def explained(self, k_star: Array) -> Array:  # (b, 1) or (b, m)
+    def explained(self, k_star: Array) -> Annotated[Array, "b, 1 | b, m"]:
         """‖v*‖² − ‖R⁻¹v*‖²."""
         v = self._project(k_star)
         return np.asarray(np.maximum(squared_columns(v)[:, None] - self._remaining(v), 0.0))
 
     def variance(
-        self,
-        k_star: Array,  # (r, b)
-        prior: Array,  # (b,)
-    ) -> Array:  # (b, 1) or (b, m)
+        self, k_star: Annotated[Array, "r, b"], prior: Annotated[Array, "b"]
+    ) -> Annotated[Array, "b, 1 | b, m"]:
         v = self._project(k_star)
         return self._with_prior(self._remaining(v), v, prior)
 
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """L⁻ᵀA⁻¹VΛ⁻¹Y on the inducing rows, 0 elsewhere."""
         found = np.zeros_like(Y, np.float64)
         solved = [_solve(R, p) for R, p in zip(self.roots, self._targets(Y), strict=True)]
@@ -83,11 +80,11 @@ class Inducing(Approximation):
 
     def left_out(
         self,
-        k_rows: Array,  # (r, b)
-        prior: Array,  # (b,)
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        k_rows: Annotated[Array, "r, b"],
+        prior: Annotated[Array, "b"],
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """Mean and variance without the example, and without it among the inducing points where it is one of them.
 
         The example gone, A loses v v'/Λ_i, with h = vᵀA⁻¹v and l = 1 − h/Λ_i: vᵀA₋⁻¹v = h/l. The inducing point gone,
@@ -122,7 +119,7 @@ class Inducing(Approximation):
     def leaves_all(self, weight: Array) -> Array | None:
         return None
 
-    def _own_directions(self, rows: Array) -> Array:  # (r, b)
+    def _own_directions(self, rows: Array) -> Annotated[Array, "r, b"]:
         """The unit vector along L⁻¹e of every row that is an inducing point, 0 for the others."""
         place = np.full(self.V.shape[1], -1)
         needed = self.needed if self.weight is None else self.needed & (self.weight[self.points] <= 1.0)
@@ -133,11 +130,11 @@ class Inducing(Approximation):
         found[:, inside] = direction / np.sqrt(squared_columns(direction))
         return found
 
-    def _project(self, k_star: Array) -> Array:  # (r, b)
+    def _project(self, k_star: Array) -> Annotated[Array, "r, b"]:
         """v* = L⁻¹k_u*."""
         return np.asarray(solve_triangular(self.L, k_star[np.argsort(np.argsort(self.points))], lower=True))
 
-    def _remaining(self, v: Array) -> Array:  # (b, 1) or (b, m)
+    def _remaining(self, v: Array) -> Annotated[Array, "b, 1 | b, m"]:
         """‖R⁻¹v*‖²."""
         return np.column_stack([squared_columns(solve_triangular(R, v, lower=True)) for R in self.roots])
 
@@ -146,7 +143,7 @@ class Inducing(Approximation):
         beside = np.maximum(top - squared_columns(v)[:, None], 0.0) if self.own_prior else 0.0
         return np.asarray(np.clip(beside + remaining, 0.0, top))
 
-    def _targets(self, Y: Array) -> list[Array]:  # (r, m) or (r, 1) each
+    def _targets(self, Y: Array) -> list[Annotated[Array, "r, m | r, 1"]]:  # each
         """VΛ⁻¹Y for every column of the noise."""
         return [self.V @ (outputs(Y, self.scale, j) / scale[:, None]) for j, scale in enumerate(self.scale.T)]
 
@@ -155,7 +152,7 @@ class Inducing(Approximation):
 class Subset(Approximation):
     """The exact process of some examples (SoD)."""
 
-    points: Array  # (r,) example numbers, ascending
+    points: Annotated[Array, "r"]  # example numbers, ascending
     n: int
     exact: Exact
 
@@ -163,17 +160,11 @@ class Subset(Approximation):
     def support(self) -> Array:
         return self.points
 
-    def explained(
-        self,
-        k_star: Array,  # (r, b)
-    ) -> Array:  # (b, 1) or (b, m)
+    def explained(self, k_star: Annotated[Array, "r, b"]) -> Annotated[Array, "b, 1 | b, m"]:
         """k_u*ᵀK̃_uu⁻¹k_u*, a lower bound of k*ᵀK̃⁻¹k*."""
         return self.exact.explained(k_star)
 
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """K̃_uu⁻¹Y_u on the subset, 0 elsewhere."""
         found = np.zeros((self.n, Y.shape[1]))
         found[self.points] = self.exact.weights(Y[self.points])
@@ -181,11 +172,11 @@ class Subset(Approximation):
 
     def left_out(
         self,
-        k_rows: Array,  # (r, b)
-        prior: Array,  # (b,)
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+        k_rows: Annotated[Array, "r, b"],
+        prior: Annotated[Array, "b"],
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
         """Of the subset as of the exact process; the others are new to it anyway."""
         mean, variance = k_rows.T @ self.exact.weights(Y[self.points]), self.variance(k_rows, prior)
         place = np.full(self.n, -1)
@@ -234,7 +225,7 @@ def choose_points(
     inducing: Any,  # a share, or example numbers
     n: int,
     rng: np.random.Generator,
-) -> Array:  # (r,) in ascending order
+) -> Annotated[Array, "r"]:  # in ascending order
     """Different examples, at least one."""
     if is_number(inducing):
         if 0.0 < inducing <= 1.0:
@@ -257,9 +248,7 @@ def _check_count(n: int, points: int, most: int) -> None:
         )
 
 
-def _factor(
-    K_uu: Array,  # (m, m)
-) -> tuple[Array, Array]:  # (r,), (r, r)
+def _factor(K_uu: Annotated[Array, "m, m"]) -> tuple[Array, Array]:  # (r,), (r, r)
     """The points that the ones before do not determine, each time the least determined one, and the factor of those."""
     A = (K_uu + K_uu.T) / 2
     L, order, rank, _ = dpstrf(A, tol=max(DETERMINED * float(A.diagonal().max()), np.finfo(np.float64).tiny), lower=1)
@@ -267,9 +256,9 @@ def _factor(
 
 
 def _needed(
-    L: Array,  # (r, r)
-    away: Array,  # (r, s): v of the points that were left away
-) -> Array:  # (r,) bool
+    L: Annotated[Array, "r, r"],
+    away: Annotated[Array, "r, s"],  # v of the points that were left away
+) -> Annotated[Array, "r"]:  # bool
     """Whether no point that was left away would take the place of a point: none has a part in its own direction."""
     if not away.shape[1]:
         return np.ones(len(L), bool)
@@ -279,9 +268,9 @@ def _needed(
 
 
 def _root(
-    V: Array,  # (r, n)
-    scale: Array,  # (n,): Λ
-) -> Array:  # (r, r)
+    V: Annotated[Array, "r, n"],
+    scale: Annotated[Array, "n"],  # Λ
+) -> Annotated[Array, "r, r"]:
     """R with RRᵀ = I + VΛ⁻¹Vᵀ."""
     try:
         return np.asarray(cholesky(np.eye(len(V)) + (V / scale) @ V.T, lower=True))

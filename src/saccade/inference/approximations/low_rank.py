@@ -11,6 +11,7 @@ the held-out ones. To W they are new examples, and what they score is what new o
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -30,48 +31,42 @@ HELD_OUT_SHARE = 0.25  # of the examples at most
 class LowRank(Approximation):
     """Directions W with WᵀK̃W = I, orthogonal to each other."""
 
-    W: Array  # (n, r)
-    KW: Array  # (n, r), without the noise
-    noise: Array  # (n, 1): N, the largest where there are several
-    held_out: Array  # (h,) numbers of the examples on which W is 0, ascending; often none
+    W: Annotated[Array, "n, r"]
+    KW: Annotated[Array, "n, r"]  # without the noise
+    noise: Annotated[Array, "n, 1"]  # N, the largest where there are several
+    held_out: Annotated[Array, "h"]  # numbers of the examples on which W is 0, ascending; often none
 
     @property
-    def Q(self) -> Array:  # (n, r)
+    def Q(self) -> Annotated[Array, "n, r"]:
         """Orthonormal columns with the span of W."""
         return np.asarray(self.W / np.sqrt(np.einsum("ij,ij->j", self.W, self.W)))
 
     def comparable(self) -> Array | None:
         return self.held_out if self.held_out.size else None
 
-    def explained(
-        self,
-        k_star: Array,  # (n, b)
-    ) -> Array:  # (b, 1)
+    def explained(self, k_star: Annotated[Array, "n, b"]) -> Annotated[Array, "b, 1"]:
         """‖Wᵀk*‖², a lower bound of k*ᵀK̃⁻¹k*."""
         return np.asarray(np.square(self.W.T @ k_star).sum(axis=0)[:, None])
 
-    def weights(
-        self,
-        Y: Array,  # (n, m)
-    ) -> Array:  # (n, m)
+    def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """W WᵀY."""
         return np.asarray(self.W @ (self.W.T @ Y))
 
     def left_out(
         self,
-        k_rows: Array,  # (n, b)
-        prior: Array,  # (b,)
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
+        k_rows: Annotated[Array, "n, b"],
+        prior: Annotated[Array, "b"],
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1"]]:
         """With row i of W dropped: an upper bound of the variance that all the others leave."""
         return self.left_out_by(self.W.T @ k_rows, prior, rows, Y)
 
     def left_out_of(
         self,
-        prior: Array,  # (b,): k(x, x) of the rows
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
+        prior: Annotated[Array, "b"],  # k(x, x) of the rows
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
     ) -> tuple[Array, Array, Array]:  # (b, m), (b, 1), (b, 1)
         """Mean and variance without each of the rows, and the variance with it."""
         products = self.KW[rows].T
@@ -80,11 +75,11 @@ class LowRank(Approximation):
 
     def left_out_by(
         self,
-        products: Array,  # (r, b): Wᵀk of the rows, KWᵀ where all are wanted
-        prior: Array,  # (b,): k(x, x) of the rows
-        rows: Array,  # (b,)
-        Y: Array,  # (n, m)
-    ) -> tuple[Array, Array]:  # (b, m), and (b, 1)
+        products: Annotated[Array, "r, b"],  # Wᵀk of the rows, KWᵀ where all are wanted
+        prior: Annotated[Array, "b"],  # k(x, x) of the rows
+        rows: Annotated[Array, "b"],
+        Y: Annotated[Array, "n, m"],
+    ) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1"]]:
         """Left-out mean and variance without columns of K.
 
         A = W₋ᵀK̃₋W₋, for W₋ and K̃₋ without example i, differs from I by two directions only: w, row i of W, and
@@ -109,11 +104,11 @@ class LowRank(Approximation):
 
 def made_again(
     parts: Sequence[LowRank],  # one, or one for each output; nothing is held out
-    K: Array,  # (n, n)
-    rows: Array,  # (b,)
-    Y: Array,  # (n, m)
-    weight: Array | None,  # (n,): how many equal copies each example stands for
-) -> tuple[Array, Array]:  # (b, m), and (b, 1) or (b, m)
+    K: Annotated[Array, "n, n"],
+    rows: Annotated[Array, "b"],
+    Y: Annotated[Array, "n, m"],
+    weight: Annotated[Array, "n"] | None,  # how many equal copies each example stands for
+) -> tuple[Annotated[Array, "b, m"], Annotated[Array, "b, 1 | b, m"]]:
     """Mean and variance of each of the rows by directions that are found without it, or without one of its copies."""
     n, noise, rank = len(K), np.hstack([part.noise for part in parts]), parts[0].W.shape[1]
     targets = [Y] if len(parts) == 1 else np.hsplit(Y, len(parts))
@@ -134,11 +129,11 @@ def made_again(
 
 
 def hold_out(
-    pool: Array,  # (p,) numbers of examples
+    pool: Annotated[Array, "p"],  # numbers of examples
     n: int,
     rank: int,
     rng: np.random.Generator,
-) -> Array:  # (h,) ascending
+) -> Annotated[Array, "h"]:  # ascending
     """Some of the examples in the pool.
 
     None where W spans everything, and leaving one out is exact, and none of few examples, whose W is made again without
@@ -150,10 +145,10 @@ def hold_out(
 
 def low_rank(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],
     rank: int,
     rng: np.random.Generator,
-    held_out: Array | None = None,  # (h,) numbers of examples on which W is to be 0, ascending
+    held_out: Annotated[Array, "h"] | None = None,  # numbers of examples on which W is to be 0, ascending
 ) -> LowRank:
     """W for the leading eigenvectors of K. Several columns of noise share the largest.
 
@@ -164,10 +159,10 @@ def low_rank(
 
 def low_ranks(
     K: Operator,
-    noise: Array,  # (n, m)
+    noise: Annotated[Array, "n, m"],
     rank: int,
     rng: np.random.Generator,
-    held_out: Array | None = None,  # (h,)
+    held_out: Annotated[Array, "h"] | None = None,
 ) -> tuple[LowRank, ...]:
     """One for each column of the noise; they share the leading eigenvectors, which take most of the products."""
     held_out = np.zeros(0, int) if held_out is None else held_out
@@ -192,11 +187,7 @@ def _explaining(K: Operator, noise: Array, Q: Array, held_out: Array) -> LowRank
     return LowRank(Q @ scaled, KQ @ scaled, noise, held_out)
 
 
-def _suited(
-    S: Array,  # (n, r)
-    left: float,
-    noise: Array,  # (n, 1)
-) -> Array:  # (n, r)
+def _suited(S: Annotated[Array, "n, r"], left: float, noise: Annotated[Array, "n, 1"]) -> Annotated[Array, "n, r"]:
     """An orthonormal basis of the span of D⁻¹S with D = N + ρ, where ρ is what S leaves of k(x, x) on average.
 
     K ≈ SΛSᵀ + ρI, and K̃⁻¹S of that has the span of D⁻¹S: examples with much noise stay out of every direction. With
@@ -210,7 +201,9 @@ def _suited(
     return Q
 
 
-def _leading(K: Operator, rank: int, rng: np.random.Generator, held_out: Array) -> tuple[Array, float]:  # (n, r)
+def _leading(
+    K: Operator, rank: int, rng: np.random.Generator, held_out: Array
+) -> tuple[Annotated[Array, "n, r"], float]:
     """An orthonormal basis of the leading directions of K by subspace iteration, 0 for held-out examples.
 
     And what it leaves of k(x, x), on average.

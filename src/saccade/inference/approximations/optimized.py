@@ -23,7 +23,7 @@ examples may explain less than FA, as A found in two of its three data sets.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -86,10 +86,7 @@ def _search(trained: RegularizedSystem, K: Array, j: int, signed: bool) -> tuple
     return weight * inverse, Optimum(largest, of_sums, gap, path.steps)
 
 
-def _onto_constraint(
-    factor: Factor,
-    inverse: Array,  # (n,)
-) -> Array:  # (n,)
+def _onto_constraint(factor: Factor, inverse: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
     """γD⁻¹ with the largest γ ≤ 1 that keeps it below K̃⁻¹ = L⁻ᵀL⁻¹, and a little less for rounding.
 
     K̃⁻¹ ⪰ γD⁻¹ is the same as I ⪰ γ LᵀD⁻¹L.
@@ -101,10 +98,10 @@ def _onto_constraint(
 class _Point(NamedTuple):
     """The barrier at one place of the path."""
 
-    above: Array  # (n, n): (tI − K̃⁻¹ + D⁻¹)⁻¹
-    below: Array  # (n, n): (K̃⁻¹ − D⁻¹)⁻¹
-    above_apart: Array  # (n,): 1/(t − σ⁻² + D⁻¹), as above on differences of copies, where there are some
-    below_apart: Array  # (n,): 1/(σ⁻² − D⁻¹)
+    above: Annotated[Array, "n, n"]  # (tI − K̃⁻¹ + D⁻¹)⁻¹
+    below: Annotated[Array, "n, n"]  # (K̃⁻¹ − D⁻¹)⁻¹
+    above_apart: Annotated[Array, "n"]  # 1/(t − σ⁻² + D⁻¹), as above on differences of copies, where there are some
+    below_apart: Annotated[Array, "n"]  # 1/(σ⁻² − D⁻¹)
     barrier: float  # without s t
 
 
@@ -114,10 +111,10 @@ class _Path:
     def __init__(
         self,
         factor: Factor,
-        sums: Array,  # (n,)
+        sums: Annotated[Array, "n"],
         positive: bool,
-        weight: Array,  # (n,): copies of each example
-        alone: Array,  # (n,): σ⁻², the eigenvalue of K̃⁻¹ on differences of copies
+        weight: Annotated[Array, "n"],  # copies of each example
+        alone: Annotated[Array, "n"],  # σ⁻², the eigenvalue of K̃⁻¹ on differences of copies
     ) -> None:
         P, self.weight, self.more = factor.inverse(), weight, np.maximum(weight - 1.0, 0.0)
         self.unit = max(float(np.linalg.eigvalsh(P)[-1]), float(alone[self.more > 0].max(initial=0.0)))

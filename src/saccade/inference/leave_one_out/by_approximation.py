@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core import limits
@@ -22,8 +24,8 @@ def left_out_by(
     method: Approximation,
     gram: Gram,
     sites: Sites,
-    weight: Array | None,  # (n,): how many equal copies each example stands for
-    rows: Array,  # (b,) numbers of training examples, ascending
+    weight: Annotated[Array, "n"] | None,  # how many equal copies each example stands for
+    rows: Annotated[Array, "b"],  # numbers of training examples, ascending
 ) -> Found:
     """Mean and variance without one copy of each example; for rounded rows and a low rank also the variance with it.
 

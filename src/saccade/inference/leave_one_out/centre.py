@@ -15,6 +15,7 @@ features no variance is left of it: every new row then looks novel.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
@@ -22,14 +23,14 @@ from saccade._core.arrays import Array
 
 
 def without_each(
-    prior: Array,  # (n,): K_ii
-    C: Array | None,  # (n, n); None where it is K
-    noise: Array,  # (n,)
+    prior: Annotated[Array, "n"],  # K_ii
+    C: Annotated[Array, "n, n"] | None,  # None where it is K
+    noise: Annotated[Array, "n"],
     solve: Callable[[Array], Array],  # by K + N
-    inverse: Array,  # (n,): B_ii
-    alpha: Array,  # (n, m): BY
-    Y: Array,  # (n, m)
-    weight: Array | None,  # (n,): how many equal copies each example stands for
+    inverse: Annotated[Array, "n"],  # B_ii
+    alpha: Annotated[Array, "n, m"],  # BY
+    Y: Annotated[Array, "n, m"],
+    weight: Annotated[Array, "n"] | None,  # how many equal copies each example stands for
 ) -> tuple[Array, Array]:  # (n, m), (n,)
     """Mean and variance of every example without one copy of it, in the kernel and in its centre."""
     n, one = len(Y), np.ones((len(Y), 1))

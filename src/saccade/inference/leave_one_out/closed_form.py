@@ -1,16 +1,18 @@
 """Predictions for each training example as if it had not been there, in closed form."""
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core.arrays import Array
 
 
 def leave_one_out(
-    Y: Array,  # (n, m)
-    alpha: Array,  # (n, m)
-    inverse_diagonal: Array,  # (n, 1) or (n, m): of (K + N)⁻¹
-    noise: Array,  # (n, 1) or (n, m)
-    weight: Array | None = None,  # (n,): how many equal copies each example stands for
+    Y: Annotated[Array, "n, m"],
+    alpha: Annotated[Array, "n, m"],
+    inverse_diagonal: Annotated[Array, "n, 1 | n, m"],  # of (K + N)⁻¹
+    noise: Annotated[Array, "n, 1 | n, m"],
+    weight: Annotated[Array, "n"] | None = None,  # how many equal copies each example stands for
 ) -> tuple[Array, Array]:
     """Mean (n, m) and latent variance of f_i with one copy of example i removed.
 
@@ -27,9 +29,9 @@ def leave_one_out(
 
 
 def turning_points(
-    Y: Array,  # (n, m): labels ±1; one +1 in each row where m > 1
-    alpha: Array,  # (n, m)
-) -> Array:  # (n,)
+    Y: Annotated[Array, "n, m"],  # labels ±1; one +1 in each row where m > 1
+    alpha: Annotated[Array, "n, m"],
+) -> Annotated[Array, "n"]:
     """The d_i above which example i, left out, has its own class: y − α/d there is largest (m = 1: of y's sign).
 
     2 > (α_own − α_j)/d for every other class j, or 1 > yα/d with one column.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -40,8 +40,8 @@ def exact_moments(gp: GP) -> Moments:
 
 def moments(
     gp: GP,
-    rows: Array,  # (b,) ascending
-    X: Any = None,  # (b, d): the same as they came; None asks `gram.as_given`
+    rows: Annotated[Array, "b"],  # ascending
+    X: Annotated[Any, "b, d"] = None,  # the same as they came; None asks `gram.as_given`
 ) -> Moments:
     """By the approximations of mean and variance."""
     if has_centre(gp):
@@ -60,7 +60,7 @@ def moments(
     return mean_alone(gp, rows, X), variance
 
 
-def mean_alone(gp: GP, rows: Array, X: Any = None) -> Array:  # (b, m)
+def mean_alone(gp: GP, rows: Array, X: Any = None) -> Annotated[Array, "b, m"]:
     """By the approximation of the mean, which takes no variance."""
     if has_centre(gp) and gp.by.mean != "exact":
         return gp.refitted[0][rows]
@@ -73,9 +73,9 @@ def mean_alone(gp: GP, rows: Array, X: Any = None) -> Array:  # (b, m)
 
 def variance_alone(
     gp: GP,
-    exact: Array | None,  # (n, 1) or (n, m): without each example, where it is known
+    exact: Annotated[Array, "n, 1 | n, m"] | None,  # without each example, where it is known
     most: int,
-) -> tuple[Array, Array]:  # (b,), and (b, 1) or (b, m)
+) -> tuple[Annotated[Array, "b"], Annotated[Array, "b, 1 | b, m"]]:
     """Numbers of training examples, at most so many where a sample will do, and their variance."""
     if exact is not None and gp.variance_method == "exact":
         return np.arange(len(exact)), exact
@@ -89,7 +89,7 @@ def variance_alone(
 def comparable(
     gp: GP,
     most: int | None = None,  # None for all
-) -> Array:  # (b,)
+) -> Annotated[Array, "b"]:
     """Numbers of the training examples that new ones are to be compared with, as `moments` has them."""
     methods = [] if gp.by.mean == "exact" else [gp.inverse.mean]
     every = [*methods, *([] if gp.variance_method is None else [gp.inverse.variance])]
@@ -135,7 +135,7 @@ def _on_some(gp: GP, rows: Array) -> GP:
     return gp.fit(gram, gp.sites.targets[rows], gp.sites.noise[rows], weight=weight, solving=solving, by=by)
 
 
-def _mean_shift(gp: GP, rows: Array, X: Any = None) -> Array | float:  # (b, m)
+def _mean_shift(gp: GP, rows: Array, X: Any = None) -> Annotated[Array, "b, m"] | float:
     """What levels and quantised tables change about the mean at training examples."""
     if gp.gram.given is None and gp.grid is None:
         return 0.0

@@ -5,6 +5,7 @@ iterations of a fit.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from saccade.solvers.cg import solve_cg
 class Drafted(Solution):
     """A solution that knows its product with K: a large residual then does no harm to the mean."""
 
-    mean: Array  # (n, m): Kα
+    mean: Annotated[Array, "n, m"]  # Kα
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Draft:
 
     def solve(
         self,
-        noise: Array,  # (n, m)
-        targets: Array,  # (n, m)
-        guess: Array | None,  # (n, m)
+        noise: Annotated[Array, "n, m"],
+        targets: Annotated[Array, "n, m"],
+        guess: Annotated[Array, "n, m"] | None,
         left: float,  # residual that may be left
     ) -> Drafted:
         """α with |targets − (K + N)α| ≤ `left`."""

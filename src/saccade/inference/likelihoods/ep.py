@@ -9,6 +9,7 @@ so on.
 
 import warnings
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -30,11 +31,11 @@ ESTIMATED = 0.01  # relative error of them, and change in a sweep, that still co
 
 
 def ep(
-    prior: Array,  # (n,): the diagonal of K
-    Y: Array,  # (n, m), ±1
-    noise: Array,  # (n, 1) or (n, m): σ²
+    prior: Annotated[Array, "n"],  # the diagonal of K
+    Y: Annotated[Array, "n, m"],  # ±1
+    noise: Annotated[Array, "n, 1 | n, m"],  # σ²
     solve: Solve,
-    weight: Array | None = None,  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None = None,  # how many equal copies each example stands for
     sweeps: int = SWEEPS,
 ) -> tuple[Sites, Solution]:
     """Sites whose cavities agree with them, for every column: those of the sweep that changed least."""
@@ -80,12 +81,12 @@ def _settle(labels: Labels, means: Means, moving: Array, solve: Solve, weight: A
     return exact(posterior)
 
 
-def _share_moved(labels: Labels, held: Array) -> Array:  # (m,)
+def _share_moved(labels: Labels, held: Array) -> Annotated[Array, "m"]:
     """The largest change of a cavity's variance, by that of the label."""
     return np.asarray((np.abs(labels.variance - held) / labels.width**2).max(axis=0, initial=0.0))
 
 
-def _change(labels: Labels, before: Means, now: Means, known: bool) -> Array:  # (m,)
+def _change(labels: Labels, before: Means, now: Means, known: bool) -> Annotated[Array, "m"]:
     """How far a sweep moved the posterior, for every column.
 
     A site whose precision changes by dτ changes the posterior variance s of any f, there or elsewhere, by no more than

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -69,12 +69,12 @@ class Solving:
 
 def infer(
     K: Operator,
-    Y: Array,  # (n, m): labels ±1
-    noise: Array,  # (n, 1) or (n, m): of an example with all its copies
-    weight: Array | None,  # (n,): how many equal copies each example stands for
+    Y: Annotated[Array, "n, m"],  # labels ±1
+    noise: Annotated[Array, "n, 1 | n, m"],  # of an example with all its copies
+    weight: Annotated[Array, "n"] | None,  # how many equal copies each example stands for
     inference: Literal["laplace", "ep"],
     solving: Solving,
-    mean: Array | None = None,  # (n, 1): before any label
+    mean: Annotated[Array, "n, 1"] | None = None,  # before any label
 ) -> tuple[Sites, Solution]:
     """The likelihood of labels as Gaussians, less the prior mean, and the posterior under them.
 

@@ -6,6 +6,7 @@ Conjugate gradients solve the first steps roughly: each step goes to a point tha
 """
 
 import warnings
+from typing import Annotated
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -25,11 +26,11 @@ ENOUGH = 1e-6  # change of a latent value, by the width of its site, at which th
 
 
 def laplace(
-    prior: Array,  # (n,): the diagonal of K
-    Y: Array,  # (n, m), ±1
-    noise: Array,  # (n, 1) or (n, m): σ²
+    prior: Annotated[Array, "n"],  # the diagonal of K
+    Y: Annotated[Array, "n, m"],  # ±1
+    noise: Annotated[Array, "n, 1 | n, m"],  # σ²
     solve: Solve,
-    weight: Array | None = None,  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None = None,  # how many equal copies each example stands for
     steps: int = STEPS,
     draft: Draft | None = None,  # for all steps but the last, which is by `solve`
 ) -> tuple[Sites, Solution]:

@@ -8,6 +8,7 @@ is convex.
 """
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -31,10 +32,10 @@ ROUGH = 0.1  # change of a mean, by `width`, up to which what the solver leaves 
 class Labels:
     """Labels ±1 that are the sign of f plus noise, each seen with a cavity of known variance."""
 
-    Y: Array  # (n, m), ±1
-    noise: Array  # (n, m): σ²
-    variance: Array  # (n, m): of the cavities; 0 for Laplace
-    copies: Array  # (n, 1): how many equal copies each example stands for
+    Y: Annotated[Array, "n, m"]  # ±1
+    noise: Annotated[Array, "n, m"]  # σ²
+    variance: Annotated[Array, "n, m"]  # of the cavities; 0 for Laplace
+    copies: Annotated[Array, "n, 1"]  # how many equal copies each example stands for
     flattest: float  # the largest noise of a site
 
     def columns(self, some: Array) -> "Labels":
@@ -42,7 +43,7 @@ class Labels:
         return replace(self, Y=self.Y[:, some], noise=self.noise[:, some], variance=self.variance[:, some])
 
     @property
-    def width(self) -> Array:  # (n, m)
+    def width(self) -> Annotated[Array, "n, m"]:
         """√(v + σ²): the scale of f on which the probability of a label goes from 0 to 1."""
         return np.asarray(np.sqrt(self.variance + self.noise))
 
@@ -57,7 +58,7 @@ class Labels:
             noise = np.minimum((self.noise + self.variance * straight) / bend / self.copies, self.flattest)
         return self.Y * (z * width + r / width * (noise * self.copies + self.variance)), noise
 
-    def pull(self, f: Array) -> Array:  # (n, m)
+    def pull(self, f: Array) -> Annotated[Array, "n, m"]:
         """The α that the labels ask for where the mean is f."""
         z, width = self._places(f), self.width
         r, _, straight = hazard(z)
@@ -65,7 +66,7 @@ class Labels:
         whole = self.noise / width**2 + kappa * straight + less * kappa * (1.0 - straight)
         return np.asarray(self.Y * self.copies * r / (whole * width))
 
-    def _places(self, f: Array) -> Array:  # (n, m)
+    def _places(self, f: Array) -> Annotated[Array, "n, m"]:
         """z of the cavities' means, from the posterior means; Newton's steps from the right never cross it.
 
         Where an example counts w < 1 times, its site is w of one and the cavity is without all of it: α = wβ/(1 − (1 −
@@ -96,14 +97,16 @@ class Labels:
 class Means:
     """Where Newton's method stands, for every column."""
 
-    f: Array  # (n, m)
-    alpha: Array  # (n, m): f = Kα
-    targets: Array  # (n, m): the sites of the last step
-    noise: Array  # (n, m)
-    left_out: Array  # (n, m): variance of f with one copy of the example left out, under these sites
-    leverage: Array  # (n, m): of the examples, under these sites
-    moved: Array  # (m,): the largest change of f in the last step, by the width of its site, or `width` + |f| if less
-    blurred: Array  # (m,): how much of it may be what conjugate gradients leave; 0 with factors
+    f: Annotated[Array, "n, m"]
+    alpha: Annotated[Array, "n, m"]  # f = Kα
+    targets: Annotated[Array, "n, m"]  # the sites of the last step
+    noise: Annotated[Array, "n, m"]
+    left_out: Annotated[Array, "n, m"]  # variance of f with one copy of the example left out, under these sites
+    leverage: Annotated[Array, "n, m"]  # of the examples, under these sites
+    moved: Annotated[
+        Array, "m"
+    ]  # the largest change of f in the last step, by the width of its site, or `width` + |f| if less
+    blurred: Annotated[Array, "m"]  # how much of it may be what conjugate gradients leave; 0 with factors
 
     @classmethod
     def start(cls, labels: Labels) -> "Means":
@@ -126,7 +129,7 @@ def newton_step(
     means: Means,
     some: Array,  # numbers of the columns that take it
     solve: Solve,
-    weight: Array | None,  # (n,)
+    weight: Annotated[Array, "n"] | None,
 ) -> Solution:
     """One step of some columns, as long as leads down; what it finds is written into `means`."""
     part = labels.columns(some)
@@ -152,7 +155,7 @@ def newton_step(
     return posterior
 
 
-def _guess(labels: Labels, f: Array, alpha: Array, targets: Array, noise: Array) -> Array:  # (n, m)
+def _guess(labels: Labels, f: Array, alpha: Array, targets: Array, noise: Array) -> Annotated[Array, "n, m"]:
     """A first guess of α: for examples with much noise what they ask for where the mean is f, for others α as it is.
 
     Far from the boundary the noise of a site may grow a hundredfold in a step. The old α then misses its target by as
@@ -174,7 +177,7 @@ def _check_finite(labels: Labels, values: Array) -> None:
         )
 
 
-def _share(labels: Labels, f: Array, alpha: Array, pull: Array, step: tuple[Array, Array]) -> Array:  # (m,)
+def _share(labels: Labels, f: Array, alpha: Array, pull: Array, step: tuple[Array, Array]) -> Annotated[Array, "m"]:
     """The share of the step at whose end what is minimised does not rise steeply; all of it near the minimum."""
     share = np.ones(f.shape[1])
     first = np.einsum("ij,ij->j", step[0], alpha - pull)

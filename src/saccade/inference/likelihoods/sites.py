@@ -8,6 +8,7 @@ regression on targets t with noise N, so tables, variances, leave-one-out and sa
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -25,8 +26,8 @@ Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), target
 class Sites:
     """Targets and noise of the Gaussians that stand for the likelihood, and how they were found."""
 
-    targets: Array  # (n, m)
-    noise: Array  # (n, 1) or (n, m)
+    targets: Annotated[Array, "n, m"]
+    noise: Annotated[Array, "n, 1 | n, m"]
     log_norm: float = 0.0  # Σ log Z over all examples and columns
     changes: tuple[float, ...] = ()  # of the latent values in each step
     converged: bool = True
@@ -34,17 +35,17 @@ class Sites:
     @classmethod
     def of_regression(
         cls,
-        Y: Array,  # (n, m)
-        noise: Array,  # (n, 1) or (n, m): of an example with all its copies
-        weight: Array | None,  # (n,)
+        Y: Annotated[Array, "n, m"],
+        noise: Annotated[Array, "n, 1 | n, m"],  # of an example with all its copies
+        weight: Annotated[Array, "n"] | None,
     ) -> "Sites":
         """Targets with Gaussian noise stand for themselves."""
         return cls(Y, noise, -of_copies(noise, Y.shape[1], weight)[0])
 
 
 def flattest(
-    prior: Array,  # (n,): the diagonal of K
-    noise: Array,  # (n, 1) or (n, m): σ²
+    prior: Annotated[Array, "n"],  # the diagonal of K
+    noise: Annotated[Array, "n, 1 | n, m"],  # σ²
 ) -> float:
     """The largest noise of a site: its factor of the likelihood is flat already."""
     largest = float(prior.max(initial=0.0))

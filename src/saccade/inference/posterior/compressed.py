@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,7 +30,7 @@ class Compressed(Posterior):
     kernel: HIK
     mean_tables: PiecewiseTables | GridTables
     norms: tuple[NormTables, ...] | None  # what a low rank explains of the variance: one table, or one per output
-    tops: Array  # (D,): the largest value of each dimension; empty where the tables are a grid already
+    tops: Annotated[Array, "D"]  # the largest value of each dimension; empty where the tables are a grid already
     prior_mean: Mean | None = None  # None: 0
 
     def __repr__(self) -> str:
@@ -71,9 +71,9 @@ class Compressed(Posterior):
 def walk(
     kernel: HIK | TabledGram,
     tables: PiecewiseTables | GridTables | None,
-    X: Any,  # (b, d)
+    X: Annotated[Any, "b, d"],
     features: sp.csr_matrix | None = None,  # those of X, where they are known
-) -> Array:  # (b, m)
+) -> Annotated[Array, "b, m"]:
     """The tables at the rows of X."""
     if isinstance(tables, GridTables):
         return tables.walk(sp.csr_matrix(X))
@@ -81,7 +81,7 @@ def walk(
     return tables.walk(kernel.features(X) if features is None else features)
 
 
-def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Array:  # (b, 1) or (b, m)
+def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Annotated[Array, "b, 1 | b, m"]:
     """k(x, x) less what the directions behind the tables explain, from 0 to k(x, x)."""
     prior = np.asarray(features.sum(axis=1))
     known = np.column_stack([tables.squared_norms(features) for tables in norms])

@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -30,9 +31,9 @@ class Evidence:
 
 def log_marginal_likelihood(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
-    alpha: Array,  # (n, m): (K + N)⁻¹ Y
+    noise: Annotated[Array, "n, 1 | n, m"],
+    Y: Annotated[Array, "n, m"],
+    alpha: Annotated[Array, "n, m"],  # (K + N)⁻¹ Y
     *,
     method: str = "auto",
     rng: np.random.Generator,
@@ -65,7 +66,7 @@ def _resolved(method: str, K: Operator) -> str:
     return "exact" if n <= limits.FACTOR_UP_TO or K.in_memory else "stochastic"
 
 
-def _products(K: Operator, noise: Array, alpha: Array, factors: Sequence[Factor]) -> Array:  # (n, m)
+def _products(K: Operator, noise: Array, alpha: Array, factors: Sequence[Factor]) -> Annotated[Array, "n, m"]:
     """(K + N)α, without K where there are factors."""
     if not factors:
         return np.asarray(K.matmul(alpha) + noise * alpha)
@@ -74,10 +75,11 @@ def _products(K: Operator, noise: Array, alpha: Array, factors: Sequence[Factor]
 
 
 def of_copies(
-    noise: Array,  # (n, 1) or (n, m): of w copies together
+    noise: Annotated[Array, "n, 1 | n, m"],  # of w copies together
     m: int,
-    weight: Array | None,  # (n,)
-    scatter: Array | None = None,  # (n, m): Σ (y − ȳ)² of the copies, where their labels differ and Y has the mean ȳ
+    weight: Annotated[Array, "n"] | None,
+    scatter: Annotated[Array, "n, m"]
+    | None = None,  # Σ (y − ȳ)² of the copies, where their labels differ and Y has the mean ȳ
 ) -> tuple[float, float]:
     """What w observations of one example add to −log p beyond one with noise N = σ²/w, and d / d log N.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class GP(Posterior):
     gram: Gram
     sites: Sites
     solution: Solution
-    weight: Array | None = None  # (n,)
+    weight: Annotated[Array, "n"] | None = None
     inference: Inference = "regression"
     solving: Solving = SOLVING
     by: Approximating = EXACT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
@@ -28,9 +29,9 @@ class Inverse:
     """What a fitted process knows of (K + N)⁻¹."""
 
     gram: Gram  # K
-    noise: Array  # (n, 1) or (n, m): N
+    noise: Annotated[Array, "n, 1 | n, m"]  # N
     solved: tuple[Factor, ...]  # factors of K + N that solving left; perhaps none
-    weight: Array | None  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None  # how many equal copies each example stands for
     inference: Inference
     solving: Solving
     by: Approximating
@@ -64,15 +65,11 @@ class Inverse:
         """K̃⁻¹ itself, by factors where they are to be afforded."""
         return Exact(replace(self.system, factors=self.factors))
 
-    def solve(
-        self,
-        B: Array,  # (n, k)
-        j: int,
-    ) -> Array:  # (n, k)
+    def solve(self, B: Annotated[Array, "n, k"], j: int) -> Annotated[Array, "n, k"]:
         """(K + N)⁻¹B for column j of the noise."""
         return self.exact.parts[j].solve(B)
 
-    def alpha(self, sites: Sites, solution: Solution) -> Array:  # (n, m)
+    def alpha(self, sites: Sites, solution: Solution) -> Annotated[Array, "n, m"]:
         """(K + N)⁻¹t as exactly as it is solved for, whatever approximates the mean."""
         if self.by.mean == "exact" and (self.solved or not self.factored):
             return solution.alpha
@@ -83,7 +80,7 @@ class Inverse:
     def grows_to(
         self,
         gram: Gram,  # of all n + b examples
-        noise: Array,  # (n + b, 1) or (n + b, m)
+        noise: Annotated[Array, "n + b, 1 | n + b, m"],
     ) -> bool:
         """Whether factors grow by the further examples: all else must be as it was."""
         n = len(self.noise)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core import limits
@@ -18,7 +20,7 @@ TOL, STEPS = 1e-8, 2000  # of the iteration: largest residual, where labels are 
 def observed(
     gram: Gram,  # of the pool
     noise: float,  # σ²
-    rows: Array,  # (l,)
+    rows: Annotated[Array, "l"],
 ) -> Conditional:
     """The process given these rows: by a factor, or by iteration where it would be too large."""
     if rows.size > limits.OBSERVED_FACTOR_UP_TO:
@@ -31,9 +33,9 @@ def observed(
 
 def observed_more(
     known: Conditional,
-    beside: Array,  # (l, b): K between the old rows and new ones
-    corner: Array,  # (b, b): K + σ²I of the new ones
-) -> tuple[ByFactor | None, Array]:  # (l, b)
+    beside: Annotated[Array, "l, b"],  # K between the old rows and new ones
+    corner: Annotated[Array, "b, b"],  # K + σ²I of the new ones
+) -> tuple[ByFactor | None, Annotated[Array, "l, b"]]:
     """The process given further rows, None where no factor grows; and K̃⁻¹ beside."""
     if not isinstance(known, ByFactor) or not isinstance(known.factor, Bordered):
         return None, known.solve(beside)
@@ -51,8 +53,8 @@ def observed_first(known: Conditional, size: int) -> ByFactor | None:
 
 def explained(
     S: Factor,  # of (b, b)
-    c: Array,  # (n, b)
-) -> Array:  # (n,)
+    c: Annotated[Array, "n, b"],
+) -> Annotated[Array, "n"]:
     """diag(c S⁻¹ cᵀ)."""
     return squared_columns(S.half_solve(c.T))
 

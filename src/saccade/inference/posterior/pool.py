@@ -14,6 +14,7 @@ out needs. A step costs a product with K and |L|² per row: nothing of the size 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -213,7 +214,7 @@ class PoolPosterior:
             sketch=self.sketch.less(P, -D.solve(P.T @ signs(self.prior.size))),
         )
 
-    def _variance(self) -> Array:  # (n,)
+    def _variance(self) -> Annotated[Array, "n"]:
         """From the start: exact, or from directions W with ‖Wᵀk*‖² ≤ k*ᵀK̃⁻¹k* where there are too many rows."""
         n, count = self.gram.shape[0], self.rows.size
         if count * n <= limits.FIELD_NUMBERS:

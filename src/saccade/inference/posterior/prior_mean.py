@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,24 +21,17 @@ class PriorMean:
     """
 
     function: Mean
-    values: Array  # (n, m)
+    values: Annotated[Array, "n, m"]
 
     def __call__(self, X: Any) -> Array:
         return self.function(X)
 
-    def appended(
-        self,
-        X: Any,  # (b, d)
-    ) -> PriorMean:
+    def appended(self, X: Annotated[Any, "b, d"]) -> PriorMean:
         """With the values at further rows."""
         return PriorMean(self.function, np.vstack([self.values, self.function(X)]))
 
 
-def plus(
-    mean: Mean | None,
-    X: Any,  # (b, d)
-    learned: Array,  # (b, m) or (b, m, count)
-) -> Array:
+def plus(mean: Mean | None, X: Annotated[Any, "b, d"], learned: Annotated[Array, "b, m | b, m, count"]) -> Array:
     """What was learned, on top of the prior mean."""
     if mean is None:
         return learned
@@ -49,7 +42,7 @@ def plus(
 def plus_values(
     mean: PriorMean | None,
     rows: Array | slice,  # of training examples
-    learned: Array,  # (b, m)
-) -> Array:  # (b, m)
+    learned: Annotated[Array, "b, m"],
+) -> Annotated[Array, "b, m"]:
     """What was learned about training examples, on top of the prior mean."""
     return learned if mean is None else np.asarray(learned + mean.values[rows])

@@ -1,5 +1,7 @@
 """Which features move the answer of an additive model f(x) = Σ_d f_d(x_d)."""
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core.arrays import Array
@@ -13,8 +15,8 @@ ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
 def deviations(
     gram: Gram,
     tables: PiecewiseTables | None,  # of f, at the levels of the kernel matrix; None where it has none
-    weight: Array | None,  # (n,) of the training examples; None for ones
-) -> Array:  # (features,)
+    weight: Annotated[Array, "n"] | None,  # of the training examples; None for ones
+) -> Annotated[Array, "features"]:
     """The standard deviation of f_d over the training examples; of several outputs the root of the sum of squares.
 
     f_d is 0 at a zero, and an example has a positive or a negative part, not both. So the levels of both parts, and a

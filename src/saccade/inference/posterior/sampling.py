@@ -10,7 +10,7 @@ normal number each. The update is a table walk, so a new x costs what a predicti
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from saccade.inference.posterior.gp import GP
 
 
-def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b, m, count)
+def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Annotated[Array, "b, m, count"]:
     """`count` draws of each output at the rows of X, jointly and exact, less the prior mean."""
     gram, sites = gp.gram, gp.sites
     if isinstance(gram, TabledGram):
@@ -41,14 +41,14 @@ def sample(gp: GP, X: Any, count: int, rng: np.random.Generator) -> Array:  # (b
 
 def sample_intersection(
     K: TabledGram,
-    train: sp.csr_matrix,  # (n, D): values after the kernel's transforms, all of them levels of K
-    new: sp.csr_matrix,  # (b, D')
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
+    train: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms, all of them levels of K
+    new: Annotated[sp.csr_matrix, "b, D'"],
+    noise: Annotated[Array, "n, 1 | n, m"],
+    Y: Annotated[Array, "n, m"],
     solve: Callable[[Array, int], Array],  # B (n, k), column of the noise -> (K + N)⁻¹ B
     count: int,
     rng: np.random.Generator,
-) -> Array:  # (b, m, count)
+) -> Annotated[Array, "b, m, count"]:
     """`count` draws of each output at the rows of `new`, jointly; outputs are independent of each other."""
     levels = K.tables(np.zeros((K.shape[0], 1)))
     m, shared = Y.shape[1], noise.shape[1] == 1
@@ -66,10 +66,7 @@ def sample_intersection(
 
 
 def _brownian(
-    levels: PiecewiseTables,
-    new: sp.csr_matrix,  # (b, D')
-    count: int,
-    rng: np.random.Generator,
+    levels: PiecewiseTables, new: Annotated[sp.csr_matrix, "b, D'"], count: int, rng: np.random.Generator
 ) -> tuple[PiecewiseTables, Array]:  # tables with `count` columns, (b, count)
     """Sums of Brownian motions: their tables at all levels, and their values at the rows of `new`."""
     place = np.concatenate([level_dims(levels.level_starts), new.indices])
@@ -91,11 +88,8 @@ def _brownian(
 
 
 def sample_normal(
-    mean: Array,  # (b,)
-    covariance: Array,  # (b, b)
-    count: int,
-    rng: np.random.Generator,
-) -> Array:  # (b, count)
+    mean: Annotated[Array, "b"], covariance: Annotated[Array, "b, b"], count: int, rng: np.random.Generator
+) -> Annotated[Array, "b, count"]:
     """Draws from N(mean, covariance), which may be singular: eigenvalues below zero are rounding."""
     values, U = np.linalg.eigh(covariance)
     root = U * np.sqrt(np.maximum(values, 0.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,9 +18,7 @@ from saccade.operators.tables import GridTables, PiecewiseTables
 
 
 def shares(
-    kernel: Kernel,
-    tables: PiecewiseTables | GridTables | None,
-    X: Any,  # (n, d)
+    kernel: Kernel, tables: PiecewiseTables | GridTables | None, X: Annotated[Any, "n, d"]
 ) -> tuple[list[Array], Array, Array]:  # m of (e,), (e,), (n + 1,)
     """f_d(x_d) of the e values that are not 0, in the order of a CSR matrix, then its columns and row pointers.
 

@@ -12,6 +12,7 @@ product: c Z is large, and to write it anew for each label would take longer tha
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -21,9 +22,9 @@ from saccade._core.arrays import Array
 
 def signs(
     n: int,
-    targets: Array | None = None,  # (t,) row numbers; None for all
+    targets: Annotated[Array, "t"] | None = None,  # row numbers; None for all
     most: int | None = None,
-) -> Array:  # (n, 1 + r)
+) -> Annotated[Array, "n, 1 + r"]:
     """Z."""
     targets = np.arange(n) if targets is None else targets
     least, largest = limits.SKETCH_GROUPS
@@ -39,33 +40,23 @@ def signs(
 class Sketch:
     """c Z = base − Σ left · right. It never changes; a step gives a new one."""
 
-    base: Array  # (n, 1 + r)
-    sums: Array  # (n,): Σ c
-    squares: Array  # (n,): Σ c²
+    base: Annotated[Array, "n, 1 + r"]
+    sums: Annotated[Array, "n"]  # Σ c
+    squares: Annotated[Array, "n"]  # Σ c²
     steps: tuple[tuple[Array, Array], ...] = ()  # left (n, b), right (b, 1 + r)
 
     @classmethod
-    def of(
-        cls,
-        base: Array,  # (n, 1 + r)
-    ) -> Sketch:
+    def of(cls, base: Annotated[Array, "n, 1 + r"]) -> Sketch:
         squares = np.einsum("ij,ij->i", base[:, 1:], base[:, 1:], dtype=np.float64)
         return cls(base, base[:, 0].astype(np.float64), squares)
 
-    def rows(
-        self,
-        some: Array,  # (s,)
-    ) -> Array:  # (s, 1 + r)
+    def rows(self, some: Annotated[Array, "s"]) -> Annotated[Array, "s, 1 + r"]:
         found = self.base[some].astype(np.float64)
         for left, right in self.steps:
             found -= left[some] @ right
         return found
 
-    def less(
-        self,
-        left: Array,  # (n, b)
-        right: Array,  # (b, 1 + r)
-    ) -> Sketch:
+    def less(self, left: Annotated[Array, "n, b"], right: Annotated[Array, "b, 1 + r"]) -> Sketch:
         """c Z − left · right."""
         steps = (*self.steps, (left, right))
         if sum(part.shape[1] for part, _ in steps) > limits.SKETCH_STEPS:

@@ -17,7 +17,7 @@ than full ones: where that is little, no example needs a probe of its own (`chec
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -40,9 +40,9 @@ FARTHEST = 3.0  # standard deviations from the mean to which what is known of an
 class Estimated(NamedTuple):
     """An estimate and how good it is."""
 
-    value: Array  # (n,): of (K + N)⁻¹
+    value: Annotated[Array, "n"]  # of (K + N)⁻¹
     error: float  # root of the mean square of true / value − 1: of y minus its leave-one-out mean, relatively
-    fitted: Array  # (n,): what the regression alone says
+    fitted: Annotated[Array, "n"]  # what the regression alone says
     missed: float  # mean square that the regression misses
     chance: float  # mean square of a single probe around the truth
 
@@ -50,16 +50,16 @@ class Estimated(NamedTuple):
 class Check(NamedTuple):
     """Independent probes, at least two, that are zero but at some examples."""
 
-    places: Array  # (s,)
-    probed: Array  # (s, p): z ⊙ (K + N)⁻¹z
+    places: Annotated[Array, "s"]
+    probed: Annotated[Array, "s, p"]  # z ⊙ (K + N)⁻¹z
 
 
 def checked(
-    noise: Array,  # (n,)
-    prior: Array,  # (n,): the diagonal of K
-    known: Array,  # (n, q)
+    noise: Annotated[Array, "n"],
+    prior: Annotated[Array, "n"],  # the diagonal of K
+    known: Annotated[Array, "n, q"],
     check: Check,
-) -> tuple[Array, float, float]:  # (n,)
+) -> tuple[Annotated[Array, "n"], float, float]:
     """The diagonal by a regression on the examples of the check, and its error, one standard error on the safe side.
 
     And the mean square by which a single full probe would be off. Of three regressions that with the least error.
@@ -79,19 +79,17 @@ def checked(
     return regression(known, lowest) / noise, float(np.sqrt(square)), chance
 
 
-def _pairs(
-    ratio: Array,  # (b, p)
-) -> Array:  # (b,)
+def _pairs(ratio: Annotated[Array, "b, p"]) -> Annotated[Array, "b"]:
     """The mean product of two different probes at each example."""
     p = ratio.shape[1]
     return np.asarray((p * ratio.mean(axis=1) ** 2 - np.square(ratio).mean(axis=1)) / (p - 1))
 
 
 def estimate(
-    probed: Array,  # (n, p): z ⊙ (K + N)⁻¹z for p ≥ 2 independent probes
-    noise: Array,  # (n,)
-    prior: Array,  # (n,): the diagonal of K
-    known: Array,  # (n, q): what tells examples apart, see `known_of`
+    probed: Annotated[Array, "n, p"],  # z ⊙ (K + N)⁻¹z for p ≥ 2 independent probes
+    noise: Annotated[Array, "n"],
+    prior: Annotated[Array, "n"],  # the diagonal of K
+    known: Annotated[Array, "n, q"],  # what tells examples apart, see `known_of`
 ) -> Estimated:
     """The diagonal, between its bounds 1/(N + k(x, x)) and 1/N."""
     n, p = probed.shape
@@ -119,7 +117,7 @@ def estimate(
 
 
 def _share(
-    ratio: Array,  # (b, p): probes relative to the regression, less 1
+    ratio: Annotated[Array, "b, p"],  # probes relative to the regression, less 1
 ) -> tuple[float, float]:
     """Mean squares of what the regression misses, one standard error on the safe side, and of one probe's noise."""
     pairs = _pairs(ratio)
@@ -150,10 +148,10 @@ def probes_for(
 
 def known_of(
     K: Operator,
-    noise: Array,  # (n, c)
+    noise: Annotated[Array, "n, c"],
     low_rank: Nystrom | None,
-    row_sums: Array | None = None,  # (n,): of K, where they are known
-) -> Array:  # (n, c, q)
+    row_sums: Annotated[Array, "n"] | None = None,  # of K, where they are known
+) -> Annotated[Array, "n, c, q"]:
     """Numbers that go with the leverage of an example, from one product or from the low rank of the preconditioner."""
     prior, squares = K.diag(), K.squared_parts()
     tiny = 1e-300 + 1e-3 * float(prior.mean())
@@ -179,8 +177,7 @@ def known_of(
 
 
 def quadratic(
-    known: Array,  # (n, q)
-    terms: int | None = None,
+    known: Annotated[Array, "n, q"], terms: int | None = None
 ) -> Callable[[Array], Array]:  # (b, q) -> (b, terms)
     """One, each number standardised, their squares, and products of two; as many terms as n examples bear."""
     centre, spread = known.mean(axis=0), known.std(axis=0)
@@ -204,30 +201,23 @@ class _Regression(NamedTuple):
     """exp of a quadratic function."""
 
     basis: Callable[[Array], Array]
-    coefficients: Array  # (t,)
-    inverse: Array  # (t, t): of AᵀA, with the terms A of the examples that it was made from
+    coefficients: Annotated[Array, "t"]
+    inverse: Annotated[Array, "t, t"]  # of AᵀA, with the terms A of the examples that it was made from
 
-    def __call__(
-        self,
-        known: Array,  # (n, q)
-        lowest: Array,  # (n,)
-    ) -> Array:  # (n,)
+    def __call__(self, known: Annotated[Array, "n, q"], lowest: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
         parts = [self.basis(known[rows]) @ self.coefficients for rows in batches(len(known), limits.FITTED_ENTRIES)]
         return np.asarray(np.exp(np.clip(np.concatenate(parts), np.log(lowest), 0.0)))
 
-    def leverage(
-        self,
-        known: Array,  # (n, q)
-    ) -> Array:  # (n,)
+    def leverage(self, known: Annotated[Array, "n, q"]) -> Annotated[Array, "n"]:
         """aᵀ(AᵀA)⁻¹a: how far the noise of the targets moves what the regression says, as a share of its variance."""
         A = self.basis(known)
         return np.asarray(np.einsum("ij,ij->i", A @ self.inverse, A))
 
 
 def _regressed(
-    target: Array,  # (k,)
-    known: Array,  # (k, q)
-    lowest: Array,  # (k,)
+    target: Annotated[Array, "k"],
+    known: Annotated[Array, "k, q"],
+    lowest: Annotated[Array, "k"],
     terms: int | None = None,
 ) -> _Regression:
     """The one with Σ a (target / fitted − 1) = 0 for each of its terms a.

@@ -5,7 +5,7 @@ would be many, a factor takes their place. `diagonal_estimate` makes the diagona
 """
 
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ class Probes:
     def __init__(
         self,
         K: Operator,
-        noise: Array,  # (n, c)
+        noise: Annotated[Array, "n, c"],
         precondition: Precondition | None,
         max_iter: int,
         rng: np.random.Generator,
@@ -62,17 +62,17 @@ class Probes:
         self._check: Check | None = None
         self._work, self._most_work = 0.0, most_work
 
-    def draw(self, count: int) -> Array:  # (n, c · count): those of the first column of the noise first
+    def draw(self, count: int) -> Annotated[Array, "n, c · count"]:  # those of the first column of the noise first
         """Random signs."""
         n, c = self.noise.shape
         return np.asarray(self.rng.choice([-1.0, 1.0], (n, c * count)))
 
-    def beside(self, targets: int) -> Array:  # (n, at least 2)
+    def beside(self, targets: int) -> Annotated[Array, "n, at least 2"]:
         """Probes of a few examples to solve beside targets, as many as fill the lanes of the product."""
         self._check = None
         return self._draw_check(2 + (-targets - 2) % LANES)
 
-    def _draw_check(self, count: int) -> Array:  # (n, count)
+    def _draw_check(self, count: int) -> Annotated[Array, "n, count"]:
         """Probes that are zero but at the examples of the check; these are drawn first, more for many probes."""
         if self._check is None:
             n = len(self.noise)
@@ -85,8 +85,8 @@ class Probes:
 
     def take_beside(
         self,
-        Z: Array,  # (n, count): of `beside`
-        X: Array,  # (n, count): (K + N)⁻¹Z
+        Z: Annotated[Array, "n, count"],  # of `beside`
+        X: Annotated[Array, "n, count"],  # (K + N)⁻¹Z
     ) -> None:
         """Count these."""
         assert self._check is not None
@@ -95,8 +95,8 @@ class Probes:
 
     def take(
         self,
-        Z: Array,  # (n, c · count): probes
-        X: Array,  # (n, c · count): (K + N)⁻¹Z
+        Z: Annotated[Array, "n, c · count"],  # probes
+        X: Annotated[Array, "n, c · count"],  # (K + N)⁻¹Z
     ) -> None:
         """Count these."""
         self._probed = np.concatenate([self._probed, (Z * X).reshape(*self.noise.shape, -1)], axis=2)
@@ -113,11 +113,7 @@ class Probes:
             X += np.where(wanted, self._solved(np.where(wanted, Z, 0.0), noise), 0.0)
         self.take(Z, X)
 
-    def _solved(
-        self,
-        Z: Array,  # (n, b)
-        noise: Array,  # (n, 1) or (n, b)
-    ) -> Array:  # (n, b)
+    def _solved(self, Z: Annotated[Array, "n, b"], noise: Annotated[Array, "n, 1 | n, b"]) -> Annotated[Array, "n, b"]:
         X = np.empty_like(Z)
         for some in batches(Z.shape[1], limits.SOLVED_AT_ONCE):
             found = solve_cg(
@@ -132,7 +128,7 @@ class Probes:
             self._work += float(self.K.work) * found.iterations * (some.stop - some.start)
         return X
 
-    def _one_by_one(self) -> tuple[Array, float]:  # (n, c)
+    def _one_by_one(self) -> tuple[Annotated[Array, "n, c"], float]:
         """The diagonals from a solve for each example, and a bound of their error: |rᵀK̃⁻¹e| ≤ ‖r‖/N, d ≥ 1/(N + k)."""
         options: dict[str, Any] = {"tol": SURE, "max_iter": self.max_iter, "precondition": self.precondition}
         n, most = len(self.noise), self.noise + self.K.diag()[:, None]
@@ -145,9 +141,9 @@ class Probes:
         self,
         low_rank: Nystrom | None,
         iterations: int,  # that a probe takes
-        turns: Array | None,  # (n,): of `turning_points`
+        turns: Annotated[Array, "n"] | None,  # of `turning_points`
         columns: int,  # targets that were solved for
-    ) -> tuple[Array, float]:  # (n, c)
+    ) -> tuple[Annotated[Array, "n, c"], float]:
         """The diagonals and their error, with as many more probes as the error asks for and the work allows.
 
         Or by a factor of K + N: where the leave-one-out accuracy hangs on the error, or probes would take as long.
@@ -176,10 +172,7 @@ class Probes:
         return (value, error) if error <= least else (plain, least)
 
     def _checked(
-        self,
-        known: Array,  # (n, c, q)
-        turns: Array | None,  # (n,)
-        columns: int,
+        self, known: Annotated[Array, "n, c, q"], turns: Annotated[Array, "n"] | None, columns: int
     ) -> tuple[tuple[Array, float, float], int]:
         """Diagonals, error and chance by the check, with more of its probes where that may be enough; how many more.
 
@@ -201,10 +194,10 @@ class Probes:
 
     def _by_probes(
         self,
-        known: Array,  # (n, c, q)
+        known: Annotated[Array, "n, c, q"],
         first: int,  # probes to begin with
         each: float,  # numbers that a probe reads
-    ) -> tuple[Array, float]:  # (n, c)
+    ) -> tuple[Annotated[Array, "n, c"], float]:
         """The diagonals and their error by full probes; by factors where these are so many that they cost less."""
         self.ask(max(first, 2))
         while True:
@@ -223,7 +216,7 @@ class Probes:
     def _exact(
         self,
         instead: float,  # numbers that probes would read
-    ) -> Array | None:  # (n, c)
+    ) -> Annotated[Array, "n, c"] | None:
         """The diagonals by a factor per column of the noise; None where it takes far longer, or rounding spoils it."""
         n, c = self.noise.shape
         work = n * (float(self.K.work) / PAIRS + c * n * n / CUBES)
@@ -235,20 +228,14 @@ class Probes:
             return np.column_stack([factor.inverse_diagonal() for factor in factors])
         return None
 
-    def _by_regression(
-        self,
-        known: Array,  # (n, c, q)
-    ) -> tuple[Array, float, float]:  # (n, c)
+    def _by_regression(self, known: Annotated[Array, "n, c, q"]) -> tuple[Annotated[Array, "n, c"], float, float]:
         """Diagonals, error and chance without a further probe, where there is a check."""
         if self._check is None:
             return self.noise, np.inf, 1.0
         value, error, chance = checked(self.noise[:, 0], self.K.diag(), known[:, 0], self._check)
         return value[:, None], error, chance
 
-    def _estimated(
-        self,
-        known: Array,  # (n, c, q)
-    ) -> tuple[Array, float, float]:  # (n, c)
+    def _estimated(self, known: Annotated[Array, "n, c, q"]) -> tuple[Annotated[Array, "n, c"], float, float]:
         """Diagonals, error, and probes to bring it down; all columns of the noise are estimated together."""
         prior = np.broadcast_to(self.K.diag()[:, None], self.noise.shape)
         value, errors, wanted = np.empty_like(self.noise), [0.0], [0.0]
@@ -260,9 +247,7 @@ class Probes:
         return value, max(errors), max(wanted)
 
 
-def judged_apart(
-    noise: Array,  # (n, c)
-) -> list[Array]:  # (n, c) masks
+def judged_apart(noise: Annotated[Array, "n, c"]) -> list[Annotated[Array, "n, c"]]:  # masks
     """Entries with far less noise than the same example has in another column, and all others.
 
     With `balanced` these are the examples of a column's own class: few, and much depends on them.
@@ -272,9 +257,9 @@ def judged_apart(
 
 
 def hanging(
-    value: Array,  # (n, 1): d
+    value: Annotated[Array, "n, 1"],  # d
     error: float,  # of it, relative
-    turns: Array,  # (n,)
+    turns: Annotated[Array, "n"],
 ) -> float:
     """How far the error of d may move the leave-one-out accuracy: half the share of turning points that it spans."""
     return float((np.abs(turns / value[:, 0] - 1.0) <= error).mean()) / 2.0

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -28,11 +28,11 @@ Solver = Literal["auto", "cholesky", "cg"]
 class Solution:
     """α and how it was found."""
 
-    alpha: Array  # (n, m)
-    inverse_diagonal: Array  # (n, 1) or (n, m): of (K + N)⁻¹; exact from a factor, else estimated
+    alpha: Annotated[Array, "n, m"]
+    inverse_diagonal: Annotated[Array, "n, 1 | n, m"]  # of (K + N)⁻¹; exact from a factor, else estimated
     factors: tuple[Factor, ...]  # one, or one per column of N; empty after conjugate gradients or where too many
     iterations: int
-    residual: Array  # (m,)
+    residual: Annotated[Array, "m"]
     converged: bool
     rank: int  # of the preconditioner, 0 for none
     error: float = 0.0  # of 1 / inverse_diagonal: root of the mean square, relative; 0 where exact, NaN where unwanted
@@ -41,14 +41,14 @@ class Solution:
 
 def solve(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],
+    Y: Annotated[Array, "n, m"],
     *,
     solver: Solver = "auto",
     tol: float = 1e-3,
     max_iter: int = 1000,
     rng: np.random.Generator,
-    start: Array | None = None,  # (n, m): a first guess of α
+    start: Annotated[Array, "n, m"] | None = None,  # a first guess of α
     leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
     most_kept: int = limits.FACTOR_NUMBERS,
     probe_work: float = limits.PROBE_WORK,
@@ -136,10 +136,7 @@ def _iterate(
 
 
 def precondition(
-    K: Operator,
-    noise: Array,  # (n,)
-    columns: int,
-    rng: np.random.Generator,
+    K: Operator, noise: Annotated[Array, "n"], columns: int, rng: np.random.Generator
 ) -> Nystrom | Leading | None:
     """The preconditioner that pays for this problem: a low rank, else the leading direction where there is one.
 
@@ -168,10 +165,7 @@ def _warn(result: CGResult, m: int, tol: float, max_iter: int) -> None:
     )
 
 
-def unsolved(
-    Y: Array,  # (n, m)
-    noise: Array,  # (n, 1) or (n, m)
-) -> Solution:
+def unsolved(Y: Annotated[Array, "n, m"], noise: Annotated[Array, "n, 1 | n, m"]) -> Solution:
     """A placeholder where the approximation of the mean needs no solution."""
     unknown = np.full_like(noise, np.nan)
     return Solution(np.zeros_like(Y), unknown, (), 1, np.zeros(Y.shape[1]), True, 0, np.nan)
@@ -180,8 +174,8 @@ def unsolved(
 def grown(
     before: Solution,  # with factors, of the first n examples
     K: Operator,  # of all n + b examples
-    noise: Array,  # (n + b, 1) or (n + b, m), for the first n as before
-    Y: Array,  # (n + b, m)
+    noise: Annotated[Array, "n + b, 1 | n + b, m"],  # for the first n as before
+    Y: Annotated[Array, "n + b, m"],
 ) -> Solution:
     """The solution with b more examples, in time n²b.
 

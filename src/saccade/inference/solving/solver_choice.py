@@ -1,5 +1,7 @@
 """Whether labels are solved for by a Cholesky factor or by conjugate gradients, and when a factor is made later."""
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core import limits
@@ -16,7 +18,7 @@ TENTH = 0.1
 def labels_by(
     solver: Solver,
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],
     columns: int,  # of labels
 ) -> Solver:
     """What "auto" stands for with labels: "cg" where it is so much quicker that an estimated leave-one-out is worth it.

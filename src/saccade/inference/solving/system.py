@@ -1,6 +1,6 @@
 """Systems with targets and probes, solved no better than is asked for: in float32 where that is enough."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -16,19 +16,19 @@ class System(NamedTuple):
     """K + N, and how it is solved."""
 
     K: Operator
-    noise: Array  # (n, 1) or (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"]
     M: Nystrom | Leading | None
     max_iter: int
 
-    def wide(self, m: int, k: int) -> Array:  # (n, 1) or (n, k)
+    def wide(self, m: int, k: int) -> Annotated[Array, "n, 1 | n, k"]:
         """The noise of m targets and k − m probes."""
         c = self.noise.shape[1]
         return self.noise if c == 1 else np.hstack([self.noise, np.repeat(self.noise, (k - m) // c, axis=1)])
 
     def solved(
         self,
-        B: Array,  # (n, k): m targets, then as many probes for each column of the noise
-        tol: Array,  # (k,)
+        B: Annotated[Array, "n, k"],  # m targets, then as many probes for each column of the noise
+        tol: Annotated[Array, "k"],
         m: int,
         guess: Array | None = None,  # (n, k) or less: each column is begun at a multiple of it
     ) -> tuple[Array, Array]:  # (n, k), (n, k)

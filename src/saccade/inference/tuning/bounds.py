@@ -1,7 +1,7 @@
 """A warning for each parameter that ended at the least or the most it may be."""
 
 import warnings
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,8 +22,8 @@ AT_BOUND = {  # what it means
 
 def warn_of_bounds(
     objective: Objective,
-    theta: Array,  # (p,): where the search ended
-    free: Array,  # (p,): which coordinates could move
+    theta: Annotated[Array, "p"],  # where the search ended
+    free: Annotated[Array, "p"],  # which coordinates could move
 ) -> None:
     """Warn of single parameters that ended at a bound, and say what to do."""
     for k in np.flatnonzero(free):

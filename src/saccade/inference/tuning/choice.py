@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Candidate(NamedTuple):
     """A kernel and its matrix; the first candidate is the default."""
 
     kernel: Kernel
-    K: Array  # (n, n)
+    K: Annotated[Array, "n, n"]
     away: float = 0.0  # the logarithm of its distance from a typical kernel of its kind
 
 
@@ -47,12 +47,12 @@ class Chosen(NamedTuple):
 class JudgedOn:
     """What candidates are judged on."""
 
-    Y: Array  # (n, m)
-    weight: Array | None  # (n,): copies of each example
+    Y: Annotated[Array, "n, m"]
+    weight: Annotated[Array, "n"] | None  # copies of each example
     costs: Callable[[Array], Array]  # leave-one-out means (n, m) -> (n,)
 
     @property
-    def share(self) -> Array:  # (n,), sums to 1
+    def share(self) -> Annotated[Array, "n"]:  # sums to 1
         n = len(self.Y)
         return np.full(n, 1.0 / n) if self.weight is None else np.asarray(self.weight / self.weight.sum())
 
@@ -112,7 +112,7 @@ def _lower_bound(gain: Array, examples: JudgedOn) -> float:
     return float(mean - ERRORS * np.sqrt(share @ (gain - mean) ** 2 / examples.count))
 
 
-def _costs(K: Array, examples: JudgedOn, noise: float) -> Array:  # (n,)
+def _costs(K: Array, examples: JudgedOn, noise: float) -> Annotated[Array, "n"]:
     """What each example costs when all others predict it; the noise of an example with w copies is noise/w."""
     Y, weight = examples.Y, examples.weight
     own = np.full((len(Y), 1), noise) if weight is None else noise / weight[:, None]

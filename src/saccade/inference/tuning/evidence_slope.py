@@ -8,7 +8,7 @@ quadrature), and tr(K̃⁻¹dK) = E (K̃⁻¹z)ᵀ dK (M⁻¹z). The products K�
 are enough. Subtracting M⁻¹dK, whose trace is known, made the estimate worse, because M⁻¹dK may be far larger than one.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -29,15 +29,11 @@ class Judged(NamedTuple):
     value: float
     error: float  # standard error of the value
     by_kernel: KernelSlope  # derivative with respect to K
-    by_noise: Array  # (n, 1) or (n, m): derivative with respect to the noise
-    alpha: Array  # (n, m): (K + N)⁻¹Y
+    by_noise: Annotated[Array, "n, 1 | n, m"]  # derivative with respect to the noise
+    alpha: Annotated[Array, "n, m"]  # (K + N)⁻¹Y
 
 
-def exact_evidence(
-    K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
-) -> Judged:
+def exact_evidence(K: Operator, noise: Annotated[Array, "n, 1 | n, m"], Y: Annotated[Array, "n, m"]) -> Judged:
     """By Cholesky."""
     dense = K.to_dense()
     n, m = Y.shape
@@ -57,10 +53,10 @@ def exact_evidence(
 
 def stochastic_evidence(
     K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],
+    Y: Annotated[Array, "n, m"],
     *,
-    start: Array | None,  # (n, m): a first guess of α
+    start: Annotated[Array, "n, m"] | None,  # a first guess of α
     tol: float,
     max_iter: int,
     probes: int,
@@ -85,8 +81,8 @@ def stochastic_evidence(
 
 def _one_noise(
     K: Operator,
-    noise: Array,  # (n, 1)
-    Y: Array,  # (n, m)
+    noise: Annotated[Array, "n, 1"],
+    Y: Annotated[Array, "n, m"],
     start: Array | None,
     tol: float,
     max_iter: int,

@@ -14,7 +14,7 @@ With g and h, the derivatives of the loss with respect to mean_i and variance_i,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -38,10 +38,10 @@ def has_moving_centre(gram: Gram) -> bool:
 
 def centred_loo(
     gram: Gram,  # of a kernel with a centred part
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
+    noise: Annotated[Array, "n, 1 | n, m"],
+    Y: Annotated[Array, "n, m"],
     loss: Loss,
-    weight: Array | None,  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None,  # how many equal copies each example stands for
 ) -> Judged:
     """By Cholesky."""
     part, shared = gram.kernel.centred_part(), noise.shape[1] == 1
@@ -73,19 +73,16 @@ class _WithoutEach(NamedTuple):
     P is the inverse of K + N without row i, before the centre moves.
     """
 
-    mean: Array  # (n, m)
-    variance: Array  # (n,): of the label
-    alpha: Array  # (n, m): (K + N)⁻¹Y
-    left: Array  # (n, n): ũ
-    shares: Array  # (n, n): (K + N)⁻¹ / its diagonal
-    Pc: Array  # (n, n)
-    P1: Array  # (n, n)
-    moved: Array  # (n, 2, m): SY − PY in terms of Pc and P1
+    mean: Annotated[Array, "n, m"]
+    variance: Annotated[Array, "n"]  # of the label
+    alpha: Annotated[Array, "n, m"]  # (K + N)⁻¹Y
+    left: Annotated[Array, "n, n"]  # ũ
+    shares: Annotated[Array, "n, n"]  # (K + N)⁻¹ / its diagonal
+    Pc: Annotated[Array, "n, n"]
+    P1: Annotated[Array, "n, n"]
+    moved: Annotated[Array, "n, 2, m"]  # SY − PY in terms of Pc and P1
 
-    def solved(
-        self,
-        g: Array,  # (n, m)
-    ) -> Array:  # (n, n)
+    def solved(self, g: Annotated[Array, "n, m"]) -> Annotated[Array, "n, n"]:
         """SYg."""
         a, b = np.einsum("ikj,ij->ki", self.moved, g)
         found = self.alpha @ g.T - self.shares * np.einsum("ij,ij->i", self.alpha, g) + self.Pc * a + self.P1 * b
@@ -94,11 +91,11 @@ class _WithoutEach(NamedTuple):
 
 
 def _without_each(
-    K: Array,  # (n, n)
-    C: Array,  # (n, n)
-    noise: Array,  # (n,)
-    Y: Array,  # (n, m)
-    e: Array,  # (n,)
+    K: Annotated[Array, "n, n"],
+    C: Annotated[Array, "n, n"],
+    noise: Annotated[Array, "n"],
+    Y: Annotated[Array, "n, m"],
+    e: Annotated[Array, "n"],
 ) -> _WithoutEach:
     n, inverse, own = len(Y), factorise(K, noise).inverse(), C.diagonal()
     alpha, BC, ones, shares = inverse @ Y, inverse @ C, inverse.sum(axis=1), inverse / inverse.diagonal()

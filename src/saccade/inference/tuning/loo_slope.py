@@ -23,7 +23,7 @@ known, the loss at the true X is loss(X) + B·R but for the product of both erro
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -48,12 +48,7 @@ Loss = Callable[[Array, Array], tuple[float, Array, Array]]
 """(mean (n, m), variance (n, 1) or (n, m)) -> a number to make small, and its derivatives with respect to both."""
 
 
-def exact_loo(
-    K: Operator,
-    noise: Array,  # (n, 1) or (n, m)
-    Y: Array,  # (n, m)
-    loss: Loss,
-) -> Judged:
+def exact_loo(K: Operator, noise: Annotated[Array, "n, 1 | n, m"], Y: Annotated[Array, "n, m"], loss: Loss) -> Judged:
     """By Cholesky."""
     dense = K.to_dense()
     shared = noise.shape[1] == 1
@@ -89,8 +84,8 @@ class StochasticLOO:
     def __call__(
         self,
         K: Operator,
-        noise: Array,  # (n, 1) or (n, m)
-        Y: Array,  # (n, m)
+        noise: Annotated[Array, "n, 1 | n, m"],
+        Y: Annotated[Array, "n, m"],
         loss: Loss,
         *,
         tol: float,
@@ -160,11 +155,11 @@ class StochasticLOO:
     def _corrected(
         self,
         loss: Loss,
-        Y: Array,  # (n, m)
-        alpha: Array,  # (n, m)
-        probed: Array,  # (n, c, p)
-        noise: Array,  # (n, c)
-        prior: Array,  # (n,)
+        Y: Annotated[Array, "n, m"],
+        alpha: Annotated[Array, "n, m"],
+        probed: Annotated[Array, "n, c, p"],
+        noise: Annotated[Array, "n, c"],
+        prior: Annotated[Array, "n"],
     ) -> _Corrected:
         p = probed.shape[2]
         values, by_alphas, slopes, by_probed = [0.0, 0.0], [Y, Y], [noise, noise], np.zeros((2, *probed.shape))
@@ -198,7 +193,7 @@ class StochasticLOO:
         by_alpha = np.asarray(np.mean(by_alphas, axis=0))
         return _Corrected(float(np.mean(values)), float(error), float(surely), by_alpha, by_probed.sum(axis=0))
 
-    def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Array:  # (n, c)
+    def _smoothed(self, values: Array, way: Callable[[_Smoother, Array], Array]) -> Annotated[Array, "n, c"]:
         out = np.empty_like(values)
         for smooth in self._smooth:
             out[smooth.some] = way(smooth, values[smooth.some])
@@ -211,23 +206,23 @@ class _Corrected(NamedTuple):
     value: float
     error: float  # by chance and by what is of second order in the error of d̂
     surely: float  # a bound of chance from Σ_i w_i² var u_i: few probes know their spread badly, n examples well
-    by_alpha: Array  # (n, m)
-    by_probed: Array  # (n, c, p)
+    by_alpha: Annotated[Array, "n, m"]
+    by_probed: Annotated[Array, "n, c, p"]
 
 
 class _Smoother(NamedTuple):
     """A linear map of probed entries, relative to the first fit: their regression, and a share of the residuals."""
 
-    some: Array  # (n, c): mask of the entries
-    fitted: Array  # (e,)
-    Q: Array  # (e, terms): orthonormal
+    some: Annotated[Array, "n, c"]  # mask of the entries
+    fitted: Annotated[Array, "e"]
+    Q: Annotated[Array, "e, terms"]  # orthonormal
     share: float
 
-    def forth(self, probed: Array) -> Array:  # (e,)
+    def forth(self, probed: Array) -> Annotated[Array, "e"]:
         ratio = probed / self.fitted
         return np.asarray(self.fitted * (self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))))
 
-    def back(self, slope: Array) -> Array:  # (e,)
+    def back(self, slope: Array) -> Annotated[Array, "e"]:
         """The transpose."""
         ratio = slope * self.fitted
         return np.asarray((self.share * ratio + (1.0 - self.share) * (self.Q @ (self.Q.T @ ratio))) / self.fitted)
@@ -238,10 +233,7 @@ def _filling(m: int, least: int) -> int:
     return least + -(m + least) % FULL
 
 
-def _smoothers(
-    system: System,
-    probed: Array,  # (n, c, p)
-) -> list[_Smoother]:
+def _smoothers(system: System, probed: Annotated[Array, "n, c, p"]) -> list[_Smoother]:
     K, noise, low_rank = system.K, system.noise, system.M if isinstance(system.M, Nystrom) else None
     known, prior = known_of(K, noise, low_rank), np.broadcast_to(K.diag()[:, None], noise.shape)
     made = []
@@ -263,9 +255,9 @@ def _through(loss: Loss, Y: Array, alpha: Array, d: Array) -> tuple[float, Array
 
 
 def _bounded(
-    d: Array,  # (n, c)
-    noise: Array,  # (n, c)
-    prior: Array,  # (n,): the diagonal of K
+    d: Annotated[Array, "n, c"],
+    noise: Annotated[Array, "n, c"],
+    prior: Annotated[Array, "n"],  # the diagonal of K
 ) -> tuple[Array, Array]:
     """d moved inside its bounds 1/(N + k(x, x)) and 1/N, and which entries were inside before.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -38,16 +38,11 @@ class Losses(Protocol):
         """For some of the examples."""
 
     def left_out(
-        self,
-        mean: Array,  # (n, m)
-        variance: Array,  # (n, 1) or (n, m)
+        self, mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n, 1 | n, m"]
     ) -> tuple[float, Array, Array]:
         """The loss of leave-one-out predictions, summed over examples, and its derivatives with respect to both."""
 
-    def score(
-        self,
-        mean: Array,  # (n, m)
-    ) -> float:
+    def score(self, mean: Annotated[Array, "n, m"]) -> float:
         """The loss of predictions, per example."""
 
 
@@ -57,18 +52,20 @@ class Task:
 
     kernel: Kernel  # to start from, not settled yet
     gram: Gram
-    Y: Array  # (n, m)
-    shape: Array  # (n, 1) or (n, m): the noise of each example for noise 1
+    Y: Annotated[Array, "n, m"]
+    shape: Annotated[Array, "n, 1 | n, m"]  # the noise of each example for noise 1
     noise: float  # to start from
     losses: Losses
-    weight: Array | None = None  # (n,): how many equal copies each example stands for
+    weight: Annotated[Array, "n"] | None = None  # how many equal copies each example stands for
     max_iter: int = 1000
     seed: int = 0
-    scatter: Array | None = None  # (n, m): Σ (y − ȳ)² of the copies of each example, where their targets differ
+    scatter: Annotated[Array, "n, m"] | None = (
+        None  # Σ (y − ȳ)² of the copies of each example, where their targets differ
+    )
 
     def subset(
         self,
-        rows: Array,  # (b,) ascending
+        rows: Annotated[Array, "b"],  # ascending
     ) -> Task:
         """Some of the examples."""
         return replace(
@@ -87,7 +84,7 @@ class Value(NamedTuple):
 
     value: float
     error: float
-    gradient: Array  # (p,)
+    gradient: Annotated[Array, "p"]
 
 
 class Objective:

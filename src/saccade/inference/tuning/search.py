@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -41,7 +41,7 @@ class Search:
     def __init__(
         self,
         objective: Objective,
-        free: Array,  # (p,): which coordinates may move
+        free: Annotated[Array, "p"],  # which coordinates may move
         record: Tuning,
         *,
         limit: int,
@@ -194,11 +194,11 @@ def _run(search: Search, options: Tune) -> None:
 
 
 def _combinations(
-    names: Array,  # (p,)
-    unit: Array,  # (p,)
+    names: Annotated[Array, "p"],
+    unit: Annotated[Array, "p"],
     listed: Mapping[str, Sequence[Any]],
     plain: Sequence[str],  # names of those that are no logarithms
-) -> Iterator[Array]:  # (p,)
+) -> Iterator[Annotated[Array, "p"]]:
     """Free coordinates in units of their typical steps, for every combination of the listed values."""
     for values in product(*listed.values()):
         point = np.empty(names.size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class BoxPrior:
     ((3, 4), array([-3.1, -3.1, -3.1]))
     """
 
-    bounds: Array  # (4,)
+    bounds: Annotated[Array, "4"]
     density: Density
     used: tuple[str, ...] = ()
     fell_back: bool = False
@@ -77,7 +77,7 @@ class BoxPrior:
     def of_map(
         cls,
         bounds: Any,
-        salience: Any,  # (rows, columns): not negative; the picture from its top left to its bottom right
+        salience: Annotated[Any, "rows, columns"],  # not negative; the picture from its top left to its bottom right
         like: BoxPrior | None = None,
         floor: float = 0.1,
     ) -> BoxPrior:
@@ -142,7 +142,7 @@ class BoxPrior:
             f"A density {type(self.density).__name__} cannot be split. Pass a prior of a SituationModel."
         )
 
-    def sample(self, n: int, rng: np.random.Generator) -> Array:  # (n, 4)
+    def sample(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, 4"]:
         """Boxes drawn at random, inside the picture.
 
         A draw whose centre is outside is drawn again. What extends beyond the picture is cut off, as in the boxes that
@@ -163,7 +163,7 @@ class BoxPrior:
         n = check_count("n", n, "Pass the number of boxes.", least=0)
         return self.boxes(self.draw(n, rng))
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, 4)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, 4"]:
         """Coordinates drawn at random, with the centre inside the picture.
 
         Parameters
@@ -189,8 +189,8 @@ class BoxPrior:
 
     def boxes(
         self,
-        u: Array,  # (n, 4), with the centre inside the picture
-    ) -> Array:  # (n, 4)
+        u: Annotated[Array, "n, 4"],  # with the centre inside the picture
+    ) -> Annotated[Array, "n, 4"]:
         """The boxes that have these coordinates, cut at the picture's edge.
 
         Parameters
@@ -226,10 +226,7 @@ class BoxPrior:
             return replace(self, density=Held(free, self.density.known))
         return replace(self, density=Blend(shares, (self.density, Block(low, high))))
 
-    def of_size(
-        self,
-        size: Any,  # (width, height)
-    ) -> BoxPrior:
+    def of_size(self, size: Annotated[Any, "width, height"]) -> BoxPrior:
         """The density of the place of a box whose width and height are known.
 
         Parameters
@@ -252,10 +249,7 @@ class BoxPrior:
             return replace(self, density=Held(density.place, known))
         return replace(self, density=Held(self.part(place), known))
 
-    def log_density(
-        self,
-        boxes: Any,  # (n, 4)
-    ) -> Array:  # (n,)
+    def log_density(self, boxes: Annotated[Any, "n, 4"]) -> Annotated[Array, "n"]:
         """The log density of each box, per unit of centre, log size and log shape.
 
         Draws are cut at the picture's edge; the density is not.

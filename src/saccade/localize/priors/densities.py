@@ -1,7 +1,7 @@
 """Densities over coordinates: normals with exact conditioning, the uniform density of a block, and blends of them."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
@@ -30,22 +30,19 @@ class Density(Protocol):
 class Normals:
     """Σ_k weight_k N(mean_k, covariance_k); a normal is a mixture of one."""
 
-    weights: Array  # (k,), which sum to 1
-    means: Array  # (k, d)
-    covariances: Array  # (k, d, d), positive definite
+    weights: Annotated[Array, "k"]  # which sum to 1
+    means: Annotated[Array, "k, d"]
+    covariances: Annotated[Array, "k, d, d"]  # positive definite
 
-    def part(
-        self,
-        places: Array,  # (p,)
-    ) -> "Normals":
+    def part(self, places: Annotated[Array, "p"]) -> "Normals":
         """The density of some coordinates alone."""
         return Normals(self.weights, self.means[:, places], self.covariances[:, places][:, :, places])
 
     def given(
         self,
-        places: Array,  # (p,)
-        values: Array,  # (p,)
-        wanted: Array,  # (q,), other places
+        places: Annotated[Array, "p"],
+        values: Annotated[Array, "p"],
+        wanted: Annotated[Array, "q"],  # other places
     ) -> "Normals":
         """The density of the coordinates `wanted` once those at `places` are known. S §4, p(x₁ | x₂):
 
@@ -63,10 +60,7 @@ class Normals:
             covariances.append(_symmetric(C[np.ix_(wanted, wanted)] - V.T @ V))
         return Normals(np.exp(shares - log_sum(shares)), np.array(means), np.array(covariances))
 
-    def squared_distances(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n, k)
+    def squared_distances(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n, k"]:
         """Mahalanobis' (u − μ)ᵀ Σ⁻¹ (u − μ) to each component."""
         found = [
             np.square(solve_triangular(np.linalg.cholesky(C), (u - mean).T, lower=True)).sum(axis=0)
@@ -74,40 +68,31 @@ class Normals:
         ]
         return np.column_stack(found)
 
-    def component_log_densities(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n, k)
+    def component_log_densities(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n, k"]:
         """log N(u; μ_k, Σ_k), without the weights."""
         log_det = np.array([2.0 * np.log(np.linalg.cholesky(C).diagonal()).sum() for C in self.covariances])
         return np.asarray(-0.5 * (self.squared_distances(u) + log_det + self.means.shape[1] * np.log(2.0 * np.pi)))
 
-    def log_density(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n,)
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
         return np.asarray(log_sum(np.log(self.weights) + self.component_log_densities(u), axis=1))
 
-    def tail(
-        self,
-        u: Array,  # (d,)
-    ) -> float:
+    def tail(self, u: Annotated[Array, "d"]) -> float:
         """How often a draw lies farther out than u: Σ_k weight_k P(χ²_d > squared distance to component k)."""
         far = chi2.sf(self.squared_distances(u[None])[0], self.means.shape[1])
         return float(self.weights @ far)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         which = rng.choice(self.weights.size, n, p=self.weights / self.weights.sum())
         L = np.linalg.cholesky(self.covariances)
         normals = rng.standard_normal((n, self.means.shape[1]))
         return np.asarray(self.means[which] + np.einsum("nij,nj->ni", L[which], normals))
 
     @property
-    def mean(self) -> Array:  # (d,)
+    def mean(self) -> Annotated[Array, "d"]:
         return np.asarray(self.weights @ self.means)
 
     @property
-    def covariance(self) -> Array:  # (d, d)
+    def covariance(self) -> Annotated[Array, "d, d"]:
         off = self.means - self.mean
         return np.asarray(
             np.einsum("k,kij->ij", self.weights, self.covariances) + np.einsum("k,ki,kj->ij", self.weights, off, off)
@@ -118,17 +103,14 @@ class Normals:
 class Block:
     """Uniform density from `low` to `high`; 0 outside."""
 
-    low: Array  # (d,)
-    high: Array  # (d,)
+    low: Annotated[Array, "d"]
+    high: Annotated[Array, "d"]
 
-    def log_density(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n,)
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
         inside = ((u >= self.low) & (u <= self.high)).all(axis=1)
         return np.where(inside, -np.log(self.high - self.low).sum(), -np.inf)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.asarray(rng.uniform(self.low, self.high, (n, self.low.size)))
 
 
@@ -136,17 +118,14 @@ class Block:
 class Blend:
     """Σ_k share_k density_k, of densities of any kind."""
 
-    shares: Array  # (k,), which sum to 1
+    shares: Annotated[Array, "k"]  # which sum to 1
     parts: tuple[Density, ...]
 
-    def log_density(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n,)
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
         found = np.array([part.log_density(u) for part in self.parts])
         return np.asarray(log_sum(found + np.log(self.shares)[:, None], axis=0))
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         which = rng.choice(self.shares.size, n, p=self.shares)
         u = np.stack([part.draw(n, rng) for part in self.parts])
         return np.asarray(u[which, np.arange(n)])
@@ -156,19 +135,19 @@ class Blend:
 class Cells:
     """Density of a place in the unit square by a table of probabilities: constant within each cell."""
 
-    chances: Array  # (rows, columns), positive, which sum to 1
+    chances: Annotated[Array, "rows, columns"]  # positive, which sum to 1
 
     def log_density(
         self,
-        u: Array,  # (n, 2): x, y
-    ) -> Array:  # (n,)
+        u: Annotated[Array, "n, 2"],  # x, y
+    ) -> Annotated[Array, "n"]:
         rows, columns = self.chances.shape
         inside = ((u >= 0.0) & (u <= 1.0)).all(axis=1)
         at = np.clip(u, 0.0, 1.0) * (columns, rows)
         x, y = (np.minimum(at[:, i].astype(np.int64), (columns, rows)[i] - 1) for i in (0, 1))
         return np.where(inside, np.log(self.chances[y, x] * self.chances.size), -np.inf)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, 2)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, 2"]:
         cell = rng.choice(self.chances.size, n, p=self.chances.ravel())
         y, x = np.divmod(cell, self.chances.shape[1])
         return np.asarray((np.column_stack([x, y]) + rng.random((n, 2))) / self.chances.shape[::-1])
@@ -181,13 +160,10 @@ class PlaceAndRest:
     place: Density
     rest: Density
 
-    def log_density(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n,)
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
         return np.asarray(self.place.log_density(u[:, :2]) + self.rest.log_density(u[:, 2:]))
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.hstack([self.place.draw(n, rng), self.rest.draw(n, rng)])
 
 
@@ -196,22 +172,19 @@ class Held:
     """A density over the first coordinates; the last ones are known."""
 
     free: Density
-    known: Array  # (h,)
+    known: Annotated[Array, "h"]
 
-    def log_density(
-        self,
-        u: Array,  # (n, d)
-    ) -> Array:  # (n,), per unit of the free coordinates
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:  # per unit of the free coordinates
         return self.free.log_density(u[:, : u.shape[1] - self.known.size])
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:  # (n, d)
+    def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.hstack([self.free.draw(n, rng), np.tile(self.known, (n, 1))])
 
 
 def fill(
-    U: Array,  # (n, d), NaN where it is not known
-    mean: Array,  # (d,)
-    C: Array,  # (d, d)
+    U: Annotated[Array, "n, d"],  # NaN where it is not known
+    mean: Annotated[Array, "d"],
+    C: Annotated[Array, "d, d"],
 ) -> tuple[Array, list[tuple[Array, Array]]]:  # (n, d); the rows and the (d, d) covariance of what was filled in
     """The conditional mean in place of every NaN, and how uncertain it is: the E-step for missing values."""
     filled, doubt = U.copy(), list[tuple[Array, Array]]()
@@ -233,10 +206,10 @@ def fill(
 
 
 def known_log_density(
-    U: Array,  # (n, d), NaN where it is not known
-    mean: Array,  # (d,)
-    C: Array,  # (d, d)
-) -> Array:  # (n,)
+    U: Annotated[Array, "n, d"],  # NaN where it is not known
+    mean: Annotated[Array, "d"],
+    C: Annotated[Array, "d, d"],
+) -> Annotated[Array, "n"]:
     """The log density of what is known of each row."""
     out, missing = np.zeros(len(U)), np.isnan(U)
     for pattern in np.unique(missing, axis=0):

@@ -11,6 +11,8 @@ experiments/situations.py compares held-out log densities on the Portland boxes:
 Wolf's (towards the identity) is 1.5 to 13 nats below.
 """
 
+from typing import Annotated
+
 import numpy as np
 
 from saccade._core.arrays import Array
@@ -23,9 +25,9 @@ EM_STEPS, EM_TOLERANCE = 300, 1e-7  # at most; of the mean log density
 
 
 def learn_normals(
-    U: Array,  # (n, d), NaN where an object is missing; something known in every row and column
+    U: Annotated[Array, "n, d"],  # NaN where an object is missing; something known in every row and column
     components: int,
-    spread: Array,  # (d,), the variance of a coordinate before any situation was seen
+    spread: Annotated[Array, "d"],  # the variance of a coordinate before any situation was seen
 ) -> tuple[Normals, float]:
     """The mixture, and the shrinkage λ of a normal of all rows."""
     n, mean = len(U), np.nanmean(U, axis=0)
@@ -50,10 +52,7 @@ def learn_normals(
     return Normals(normals.weights, normals.means, normals.covariances * (1.0 + 1.0 / counts)), shrinkage
 
 
-def choose_shrinkage(
-    rows: Array,  # (n, d)
-    spread: Array,  # (d,)
-) -> float:
+def choose_shrinkage(rows: Annotated[Array, "n, d"], spread: Annotated[Array, "d"]) -> float:
     """λ for which the left-out rows are likeliest; 1 for one or two rows, which tell nothing about correlations."""
     if len(rows) < 3:
         return 1.0
@@ -63,8 +62,7 @@ def choose_shrinkage(
 
 
 def left_out_log_densities(
-    rows: Array,  # (n, d)
-    spread: Array,  # (d,)
+    rows: Annotated[Array, "n, d"], spread: Annotated[Array, "d"]
 ) -> Array:  # one for each of SHRINKAGES
     """The mean log density of a row under N(m, (1 − λ) S + λ diag(D)), m and S being those of the other rows.
 
@@ -89,11 +87,11 @@ def left_out_log_densities(
 
 
 def shrunk(
-    S: Array,  # (d, d), the covariance of `count` rows
+    S: Annotated[Array, "d, d"],  # the covariance of `count` rows
     count: float,
     shrinkage: float,
-    spread: Array,  # (d,)
-) -> Array:  # (d, d)
+    spread: Annotated[Array, "d"],
+) -> Annotated[Array, "d, d"]:
     """The variances D, with the correlations of (1 − λ) S + λ diag(D): positive definite for every λ > 0."""
     D = _variances(S.diagonal(), count, spread)
     C = (1.0 - shrinkage) * S + np.diag(shrinkage * D)
@@ -126,10 +124,7 @@ def _maximize(U: Array, shares: Array, before: Normals, shrinkage: float, spread
     return Normals(weights / weights.sum(), np.array(means), np.array(covariances))
 
 
-def _first_shares(
-    rows: Array,  # (n, d)
-    components: int,
-) -> Array:  # (n, k)
+def _first_shares(rows: Annotated[Array, "n, d"], components: int) -> Annotated[Array, "n, k"]:
     """Each row wholly to one component: parts of equal size along the direction in which the rows differ most.
 
     No random numbers. On the Portland boxes EM ends about as well as after k-means.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -27,7 +27,9 @@ def random_numbers(search: Localizer, stream: int) -> np.random.Generator:
     return np.random.default_rng([search.random_state, search.looks, len(search.failures), stream])
 
 
-def next_boxes(search: Localizer, belief: Belief, n: int) -> Array:  # (n, 4), or fewer where proposals run out
+def next_boxes(
+    search: Localizer, belief: Belief, n: int
+) -> Annotated[Array, "n, 4"]:  # or fewer where proposals run out
     rng, free = random_numbers(search, 1), search.looks > 0 and search.proposals is None
     prior, random = (int(n * share + 0.5) if free else 0 for share in (search.from_prior, search.at_random))
     found = [_by_policy(search, belief, n - prior - random, rng)]
@@ -55,7 +57,7 @@ def _sized(search: Localizer, prior: BoxPrior) -> BoxPrior:
     return prior if search.size is None else prior.of_size(search.size)
 
 
-def _by_policy(search: Localizer, belief: Belief, count: int, rng: np.random.Generator) -> Array:  # (count, 4)
+def _by_policy(search: Localizer, belief: Belief, count: int, rng: np.random.Generator) -> Annotated[Array, "count, 4"]:
     objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_TO_CHOOSE, rng)]
     candidates = _candidates(search, objects, rng)
     xi = decaying_xi(search.xi, search.looks, HALF_LIFE)

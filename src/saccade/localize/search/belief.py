@@ -15,7 +15,7 @@ mixture of normals over t.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -32,10 +32,10 @@ LEAST_NOISE = 1e-3  # standard deviation: below it, boxes that are nearly the sa
 class Views:
     """Boxes looked at and their scores; a box that was looked at several times is one, with the mean of its scores."""
 
-    bounds: Array  # (4,)
-    boxes: Array  # (n, 4)
-    scores: Array  # (n,)
-    counts: Array  # (n,)
+    bounds: Annotated[Array, "4"]
+    boxes: Annotated[Array, "n, 4"]
+    scores: Annotated[Array, "n"]
+    counts: Annotated[Array, "n"]
 
     @classmethod
     def of(cls, bounds: Array, boxes: Array, scores: Array) -> Views:
@@ -57,10 +57,7 @@ class ScoreModel:
         self.clutter = ByFactor(factorise(R, noise))
         self.z = self.clutter.half(looks.scores[:, None])[:, 0]
 
-    def whitened(
-        self,
-        H: Array,  # (2, n, h)
-    ) -> Array:  # (2, n, h)
+    def whitened(self, H: Annotated[Array, "2, n, h"]) -> Annotated[Array, "2, n, h"]:
         """A_t = L⁻¹ H_t of every object."""
         _, n, h = H.shape
         return np.asarray(self.clutter.half(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
@@ -68,10 +65,7 @@ class ScoreModel:
     def given(self, objects: Array) -> GivenObjects:  # (h, 4)
         return GivenObjects.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
 
-    def log_likelihood(
-        self,
-        objects: Array,  # (h, 4)
-    ) -> Array:  # (h,)
+    def log_likelihood(self, objects: Annotated[Array, "h, 4"]) -> Annotated[Array, "h"]:
         return self.given(objects).log_likelihood
 
     def log_likelihood_of_none(self) -> float:
@@ -82,9 +76,9 @@ class ScoreModel:
 class Smooth(NamedTuple):
     """What clutter and offset say of boxes: functions without edges."""
 
-    known: Array  # (2, c, h): what the looks say of overlap and nearness with each object already
-    base: Array  # (c,): the mean of the score without an object ...
-    own: Array  # (c,): ... and its variance
+    known: Annotated[Array, "2, c, h"]  # what the looks say of overlap and nearness with each object already
+    base: Annotated[Array, "c"]  # the mean of the score without an object ...
+    own: Annotated[Array, "c"]  # ... and its variance
 
 
 @dataclass(frozen=True)
@@ -92,10 +86,10 @@ class GivenObjects:
     """The Gaussian process of the scores, given each of several objects."""
 
     evidence: ScoreModel
-    A: Array  # (2, n, h)
-    inverse: Array  # (2, 2, h): M⁻¹
-    beta: Array  # (2, h)
-    log_likelihood: Array  # (h,)
+    A: Annotated[Array, "2, n, h"]
+    inverse: Annotated[Array, "2, 2, h"]  # M⁻¹
+    beta: Annotated[Array, "2, h"]
+    log_likelihood: Annotated[Array, "h"]
 
     @classmethod
     def of(cls, evidence: ScoreModel, A: Array) -> GivenObjects:
@@ -114,8 +108,8 @@ class GivenObjects:
 
     def of_object(
         self,
-        boxes: Array,  # (c, 4)
-        objects: Array,  # (h, 4): those of `given`
+        boxes: Annotated[Array, "c, 4"],
+        objects: Annotated[Array, "h, 4"],  # those of `given`
     ) -> tuple[Array, Array]:  # (c, h) each
         """Mean and variance of the part of the score that overlap and nearness have, without clutter and offset."""
         H = shares(boxes, objects, self.evidence.looks.bounds)
@@ -123,9 +117,9 @@ class GivenObjects:
 
     def mixed(
         self,
-        boxes: Array,  # (c, 4)
-        objects: Array,  # (h, 4): those of `given`
-        weights: Array,  # (h,)
+        boxes: Annotated[Array, "c, 4"],
+        objects: Annotated[Array, "h, 4"],  # those of `given`
+        weights: Annotated[Array, "h"],
         smooth: Smooth,
     ) -> tuple[Array, Array]:  # (c,), (c,)
         """Mean and variance of the score of boxes, without noise, over all objects."""
@@ -142,10 +136,7 @@ class GivenObjects:
         """Mean and variance of the score of boxes over all objects, as `mixed` with the smooth parts of the boxes."""
         return self.mixed(boxes, objects, weights, self.smooth(boxes))
 
-    def smooth(
-        self,
-        boxes: Array,  # (c, 4)
-    ) -> Smooth:
+    def smooth(self, boxes: Annotated[Array, "c, 4"]) -> Smooth:
         W, own = self._explained(boxes)
         return Smooth(np.stack([W.T @ part for part in self.A]), W.T @ self.evidence.z, own)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def check_size(size: Any, bounds: Array) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def check_proposals(proposals: Any, bounds: Array) -> Array:  # (n, 4)
+def check_proposals(proposals: Any, bounds: Array) -> Annotated[Array, "n, 4"]:
     found = check_boxes(proposals, "proposals", bounds)
     if not len(found):
         raise InvalidInput("`proposals` is empty: there is nothing to look at. Pass None to look anywhere.")

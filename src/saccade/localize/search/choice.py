@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -15,9 +15,9 @@ Policy = Literal["ei", "pi", "ucb", "variance", "thompson"]
 
 def choose_boxes(
     policy: Policy,
-    mean: Array,  # (c, h): score of each candidate if each hypothesis is true; hypotheses count alike
-    variance: Array,  # (c, h)
-    best: Array,  # (h,): the highest score that was looked at, if each hypothesis is true
+    mean: Annotated[Array, "c, h"],  # score of each candidate if each hypothesis is true; hypotheses count alike
+    variance: Annotated[Array, "c, h"],
+    best: Annotated[Array, "h"],  # the highest score that was looked at, if each hypothesis is true
     count: int,
     xi: float,
     noise: float,  # variance
@@ -34,10 +34,8 @@ def choose_boxes(
 
 
 def most_overlapping(
-    boxes: Array,  # (n, 4)
-    objects: Array,  # (h, 4)
-    count: int,
-) -> Array:  # (at most count, 4)
+    boxes: Annotated[Array, "n, 4"], objects: Annotated[Array, "h, 4"], count: int
+) -> Annotated[Array, "at most count, 4"]:
     """The boxes that overlap the objects most on average, in their order; it keeps huge pools quick."""
     if len(boxes) <= count:
         return boxes

@@ -6,6 +6,8 @@ found on a coarse grid and a cubic spline carries it over.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
@@ -20,21 +22,17 @@ COARSE = 48  # places a side: a fifth of the distance over which clutter changes
 
 
 def grid_boxes(
-    bounds: Array,  # (4,)
-    size: Array,  # (2,): width and height of the boxes
+    bounds: Annotated[Array, "4"],
+    size: Annotated[Array, "2"],  # width and height of the boxes
     rows: int,
     columns: int,
-) -> Array:  # (rows · columns, 4)
+) -> Annotated[Array, "rows · columns, 4"]:
     """Boxes of one size around places in the middle of rows · columns equal cells; at the edge they extend beyond."""
     return _boxes(bounds, size, _middles(rows), _middles(columns))
 
 
 def grid_moments(
-    belief: Belief,
-    size: Array,  # (2,)
-    rows: int,
-    columns: int,
-    rng: np.random.Generator,
+    belief: Belief, size: Annotated[Array, "2"], rows: int, columns: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:  # (rows, columns) each
     """Mean and variance of the score of such boxes over hypotheses drawn by their weights."""
     bounds = belief.evidence.looks.bounds

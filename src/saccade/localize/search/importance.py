@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -32,11 +33,11 @@ WIDTH = 0.3  # of these normals: a share of the posterior's covariance
 class Hypotheses:
     """Boxes that may be the object's, each with its share of belief."""
 
-    boxes: Array  # (h, 4)
-    weights: Array  # (h,), which sum to 1
+    boxes: Annotated[Array, "h, 4"]
+    weights: Annotated[Array, "h"]  # which sum to 1
     log_evidence: float  # log of the mean likelihood under the prior
 
-    def resampled(self, count: int, rng: np.random.Generator) -> Array:  # (count,)
+    def resampled(self, count: int, rng: np.random.Generator) -> Annotated[Array, "count"]:
         """Rows of hypotheses, drawn in proportion to their weights; equal steps make the draws even."""
         ends = np.cumsum(self.weights)
         steps = (np.arange(count) + rng.random()) / count * ends[-1]
@@ -47,10 +48,10 @@ class Hypotheses:
 class Normal:
     """An equal mixture of normals with one covariance: what a round draws from."""
 
-    centres: Array  # (k, d)
-    covariance: Array  # (d, d)
+    centres: Annotated[Array, "k, d"]
+    covariance: Annotated[Array, "d, d"]
 
-    def log_density(self, v: Array) -> Array:  # (n,)
+    def log_density(self, v: Array) -> Annotated[Array, "n"]:
         L = np.linalg.cholesky(np.linalg.inv(self.covariance))
         a, b = v @ L, self.centres @ L
         squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * (a @ b.T)
@@ -69,9 +70,9 @@ class Sources:
 
     counts: list[int]
     densities: list[Density]
-    logs: Array  # (sources, n): log density of every draw under every source
+    logs: Annotated[Array, "sources, n"]  # log density of every draw under every source
 
-    def log_density(self) -> Array:  # (n,)
+    def log_density(self) -> Annotated[Array, "n"]:
         """Log density of every draw under the mixture of all sources."""
         counts = np.array(self.counts, np.float64)
         return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
@@ -112,7 +113,7 @@ def hypotheses(
 
 
 def hypotheses_of_pool(
-    pool: Array,  # (p, 4): the boxes that may be looked at
+    pool: Annotated[Array, "p, 4"],  # the boxes that may be looked at
     prior: BoxPrior,
     log_likelihood: Callable[[Array], Array],
     count: int,
@@ -158,8 +159,8 @@ def _judged(
 
 
 def _tempered(
-    likely: Array,  # (n,)
-    base: Array,  # (n,): log of prior over drawn
+    likely: Annotated[Array, "n"],
+    base: Annotated[Array, "n"],  # log of prior over drawn
 ) -> tuple[Array, bool]:
     """Weights by prior · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
     weights, low, high = _weights(likely + base), -12.0, 0.0  # of log τ

@@ -14,7 +14,7 @@ K does not depend on t: one factor serves all hypotheses. Nelsen (2006), "An int
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -66,9 +66,9 @@ class Response:
     array([0., 1.])
     """
 
-    edges: Array  # (b − 1,)
-    table: Array  # (21, b)
-    means: Array  # (21,)
+    edges: Annotated[Array, "b − 1"]
+    table: Annotated[Array, "21, b"]
+    means: Annotated[Array, "21"]
     together: float
 
     @classmethod
@@ -105,7 +105,7 @@ class Response:
         share = check_share("together", together, 0.99, "The default is 0.5.")
         return cls(edges, table + LEAST / table.shape[1], weights @ y, share)
 
-    def bins(self, scores: Array) -> Array:  # (n,)
+    def bins(self, scores: Array) -> Annotated[Array, "n"]:
         """The bins of scores.
 
         Parameters
@@ -205,10 +205,7 @@ class Judgement:
     def given(self, objects: Array) -> Judgement:  # (h, 4)
         return self
 
-    def log_likelihood(
-        self,
-        objects: Array,  # (h, 4)
-    ) -> Array:  # (h,)
+    def log_likelihood(self, objects: Annotated[Array, "h, 4"]) -> Annotated[Array, "h"]:
         return self._of(pairs_iou(self.looks.boxes, objects))
 
     def log_likelihood_of_none(self) -> float:
@@ -216,9 +213,7 @@ class Judgement:
         return float(self._of(np.zeros((len(self.bins), 1)))[0])
 
     def of_object(
-        self,
-        boxes: Array,  # (c, 4)
-        objects: Array,  # (h, 4)
+        self, boxes: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
     ) -> tuple[Array, Array]:  # (c, h) each
         """The score that the overlap of each box deserves, for each object; errors of the judge are left out."""
         mean = self.response.expected(pairs_iou(boxes, objects))
@@ -230,10 +225,7 @@ class Judgement:
         middle = mean @ weights
         return middle, np.square(mean - middle[:, None]) @ weights
 
-    def _of(
-        self,
-        overlaps: Array,  # (n, h)
-    ) -> Array:  # (h,)
+    def _of(self, overlaps: Annotated[Array, "n, h"]) -> Annotated[Array, "h"]:
         if not len(self.bins):
             return np.zeros(overlaps.shape[1])
         place = np.minimum((overlaps * (len(GRID) - 1)).astype(np.int64), len(GRID) - 2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class Localizer(codec.Stateful):
 
     # ---- the search
 
-    def ask(self, n: int = 10) -> Array:  # (n, 4), or fewer where proposals run out
+    def ask(self, n: int = 10) -> Annotated[Array, "n, 4"]:  # or fewer where proposals run out
         """Boxes to look at next, best first. A second call before `tell` gives the same boxes.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from saccade._core.arrays import Array
 
@@ -33,7 +33,7 @@ class Location:
     ((4,), 0, 1.0)
     """
 
-    box: Array  # (4,)
+    box: Annotated[Array, "4"]
     score: float
     probability: float
     present: float
@@ -43,5 +43,5 @@ class Location:
 class Failure(NamedTuple):
     """A look for which the judge gave no score."""
 
-    box: Array  # (4,)
+    box: Annotated[Array, "4"]
     why: str

@@ -7,6 +7,7 @@ The likelihood of a hypothesis is that of `belief` or of `learned_response`, whi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Belief:
         judge: Misfit | Response,
         absent: float,
         rng: np.random.Generator,
-        pool: Array | None = None,  # (p, 4): the only boxes that may be looked at
+        pool: Annotated[Array, "p, 4"] | None = None,  # the only boxes that may be looked at
         crowd: bool = True,
     ) -> Belief:
         evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
@@ -56,9 +57,7 @@ class Belief:
         return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
 
     def choices(
-        self,
-        candidates: Array,  # (c, 4)
-        objects: Array,  # (h, 4)
+        self, candidates: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
     ) -> tuple[Array, Array, Array]:  # (c, h), (c, h), (h,)
         """The object's part of the candidates' scores, mean and variance, and the largest among boxes looked at.
 
@@ -70,10 +69,7 @@ class Belief:
         best = given.of_object(looked, objects)[0].max(axis=0) if len(looked) else np.zeros(len(objects))
         return mean, variance, best
 
-    def moments(
-        self,
-        boxes: Array,  # (c, 4)
-    ) -> tuple[Array, Array]:  # (c,), (c,)
+    def moments(self, boxes: Annotated[Array, "c, 4"]) -> tuple[Array, Array]:  # (c,), (c,)
         """Mean and variance of the score of boxes over all hypotheses."""
         objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
         given = self.evidence.given(objects)

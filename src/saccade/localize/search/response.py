@@ -13,6 +13,7 @@ object, what it misses, and what this form gets wrong.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -38,10 +39,8 @@ class Misfit:
 
 
 def shares(
-    boxes: Array,  # (n, 4)
-    objects: Array,  # (h, 4)
-    bounds: Array,  # (4,)
-) -> Array:  # (2, n, h)
+    boxes: Annotated[Array, "n, 4"], objects: Annotated[Array, "h, 4"], bounds: Annotated[Array, "4"]
+) -> Annotated[Array, "2, n, h"]:
     """Overlap and nearness of every box with every object."""
     from saccade.localize.search import loops as look_loops
 
@@ -53,11 +52,11 @@ def shares(
 
 
 def clutter_and_offset(
-    a: Array,  # (n, 4) boxes
-    b: Array,  # (m, 4)
-    bounds: Array,  # (4,)
+    a: Annotated[Array, "n, 4"],  # boxes
+    b: Annotated[Array, "m, 4"],
+    bounds: Annotated[Array, "4"],
     misfit: Misfit,
-) -> Array:  # (n, m)
+) -> Annotated[Array, "n, m"]:
     """The covariance of the score that no object explains."""
     if not len(a) or not len(b):
         return np.zeros((len(a), len(b)))

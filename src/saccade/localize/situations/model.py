@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -83,7 +83,7 @@ class SituationModel:
     def fit(
         self,
         boxes: Mapping[str, Any],  # object -> (n, 4)
-        sizes: Any,  # (n, 2), or (2,) if all pictures have one size
+        sizes: Annotated[Any, "n, 2"],  # or (2,) if all pictures have one size
     ) -> SituationModel:
         """Learn from n pictures.
 
@@ -118,7 +118,7 @@ class SituationModel:
         self,
         object: str,
         found: Mapping[str, Any] | None,  # object -> (4,)
-        size: Any,  # (width, height) or (x0, y0, x1, y1) of the picture
+        size: Annotated[Any, "width, height | x0, y0, x1, y1"],  # of the picture
     ) -> BoxPrior:
         """The density of an object's box, given the boxes of other objects that were found.
 
@@ -163,7 +163,7 @@ class SituationModel:
 
     def sample(
         self, n: int, object: str, found: Mapping[str, Any] | None, size: Any, rng: np.random.Generator
-    ) -> Array:  # (n, 4)
+    ) -> Annotated[Array, "n, 4"]:
         """Boxes of an object drawn at random, inside the picture.
 
         Parameters
@@ -182,7 +182,7 @@ class SituationModel:
         """
         return self.prior(object, found, size).sample(n, rng)
 
-    def log_density(self, boxes: Any, object: str, found: Mapping[str, Any] | None, size: Any) -> Array:  # (n,)
+    def log_density(self, boxes: Any, object: str, found: Mapping[str, Any] | None, size: Any) -> Annotated[Array, "n"]:
         """The log density of boxes of an object, per unit of centre, log size and log shape.
 
         Parameters

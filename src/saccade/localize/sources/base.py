@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -73,7 +73,9 @@ class Pyramid(abc.ABC):
         return fine[-1] if fine else 0
 
     @abc.abstractmethod
-    def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Array:  # (y1 − y0, x1 − x0, 3) uint8
+    def region(
+        self, level: int, x0: int, y0: int, x1: int, y1: int
+    ) -> Annotated[Array, "y1 − y0, x1 − x0, 3"]:  # uint8
         """These pixels of one copy."""
 
 
@@ -83,7 +85,7 @@ def shrunk(
     inside: Level,
     size: tuple[int, int],  # (w, h) of the answer, not larger than the box
     at_once: int = limits.SOURCE_PIXELS,
-) -> Array:  # (h, w, 3)
+) -> Annotated[Array, "h, w, 3"]:
     """The box averaged down to this size, read part by part: no more than about `at_once` pixels are held."""
     x0, y0, x1, y1 = box
     if size == (x1 - x0, y1 - y0) and all(side == int(side) for side in box):
@@ -106,7 +108,7 @@ def _parts(length: int, step: int) -> Iterator[tuple[int, int]]:
 
 def _average(
     region: Callable[..., Array], part: tuple[float, ...], inside: Level, size: tuple[int, int]
-) -> Array:  # (h, w, 3)
+) -> Annotated[Array, "h, w, 3"]:
     """Each pixel is the mean of those whose centre it covers: parts then fit together, except for ties in rounding."""
     left, top = int(np.floor(part[0] + SLACK)), int(np.floor(part[1] + SLACK))
     right = min(max(int(np.ceil(part[2] - SLACK)), left + 1), inside.width)
@@ -189,10 +191,10 @@ def _open_file(path: Path) -> Source:
 
 def crops(
     source: Source,
-    boxes: Any,  # (n, 4)
+    boxes: Annotated[Any, "n, 4"],
     size: tuple[int, int] | None = None,  # (w, h) of every crop
     scale: float = 1.0,
-) -> list[Array]:  # (h, w, 3) each
+) -> list[Annotated[Array, "h, w, 3"]]:  # each
     """The pixels in each box, for a judge that takes a list of crops.
 
     Parameters

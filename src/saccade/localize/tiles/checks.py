@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def standardised(features: Array | None) -> Array | None:
     )
 
 
-def check_prior(prior: Any, shape: tuple[int, int]) -> Array:  # (n,)
+def check_prior(prior: Any, shape: tuple[int, int]) -> Annotated[Array, "n"]:
     found = as_numbers(prior, "prior")
     if found.shape not in ((), shape) or not ((found > 0.0) & (found < 1.0)).all():
         raise InvalidParameter(
@@ -66,7 +66,7 @@ def check_inside(inside: Sequence[Any] | None, numbers: Array) -> list[list[list
     ]
 
 
-def scored(boxes: Any) -> Array:  # (k, 5)
+def scored(boxes: Any) -> Annotated[Array, "k, 5"]:
     """Boxes with scores; boxes without scores get 1."""
     found = as_numbers(boxes, "inside")
     found = found.reshape(-1, 5) if found.size == 0 else np.atleast_2d(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,11 +26,11 @@ class Tiles:
     ((2, 3), [[0.0, 0.0, 40.0, 40.0], [40.0, 0.0, 80.0, 40.0], [60.0, 0.0, 100.0, 40.0], [60.0, 20.0, 100.0, 60.0]])
     """
 
-    bounds: Array  # (4,)
+    bounds: Annotated[Array, "4"]
     tile: int
     overlap: float
     shape: tuple[int, int]  # rows, columns
-    boxes: Array  # (rows · columns, 4), row by row
+    boxes: Annotated[Array, "rows · columns, 4"]  # row by row
 
     @classmethod
     def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Tiles:
@@ -69,14 +69,11 @@ class Tiles:
         return cls(edges, tile, share, (rows, columns), np.column_stack([x, y, right, bottom]))
 
     @property
-    def places(self) -> Array:  # (n, 2)
+    def places(self) -> Annotated[Array, "n, 2"]:
         """Row and column of each tile."""
         return np.column_stack(np.unravel_index(np.arange(len(self.boxes)), self.shape)).astype(np.float64)
 
-    def numbers(
-        self,
-        boxes: Any,  # (m, 4)
-    ) -> Array:  # (m,)
+    def numbers(self, boxes: Annotated[Any, "m, 4"]) -> Annotated[Array, "m"]:
         """Numbers of the tiles that these boxes are, or an error that names one that is not a tile."""
         found = check_boxes(boxes)
         nearest = [np.abs(self.boxes[None, :, k] - found[:, None, k]).argmin(axis=1) for k in (0, 1)]
@@ -102,7 +99,7 @@ def _starts(low: float, high: float, tile: int, step: float, count: int) -> Arra
 
 def first_tiles(
     shape: tuple[int, int], count: int, rng: np.random.Generator
-) -> tuple[Array, int]:  # (m,), tiles in a cell
+) -> tuple[Annotated[Array, "m"], int]:  # tiles in a cell
     """The first looks: one random tile from each cell of a coarse grid, so that no large part stays unseen.
 
     About `count` tile numbers in random order, and how many tiles the largest cell has.
@@ -130,7 +127,7 @@ def overview(
     source: Source,
     tiles: Tiles,
     pixels: int = 16,  # side of a tile in the coarse copy
-) -> Array:  # (n, 10)
+) -> Annotated[Array, "n, 10"]:
     """Cheap features of every tile from one coarse look: mean and deviation of each colour, and how much it changes.
 
     The coarse copy shows a tile by about `pixels` × `pixels` pixels. Reading it costs (pixels / tile)² of a full look
@@ -151,8 +148,8 @@ def overview(
 
 
 def statistics(
-    pixels: Array,  # (h, w, 3) uint8
-) -> Array:  # (10,)
+    pixels: Annotated[Array, "h, w, 3"],  # uint8
+) -> Annotated[Array, "10"]:
     """The ten numbers of `overview` for one tile."""
     values = pixels.astype(np.float64) / 255.0
     grey = values.mean(axis=2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ class Answer(NamedTuple):
     """The judge's answer for one tile."""
 
     value: float  # NaN where there is none
-    inside: Array  # (k, 5): boxes in pixels of the picture, and scores
+    inside: Annotated[Array, "k, 5"]  # boxes in pixels of the picture, and scores
     problem: str = ""
 
     def as_told(self, answers: TileAnswers) -> tuple[float, str]:
@@ -34,14 +34,14 @@ class Answer(NamedTuple):
 class FoundBoxes(NamedTuple):
     """Boxes inside tiles, highest score first."""
 
-    boxes: Array  # (k, 4)
-    scores: Array  # (k,)
+    boxes: Annotated[Array, "k, 4"]
+    scores: Annotated[Array, "k"]
 
 
 def judged(
     judge: Callable[[list[Array]], Any],
     source: Source,
-    boxes: Array,  # (n, 4)
+    boxes: Annotated[Array, "n, 4"],
     size: tuple[int, int] | None,
     scale: float,
 ) -> list[Answer]:

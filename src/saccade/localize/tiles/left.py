@@ -14,7 +14,7 @@ with hits, whatever the picture is.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.stats import beta, nbinom, poisson
@@ -73,11 +73,7 @@ def _at_most(answers: TileAnswers, first: Array, cell: int, free: int) -> int:
     return max(0, min(free, every - int(answers.has_hit(answers.rows).sum())))
 
 
-def moments(
-    belief: TileBelief,
-    free: Array,  # (f,)
-    rng: np.random.Generator,
-) -> tuple[float, float]:
+def moments(belief: TileBelief, free: Annotated[Array, "f"], rng: np.random.Generator) -> tuple[float, float]:
     """Mean and variance of the number of free tiles with a hit."""
     if not free.size:
         return 0.0, 0.0

@@ -12,7 +12,7 @@ approximation would not do: where hits are rare it states three times too many (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -52,11 +52,11 @@ def settings(features: bool) -> list[Setting]:
 class TileSpace:
     """What is known of tiles before any look: where they are, what they look like from afar, how likely a hit is."""
 
-    places: Array  # (n, 2): row, column
-    features: Array | None  # (n, d)
-    prior: Array  # (n,): probability of a hit
+    places: Annotated[Array, "n, 2"]  # row, column
+    features: Annotated[Array, "n, d"] | None
+    prior: Annotated[Array, "n"]  # probability of a hit
 
-    def kernel(self, setting: Setting, a: Array, b: Array | None = None) -> Array:  # (p, q)
+    def kernel(self, setting: Setting, a: Array, b: Array | None = None) -> Annotated[Array, "p, q"]:
         """Between tiles a and b by number."""
         K = np.full((a.size, a.size if b is None else b.size), RATE)
         for part, kernel, X in (
@@ -67,7 +67,7 @@ class TileSpace:
                 K += setting.amplitude * part * kernel(X[a], None if b is None else X[b])
         return K
 
-    def offset(self, setting: Setting) -> Array:  # (n,)
+    def offset(self, setting: Setting) -> Annotated[Array, "n"]:
         """The prior mean of f, with which Φ averages to `prior`."""
         return np.asarray(ndtri(self.prior) * np.sqrt(1.0 + RATE + setting.amplitude))
 
@@ -78,9 +78,9 @@ class TilePosterior:
 
     space: TileSpace
     setting: Setting
-    rows: Array  # (l,): looked at
+    rows: Annotated[Array, "l"]  # looked at
     log_evidence: float
-    alpha: Array  # (l,)
+    alpha: Annotated[Array, "l"]
     given: ByFactor  # the process given these tiles
 
     def pool(self) -> Pool:
@@ -97,15 +97,15 @@ class Pool:
 
     space: TileSpace
     setting: Setting
-    mean: Array  # (n,)
-    variance: Array  # (n,)
-    half: Array  # (l, n): L⁻¹k(rows, ·)
+    mean: Annotated[Array, "n"]
+    variance: Annotated[Array, "n"]
+    half: Annotated[Array, "l, n"]  # L⁻¹k(rows, ·)
 
-    def covariance(self, a: Array, b: Array) -> Array:  # (p, q)
+    def covariance(self, a: Array, b: Array) -> Annotated[Array, "p, q"]:
         return np.asarray(self.space.kernel(self.setting, a, b) - self.half[:, a].T @ self.half[:, b])
 
     @property
-    def probability(self) -> Array:  # (n,)
+    def probability(self) -> Annotated[Array, "n"]:
         return np.asarray(ndtr(self.mean / np.sqrt(1.0 + self.variance)))
 
 
@@ -124,11 +124,11 @@ def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> TileP
 class TileBelief(NamedTuple):
     """Pools of the likeliest settings and their weights, which sum to 1."""
 
-    weights: Array  # (s,)
+    weights: Annotated[Array, "s"]
     pools: list[Pool]
 
     @property
-    def probability(self) -> Array:  # (n,)
+    def probability(self) -> Annotated[Array, "n"]:
         return np.asarray(self.weights @ np.array([pool.probability for pool in self.pools]))
 
 

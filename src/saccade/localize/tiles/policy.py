@@ -9,7 +9,7 @@ variance −= c²γ.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -27,7 +27,7 @@ def choose_tiles(
     free: Array,  # numbers of the tiles that may be asked
     n: int,
     budget: int,  # looks left, these included
-) -> Array:  # (n,)
+) -> Annotated[Array, "n"]:
     """The next n tiles, chosen one after the other.
 
     The answers for chosen tiles are not known yet, so a choice lowers variances and leaves means.
@@ -90,7 +90,7 @@ class _Plan:
         self.open[at] = False
 
 
-def _scores(weights: Array, plans: list[_Plan], left: Array, budget: int) -> Array:  # (q,)
+def _scores(weights: Array, plans: list[_Plan], left: Array, budget: int) -> Annotated[Array, "q"]:
     """Expected hits of each candidate and of the best looks after it; −∞ for those already chosen."""
     which = np.flatnonzero(left)
     parts = [(weight, *plan.outcomes(which)) for weight, plan in zip(weights, plans, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 
@@ -125,7 +125,7 @@ class TileSearch(codec.Stateful):
         self._belief: TileBelief | None = None
 
     @property
-    def hits(self) -> Array:  # (n,)
+    def hits(self) -> Annotated[Array, "n"]:
         """The answer for each tile; NaN where there is none."""
         return self.answers.hits
 
@@ -146,7 +146,7 @@ class TileSearch(codec.Stateful):
         features = self._space.features
         return self.policy == "likeliest" or (self.policy == "auto" and features is not None and bool(features.any()))
 
-    def ask(self, n: int = 10) -> Array:  # (n, 4)
+    def ask(self, n: int = 10) -> Annotated[Array, "n, 4"]:
         """The next tiles to look at. A tile is asked for once, also if it gets no answer.
 
         Parameters
@@ -246,7 +246,7 @@ class TileSearch(codec.Stateful):
 
     # ---- what is known
 
-    def probability_map(self) -> Array:  # (rows, columns)
+    def probability_map(self) -> Annotated[Array, "rows, columns"]:
         """Probability of a hit in each tile.
 
         Returns

@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,7 +57,7 @@ class BestWindow:
     ([0.0, 0.0, 10.0, 10.0], 0.0, 3)
     """
 
-    box: Array  # (4,)
+    box: Annotated[Array, "4"]
     score: float
     gap: float
     bounds: int
@@ -66,8 +66,8 @@ class BestWindow:
 
 def best_window(
     model: AdditiveModel,
-    points: Any,  # (k, 2)
-    words: Any,  # (k,)
+    points: Annotated[Any, "k, 2"],
+    words: Annotated[Any, "k"],
     bounds: Any,
     *,
     label: Any = None,
@@ -246,9 +246,7 @@ def _bound(grid: WindowGrid, at: Array, word: Array, tables: tuple[Array, Array,
     return bound
 
 
-def running_maxima(
-    values: Array,  # (N,)
-) -> tuple[Array, Array]:  # (K, N), (N + 2,)
+def running_maxima(values: Annotated[Array, "N"]) -> tuple[Array, Array]:  # (K, N), (N + 2,)
     """The largest of the 2^k values from each one on, and the exponents k for runs of every length."""
     logs = np.frexp(np.arange(values.size + 2, dtype=np.float64))[1] - 1
     peaks = np.tile(values, (max(int(logs[values.size]), 0) + 1, 1))

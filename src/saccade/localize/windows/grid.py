@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # of a step: smaller differences are rounding
 class Axis:
     """Grid lines along one side of the picture. An interval of them may be from `least` to `most` long."""
 
-    lines: Array  # (lines,) x or y
+    lines: Annotated[Array, "lines"]  # x or y
     first_end: list[int]  # for each line the first that an interval from it can end at; beyond the last where none
     last_end: list[int]
     first_begin: list[int]  # for each line the first that an interval up to it can begin at
@@ -89,7 +89,7 @@ class WindowGrid:
         across, down = self.x.tightened(l0, l1, r0, r1), self.y.tightened(t0, t1, b0, b1)
         return None if across is None or down is None else (*across[:2], *down[:2], *across[2:], *down[2:])
 
-    def box(self, windows: Windows) -> Array:  # (4,)
+    def box(self, windows: Windows) -> Annotated[Array, "4"]:
         """x0, y0, x1, y1 of a set of one window."""
         left, _, top, _, right, _, bottom, _ = windows
         return np.array([self.x.lines[left], self.y.lines[top], self.x.lines[right], self.y.lines[bottom]])
