@@ -2,7 +2,8 @@
 
 Without docstrings a file has at most 300 lines and a function at most 50; a function has at most 12 branches and 8
 parameters. Compiled loops take plain arrays and constructors plain options, so both may have more parameters. A private
-name is used in the file that defines it. No docstring begins with "The same": it says what a thing is, not what it is like.
+name is used in the file that defines it. No docstring begins with "The same": it says what a thing is, not what it is
+like.
 """
 
 import ast
@@ -64,9 +65,10 @@ def private_reach(tree: ast.Module) -> Iterator[ast.Attribute]:
     """Uses of private names that belong to other files."""
     own = names_defined(tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith(PUBLIC):
-            if not is_self(node.value) and node.attr not in own:
-                yield node
+        if not isinstance(node, ast.Attribute) or node.attr.startswith(PUBLIC) or is_self(node.value):
+            continue
+        if node.attr.startswith("_") and node.attr not in own:
+            yield node
 
 
 def findings(path: Path, count: Counter[str]) -> Iterator[str]:
