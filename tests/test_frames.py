@@ -86,7 +86,7 @@ class Chains:
         self.found: dict[tuple[str, ...], None] = {}
         for module in LOOPS:
             for name, loop in vars(module).items():
-                if hasattr(loop, "py_func"):
+                if hasattr(loop, "py_func") and not name.startswith("_"):  # those with "_" are parts of compiled loops
                     patch.setattr(module, name, self._recording(loop))
 
     def _recording(self, loop: Callable[..., Any]) -> Callable[..., Any]:
