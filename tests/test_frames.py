@@ -151,7 +151,7 @@ def test_from_fit_to_the_product(levels: int | None, chains: Chains) -> None:
     model = GPClassifier(levels=levels, solver="cg")
     with chains.of("fit") as found:
         model.fit(X, Y)
-    solving = [c for c in found if "inference/solving/regression.py:_iterate solvers/cg.py:solve_cg" in " ".join(c)]
+    solving = [c for c in found if "inference/solving/regression.py:solve solvers/cg.py:solve_cg" in " ".join(c)]
     assert solving
     for one in solving:
         assert one[0] == "estimators/classifier.py:fit"
