@@ -84,8 +84,8 @@ def solve_cg(
         while cycle.columns.size and iterations + cycle.done < max_iter:
             _tell(cycle.step(K.matmul(cycle.run.copy)), start, end)
             if cycle.stale:
-                x64, y64 = (backend.for_product(v, np.float64) for v in (cycle.run.x, cycle.run.y))
-                cycle.renew(K.matmul(x64), K.matmul(y64))
+                Kx = K.matmul(backend.for_product(cycle.run.x, np.float64))
+                cycle.renew(Kx, K.matmul(backend.for_product(cycle.run.y, np.float64)))
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())

@@ -11,7 +11,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.ep import ep
 from saccade.inference.likelihoods.laplace import laplace
-from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.likelihoods.sites import Sites, Steps
 from saccade.inference.solving.regression import Solution, Solver, Solving, is_direct, solve
 from saccade.operators.base import Dense, Operator
 
@@ -32,17 +32,10 @@ def infer(
     The solver's tolerance is for labels ±1: targets, which are latent values, are divided by the size of these. With a
     prior mean m, sites are of f and the posterior is that of f − m: Kα + m = targets − noise · α as without it.
     """
-    if mean is not None and (Y.shape[1] > 1 or not is_direct(K, solving.solver)):
-        raise InvalidParameter('A prior mean with labels takes one output and solver="cholesky".')
     K = Dense(K.to_dense()) if K.in_memory else K  # for many factors, not for one
-    one = 1.0 if weight is None else weight[:, None]
-    labels = K.diag(), Y, noise * one  # the noise of one copy of an example
-    unit, before = float(np.sqrt(labels[0].mean())) or 1.0, 0.0 if mean is None else mean
-    draft = _draft(K, solving, unit) if mean is None and inference == "laplace" else None
-    if inference == "ep":
-        K, steps = _for_cavities(K, Y.shape[1], solving.solver), ep(*labels, weight)
-    else:
-        steps = laplace(*labels, weight, least=None if draft is None else draft.least)
+    unit, before = float(np.sqrt(K.diag().mean())) or 1.0, 0.0 if mean is None else mean
+    one_noise = noise if weight is None else noise * weight[:, None]  # of one copy of an example
+    K, steps, draft = _begun(K, (Y, one_noise, weight), inference, solving, unit, mean is not None)
     try:
         asked = next(steps)
         while True:
@@ -58,6 +51,24 @@ def infer(
     except StopIteration as end:
         sites, solution = end.value
     return replace(sites, targets=sites.targets - before), solution
+
+
+def _begun(
+    K: Operator,
+    labels: tuple[Array, Array, Array | None],  # ±1, σ², and how many copies
+    inference: Literal["laplace", "ep"],
+    solving: Solving,
+    unit: float,
+    has_mean: bool,
+) -> tuple[Operator, Steps[tuple[Sites, Solution]], Draft | None]:
+    """The matrix to solve with, the inference before its first step, and the solver of rough steps, if any."""
+    Y = labels[0]
+    if has_mean and (Y.shape[1] > 1 or not is_direct(K, solving.solver)):
+        raise InvalidParameter('A prior mean with labels takes one output and solver="cholesky".')
+    if inference == "ep":
+        return _for_cavities(K, Y.shape[1], solving.solver), ep(K.diag(), *labels), None
+    draft = None if has_mean else _draft(K, solving, unit)
+    return K, laplace(K.diag(), *labels, least=None if draft is None else draft.least), draft
 
 
 def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
