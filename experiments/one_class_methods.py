@@ -28,21 +28,17 @@ def auc(
 
 def posterior(blocks: Blocks, inference: str, noise: float) -> tuple[Array, Array]:  # (t,), (t,)
     """Mean, and what of the prior variance k(x, x) = 1 is explained: the variance is 1 less it."""
-    from saccade.inference.likelihoods.ep import ep
-    from saccade.inference.likelihoods.laplace import laplace
-    from saccade.inference.solving.regression import Solution, solve
+    from saccade.inference.likelihoods.infer import infer
+    from saccade.inference.solving.regression import Solving, solve
     from saccade.operators.base import Dense
 
-    K, rng = blocks.K, np.random.default_rng(0)
+    K = blocks.K
 
-    def dense(noise: Array, targets: Array, start: Array | None = None) -> Solution:
-        return solve(Dense(K), noise, targets, rng=rng)
-
-    labels = np.ones((len(K), 1))
+    labels, solving = np.ones((len(K), 1)), Solving(leave_one_out=True)
     if inference == "regression":
-        found = dense(noise * labels, labels)
+        found = solve(Dense(K), noise * labels, labels, solving)
     else:
-        _, found = (laplace if inference == "laplace" else ep)(K.diagonal(), labels, noise * labels, dense)
+        _, found = infer(Dense(K), labels, noise * labels, None, inference, solving)
     half = found.factors[0].half_solve(blocks.cross.T)
     return blocks.cross @ found.alpha[:, 0], np.einsum("ij,ij->j", half, half)
 

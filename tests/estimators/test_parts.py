@@ -21,8 +21,8 @@ from saccade.estimators.number_targets import Normalising, NumberTargets, Target
 from saccade.estimators.part import Part
 from saccade.estimators.svdd import Ball
 from saccade.estimators.targets import ClassTargets, MemberTargets, joined_weight
-from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF
 from saccade.scores.novelty import p_values
 from saccade.scores.probability import fit_sharpness

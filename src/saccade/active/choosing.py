@@ -81,19 +81,17 @@ def choose_rows(
     times the batch, because a candidate further down would have to overtake all these. Beyond `limits.BATCH_JOINT`, the
     rest of the batch is chosen by scores alone: the covariance among candidates would not fit into memory.
     """
-    size = min(wanted.size, candidates.size)
-    if wanted.joint and size > limits.BATCH_JOINT and strategy != "random":
+    size, joint = min(wanted.size, candidates.size), wanted.joint and strategy != "random"
+    if joint and size > limits.BATCH_JOINT:
         return _in_two(field, beliefs, candidates, strategy, wanted)
-    way = WAYS[strategy]
-    if way.needs_classes and beliefs.classes < 2:
-        way = WAYS["typical"]
+    way = WAYS["typical" if WAYS[strategy].needs_classes and beliefs.classes < 2 else strategy]
     rng = np.random.default_rng(wanted.seed)
-    if way.needs_covariance and candidates.size > limits.COVARIANCE_CANDIDATES:
-        candidates = np.sort(rng.choice(candidates, limits.COVARIANCE_CANDIDATES, replace=False))
+    if way.needs_covariance:
+        candidates = _at_most(limits.COVARIANCE_CANDIDATES, candidates, rng)
         size = min(size, candidates.size)
     totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
     outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
-    if not wanted.joint or size == 1 or strategy == "random":
+    if not joint or size == 1:
         return _first(outlook, way, size, wanted)
     if candidates.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
         kept = best_places(wanted.per_cost(way.score(outlook), candidates), most, outlook.tie)
@@ -150,8 +148,12 @@ def _outlook(
     )
     if way.needs_covariance:
         targets = np.arange(field.variance.size) if wanted.targets is None else wanted.targets
-        if targets.size > limits.TARGETS:
-            targets = np.sort(rng.choice(targets, limits.TARGETS, replace=False))
+        targets = _at_most(limits.TARGETS, targets, rng)
         outlook.covariance = field.covariance(rows, targets)
         outlook.target_variance = field.variance[targets]
     return outlook
+
+
+def _at_most(count: int, rows: Array, rng: np.random.Generator) -> Array:
+    """Rows, ascending; a random sample of them where they are more than `count`."""
+    return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))

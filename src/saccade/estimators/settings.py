@@ -12,9 +12,9 @@ from saccade._core.random_state import draw
 from saccade.estimators.automatic import Automatic
 from saccade.estimators.targets import Targets
 from saccade.inference.approximations.by_name import Approximating, Method, resolve_method
-from saccade.inference.likelihoods.infer import Inference, Solving
+from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.gp import GP
-from saccade.inference.solving.regression import Solver
+from saccade.inference.solving.regression import Solver, Solving
 from saccade.inference.tuning.objective import Task
 from saccade.inference.tuning.options import Tune, Tuning
 from saccade.inference.tuning.search import tune

@@ -55,7 +55,7 @@ def solve_cg(
     B: Annotated[Array, "n, m"],
     *,
     tol: float | Array = 1e-3,  # or (m,): one per column
-    energy_tol: Annotated[Array, "m"] | None = None,
+    energy_tol: float | Array = 0.0,  # or (m,)
     max_iter: int = 1000,
     precondition: Precondition | None = None,  # without, M is I, or N and a little for uneven N
     x0: Annotated[Array, "n, m"] | None = None,
@@ -67,15 +67,12 @@ def solve_cg(
     """
     backend = K.backend
     targets, N = backend.array(B), backend.array(noise)
-    x = backend.zeros(B.shape) if x0 is None else backend.array(x0).copy()
-    r = targets.copy() if x0 is None else targets - (K.matmul(x) + N * x)
-    tol = np.broadcast_to(np.asarray(tol, np.float64), (B.shape[1],))
-    energy_tol = np.zeros(B.shape[1]) if energy_tol is None else energy_tol
-    diag = K.diag()
-    typical = float(diag.mean()) if noise.max(initial=0.0) > UNEVEN * noise.min(initial=np.inf) else None
-    many = K.work >= limits.SINGLE_FROM and typical is None
-    single = (many or tol.min(initial=1.0) >= LOOSE) and diag.max(initial=0.0) < LARGEST_SINGLE
-    dtype = np.float32 if single else np.float64
+    x, r = backend.zeros(B.shape), targets.copy()
+    if x0 is not None:
+        x = backend.array(x0).copy()
+        r = targets - (K.matmul(x) + N * x)
+    tol, energy_tol = (np.broadcast_to(np.asarray(t, np.float64), (B.shape[1],)) for t in (tol, energy_tol))
+    dtype, typical = _first_products(K, noise, float(tol.min(initial=1.0)))
     iterations, seen = 0, nothing_seen(B.shape[1])
     while True:
         worst = backend.max_abs(r)
@@ -86,6 +83,9 @@ def solve_cg(
         start, end = float(worst.max()), float(tol.min())
         while cycle.columns.size and iterations + cycle.done < max_iter:
             _tell(cycle.step(K.matmul(cycle.run.copy)), start, end)
+            if cycle.stale:
+                Kx = K.matmul(backend.for_product(cycle.run.x, np.float64))
+                cycle.renew(Kx, K.matmul(backend.for_product(cycle.run.y, np.float64)))
         seen = seen if iterations else cycle.seen(B.shape[1], open_)
         iterations += cycle.done
         backend.put(x, open_, backend.take(x, open_) + cycle.ended())
@@ -94,6 +94,15 @@ def solve_cg(
         if dtype is np.float64 and not (now < 0.5 * worst)[open_].any():  # rounding has the last word
             return CGResult(backend.host(x), iterations, now, bool((now <= tol).all()), backend.host(r), seen)
         dtype = np.float64
+
+
+def _first_products(K: Operator, noise: Array, tol: float) -> tuple[type[np.floating[Any]], float | None]:
+    """The numbers that products begin with, and the mean k(x, x) where the noise is uneven."""
+    diag = K.diag()
+    typical = float(diag.mean()) if noise.max(initial=0.0) > UNEVEN * noise.min(initial=np.inf) else None
+    many = K.work >= limits.SINGLE_FROM and typical is None
+    single = (many or tol >= LOOSE) and diag.max(initial=0.0) < LARGEST_SINGLE
+    return np.float32 if single else np.float64, typical
 
 
 def _tell(residual: float, start: float, tol: float) -> None:
@@ -117,7 +126,7 @@ class _Cycle:
         M: Precondition | None,
         typical: float | None,  # k(x, x), where the noise is uneven
     ) -> None:
-        self.K, self.backend, self.tol, self.dtype = K, K.backend, tol, dtype
+        self.backend, self.tol, self.dtype = K.backend, tol, dtype
         backend = self.backend
         self.noise = backend.take(noise, open_) if noise.shape[1] > 1 else noise
         self.typical = typical
@@ -137,7 +146,7 @@ class _Cycle:
         p = backend.take(self.M(r), self.columns)
         self.run, self.q = Run(x, y, r, s, p, backend.for_product(p, dtype)), backend.zeros(r.shape)
         self.rz = self.start = backend.inner(r, p)
-        self.level = float(backend.max_abs(r).max())  # of the residual when it was last made
+        self.level = self.worst = float(backend.max_abs(r).max())  # of the residual when it was last made, and now
         self.steps: list[Array] = []
         self.turns: list[Array] = []
 
@@ -173,21 +182,24 @@ class _Cycle:
         self.done += 1
         to_come = self.recent * max(4, self.done // 4)
         self._release(sound & (to_come > self.energy_tol * self.energy) & (worst > self.tol))
-        if self.columns.size and self.dtype is np.float32 and worst.max() <= RENEWED * self.level:
-            self._renew(float(worst.max()))
-        return float(worst.max())
+        self.worst = float(worst.max())
+        return self.worst
 
-    def _renew(self, worst: float) -> None:
-        """The residuals of x and y in float64. The run ends if float32 products have led them astray."""
+    @property
+    def stale(self) -> bool:
+        """Whether the residuals of float32 products fell so far that they are to be made anew."""
+        return self.columns.size > 0 and self.dtype is np.float32 and self.worst <= RENEWED * self.level
+
+    def renew(self, Kx: BackendArray, Ky: BackendArray) -> None:
+        """The residuals of x and y from products in float64. The run ends if float32 has led them astray."""
         run, backend, c = self.run, self.backend, self.columns.size
         targets, drift = backend.take(self.R, self.open[self.columns]), 0.0
-        for iterate, residual in ((run.x, run.r), (run.y, run.s)):
-            product = self.K.matmul(backend.for_product(iterate, np.float64))
+        for iterate, residual, product in ((run.x, run.r, Kx), (run.y, run.s, Ky)):
             true = targets - (product + self.noise * iterate)
             drift = max(drift, float(backend.max_abs(true - residual).max()))
             backend.put(residual, np.arange(c), true)
-        self.level, self.rz = worst, backend.inner(run.r, self.M(run.r))
-        if not drift <= DRIFT * worst:  # the direction is as wrong as the residual was: the next run is in float64
+        self.level, self.rz = self.worst, backend.inner(run.r, self.M(run.r))
+        if not drift <= DRIFT * self.worst:  # the direction is as wrong as the residual was: the next run is in float64
             self._release(np.zeros(c, bool))
 
     def _release(self, stay: Array) -> None:

@@ -9,7 +9,7 @@ spend one iteration on λ; with rounding it comes back every few: at n = 10,000 
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Leading:
     share: float  # 1 − ρ/λ
     backend: Backend = ON_CPU
     row_sums: Annotated[Array, "n"] | None = None  # of K, which u was made of
+    rank: ClassVar[int] = 1
 
     @cached_property
     def direction(self) -> BackendArray:

@@ -85,7 +85,7 @@ def solve_svdd(
     steps, moved, gap = 0, 1, _gap(g, alpha, bound)
     first = gap
     while gap > enough and steps < max_iter and moved > 0:  # without a move only rounding is left
-        moved = _improve(K, submatrix, diag, bound, enough, min(steps_at_once, max_iter - steps), g, alpha, working_set)
+        moved = _improve(K, submatrix, bound, enough, min(steps_at_once, max_iter - steps), g, alpha, working_set)
         steps += moved
         gap = _gap(g, alpha, bound)
         if gap <= enough or steps == max_iter or moved == 0:
@@ -127,7 +127,6 @@ def _gap(g: Array, alpha: Array, bound: float) -> float:
 def _improve(
     K: Operator,
     submatrix: Callable[[Array], Array] | None,
-    diag: Annotated[Array, "n"],
     bound: float,
     enough: float,
     max_steps: int,
@@ -140,7 +139,7 @@ def _improve(
 
     if isinstance(K, Dense):
         matrix = np.ascontiguousarray(K.K, np.float64)
-        return int(loops.smo_steps(matrix, diag, bound, enough, max_steps, g, alpha)[0])
+        return int(loops.smo_steps(matrix, K.diag(), bound, enough, max_steps, g, alpha)[0])
     some = _steepest(g, alpha, bound, working_set)
     if submatrix is not None:
         beside, part = None, submatrix(some)

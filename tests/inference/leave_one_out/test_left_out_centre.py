@@ -9,8 +9,8 @@ import pytest
 
 from saccade import GPClassifier
 from saccade.inference.approximations.by_name import Approximating
-from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Centred, GeneralizedRBF, Kernel, Linear
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -10,11 +10,12 @@ from saccade._core.arrays import Array
 from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.laplace import laplace
 from saccade.inference.likelihoods.newton import Labels, Means, newton_step
-from saccade.inference.solving.regression import Solution, solve
+from saccade.inference.likelihoods.sites import Regression
+from saccade.inference.solving.regression import Solution, Solving, solve
 from saccade.kernels import HIK
 from saccade.operators.codes import encode
 from saccade.operators.intersection_base import Intersection
-from tests.inference.likelihoods.textbook import infer
+from tests.inference.likelihoods.textbook import answered, infer
 from tests.tolerances import assert_close
 
 N = 400
@@ -45,11 +46,14 @@ def test_the_mode_is_that_of_factors(scale: float, noise: float) -> None:
     operator, K, Y = problem(scale)
     unit = float(np.sqrt(scale))
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
-        rng = np.random.default_rng(0)
-        return solve(operator, width, targets, solver="cg", tol=1e-6, start=start, leave_one_out=False, rng=rng)
+    draft = Draft(operator, unit, 1e-6, 5000)
 
-    sites, fast = laplace(operator.diag(), Y, np.full((N, 1), noise), solved, draft=Draft(operator, unit, 1e-6, 5000))
+    def solved(asked: Regression) -> Solution:
+        if asked.left is not None:
+            return draft.solve(asked.noise, asked.targets, asked.guess, asked.left)
+        return solve(operator, asked.noise, asked.targets, Solving("cg", tol=1e-6, start=asked.guess))
+
+    sites, fast = answered(laplace(operator.diag(), Y, np.full((N, 1), noise), least=draft.least), solved)
     _, slow = infer(laplace, K, Y, noise)
     np.testing.assert_allclose(K @ fast.alpha, K @ slow.alpha, atol=1e-4 * unit)
     assert sites.converged
@@ -64,7 +68,8 @@ def test_the_first_guess_knows_the_new_noise_of_far_examples() -> None:
     labels = Labels(Y, np.full_like(Y, 0.1), np.zeros_like(Y), np.ones((N, 1)), 1.1e8)
     means, seen = Means.start(labels), list[float]()
 
-    def solved(noise: Array, targets: Array, guess: Array | None) -> Solution:
+    def solved(asked: Regression) -> Solution:
+        noise, targets, guess, _ = asked
         assert guess is not None
         f, alpha = means.f, means.alpha
         if means.moved.max() <= 0.1:
@@ -78,7 +83,7 @@ def test_the_first_guess_knows_the_new_noise_of_far_examples() -> None:
         return draft.solve(noise, targets, guess, 0.01)
 
     while means.moved.max() > 0.01:
-        newton_step(labels, means, np.arange(3), solved, None)
+        answered(newton_step(labels, means, np.arange(3), None), solved)
     assert max(seen) > 10.0  # what α as it was would have begun with, where targets are near 1
 
 

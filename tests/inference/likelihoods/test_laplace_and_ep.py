@@ -22,10 +22,11 @@ from saccade._core.errors import InvalidParameter
 from saccade.inference.likelihoods.ep import ep
 from saccade.inference.likelihoods.laplace import laplace
 from saccade.inference.likelihoods.probit import log_average
-from saccade.inference.solving.regression import Solution, solve
+from saccade.inference.likelihoods.sites import Regression
+from saccade.inference.solving.regression import Solution, Solving, solve
 from saccade.kernels import HIK, RBF
 from saccade.operators.codes import encode
-from tests.inference.likelihoods.textbook import evidence, infer, one_at_a_time, variances
+from tests.inference.likelihoods.textbook import answered, evidence, infer, one_at_a_time, variances
 from tests.operators.histograms import histograms
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -170,12 +171,12 @@ def test_conjugate_gradients_find_the_same_mode() -> None:
     kernel = HIK().resolved(X)
     operator = kernel.operator(encode(X))
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
-        few = {"solver": "cg", "tol": 1e-7, "start": start, "rng": np.random.default_rng(0)}
-        return solve(operator, width, targets, **few)
+    def solved(asked: Regression) -> Solution:
+        solving = Solving("cg", tol=1e-7, leave_one_out=True, start=asked.guess)
+        return solve(operator, asked.noise, asked.targets, solving)
 
     K = kernel(X)
-    _, fast = laplace(operator.diag(), Y, np.full((400, 1), 0.1), solved)
+    _, fast = answered(laplace(operator.diag(), Y, np.full((400, 1), 0.1)), solved)
     _, slow = infer(laplace, K, Y, 0.1)
     np.testing.assert_allclose(K @ fast.alpha, K @ slow.alpha, atol=1e-4)
 

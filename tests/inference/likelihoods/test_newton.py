@@ -11,8 +11,10 @@ from saccade._core.errors import InvalidInput
 from saccade.inference.likelihoods.ep import ep
 from saccade.inference.likelihoods.laplace import laplace
 from saccade.inference.likelihoods.newton import ROUNDING, Labels, Means, _share, newton_step
+from saccade.inference.likelihoods.sites import Regression
+from saccade.inference.solving.regression import Solution
 from saccade.kernels import RBF
-from tests.inference.likelihoods.textbook import infer, infer_regression
+from tests.inference.likelihoods.textbook import answered, infer, infer_regression
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -71,10 +73,10 @@ def test_a_posterior_that_overflows_is_an_error() -> None:
     given, _ = labels(0.0)
     K = np.eye(8)
 
-    def solve(noise: Array, targets: Array, guess: Array | None) -> Any:
-        found = infer_regression(K, noise, targets)
+    def solve(asked: Regression) -> Solution:
+        found = infer_regression(K, asked.noise, asked.targets)
         found.alpha[3, 0] = np.inf
         return found
 
     with pytest.raises(InvalidInput, match="Raise `noise`"):
-        newton_step(given, Means.start(given), np.arange(2), solve, None)
+        answered(newton_step(given, Means.start(given), np.arange(2), None), solve)

@@ -19,12 +19,13 @@ from saccade.inference.likelihoods.infer import _for_cavities
 from saccade.inference.likelihoods.laplace import laplace
 from saccade.inference.likelihoods.newton import Labels
 from saccade.inference.likelihoods.probit import hazard, log_average
-from saccade.inference.likelihoods.sites import Sites
+from saccade.inference.likelihoods.sites import Regression, Sites
 from saccade.inference.solving.regression import Solution
 from saccade.kernels import HIK, RBF, Linear
 from saccade.operators.base import Dense
 from saccade.operators.codes import encode
 from tests.inference.likelihoods.textbook import (
+    answered,
     estimated,
     evidence,
     infer,
@@ -160,14 +161,14 @@ def test_ep_keeps_the_calmest_sweep() -> None:
     def found(sweeps: int) -> Sites:
         rng = np.random.default_rng(1)
 
-        def solved(width: Array, targets: Array, start: Array | None) -> Solution:
-            posterior = infer_regression(K, width, targets)
+        def solved(asked: Regression) -> Solution:
+            posterior, width = infer_regression(K, asked.noise, asked.targets), asked.noise
             Z = rng.choice([-1.0, 1.0], (len(K), 3))
             diagonal = (Z * posterior.factors[0].solve(Z)).mean(axis=1, keepdims=True)
             return estimated(posterior, np.clip(diagonal, 0.5 / (width + 1.0), 1.0 / width))
 
         with pytest.warns(ConvergenceWarning, match="the sites of the calmest sweep"):
-            return ep(K.diagonal().copy(), Y, np.full((40, 1), 0.1), solved, sweeps=sweeps)[0]
+            return answered(ep(K.diagonal().copy(), Y, np.full((40, 1), 0.1), sweeps=sweeps), solved)[0]
 
     every = found(8)
     calmest = int(np.argmin(every.changes)) + 1
@@ -181,13 +182,13 @@ def test_estimated_variances_are_told_with_their_error() -> None:
     """Variances v of the cavities that are always a fifth too large agree with each other, and are off by v/5."""
     K, Y = few_places(40, 30, 4)
 
-    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
-        posterior = infer_regression(K, width, targets)
+    def solved(asked: Regression) -> Solution:
+        posterior, width = infer_regression(K, asked.noise, asked.targets), asked.noise
         v = 1.0 / posterior.inverse_diagonal - width
         return estimated(posterior, 1.0 / (np.minimum(1.2 * v, 1.0) + width))
 
     with pytest.warns(ConvergenceWarning, match=r"estimates with 40 examples, [\d.]+ % off") as told:
-        sites, _ = ep(np.ones(40), Y, np.full((40, 1), 0.1), solved)
+        sites, _ = answered(ep(np.ones(40), Y, np.full((40, 1), 0.1)), solved)
     assert not sites.converged
     assert sites.changes[-1] < 0.01
     v = 1.0 / infer_regression(K, sites.noise, sites.targets).inverse_diagonal - sites.noise

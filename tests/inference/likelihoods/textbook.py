@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,8 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 from scipy.stats import norm
 
-from saccade.inference.likelihoods.sites import Sites
-from saccade.inference.solving.regression import Solution, solve
+from saccade.inference.likelihoods.sites import Found, Regression, Sites, Steps
+from saccade.inference.solving.regression import Solution, Solving, solve
 from saccade.operators.base import Dense
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -18,7 +19,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def infer_regression(K: Array, noise: Array, targets: Array) -> Solution:
     """The posterior of a dense kernel matrix under given sites."""
-    return solve(Dense(K), noise, targets, rng=np.random.default_rng(0))
+    return solve(Dense(K), noise, targets, Solving(leave_one_out=True))
 
 
 def estimated(posterior: Solution, diagonal: Array) -> Solution:
@@ -27,13 +28,20 @@ def estimated(posterior: Solution, diagonal: Array) -> Solution:
     return replace(posterior, inverse_diagonal=diagonal, factors=(), **unknown)
 
 
+def answered(steps: Steps[Found], solved: Callable[[Regression], Solution]) -> Found:
+    """What an inference finds when its regressions are solved like this."""
+    try:
+        asked = next(steps)
+        while True:
+            asked = steps.send(solved(asked))
+    except StopIteration as end:
+        return end.value
+
+
 def infer(find: Any, K: Array, Y: Array, noise: float = 1.0, **options: Any) -> tuple[Sites, Solution]:
     """Sites and posterior of a dense kernel matrix."""
-
-    def solved(width: Array, targets: Array, start: Array | None) -> Solution:
-        return infer_regression(K, width, targets)
-
-    return find(K.diagonal().copy(), Y, np.full((len(Y), 1), noise), solved, **options)
+    steps = find(K.diagonal().copy(), Y, np.full((len(Y), 1), noise), **options)
+    return answered(steps, lambda asked: infer_regression(K, asked.noise, asked.targets))
 
 
 def evidence(K: Array, sites: Sites) -> float:

@@ -10,8 +10,8 @@ from scipy.linalg import LinAlgWarning
 
 from saccade import GPClassifier, GPRegressor, Tune
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Kernel, Power
 from tests.tolerances import assert_close
 

@@ -13,8 +13,8 @@ from saccade._core import limits
 from saccade._core.errors import InvalidInput
 from saccade.estimators.calibration import Decisions
 from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximating
-from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Kernel
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -14,7 +14,7 @@ from saccade.datasets.synthetic import histograms
 from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.solving.diagonal_estimate import Check, checked, estimate, known_of
 from saccade.inference.solving.inverse_diagonal import CUBES, PAIRS, WANTED, Probes
-from saccade.inference.solving.regression import Solution, solve
+from saccade.inference.solving.regression import Solution, Solving, solve
 from saccade.kernels import HIK
 from saccade.kernels.intersection_gram import resolved_on_codes
 from saccade.operators.base import Dense
@@ -51,9 +51,9 @@ def exact_diagonal(dense: Array, noise: Array) -> Array:
 
 def solved(K: Intersection, dense: Array, noise: Array, seed: int = 0, **options: Any) -> Solution:
     Y = np.random.default_rng(9).standard_normal((len(dense), max(noise.shape[1], 2)))
-    rng = np.random.default_rng(seed)
     Y = Y[:, : noise.shape[1]] if noise.shape[1] > 1 else Y
-    return solve(K, noise, Y, **{"solver": "cg", "rng": rng, **options})
+    limits = {name: options.pop(name) for name in ("most_kept", "probe_work") if name in options}
+    return solve(K, noise, Y, Solving(**{"solver": "cg", "seed": seed, "leave_one_out": True, **options}), **limits)
 
 
 def off(exact: Array, found: Solution) -> float:
@@ -298,12 +298,13 @@ def test_where_decisions_hang_on_the_diagonal_a_factor_makes_it() -> None:
     X, y = many_classes(1200, 60)
     K, dense = problem(X)
     noise, Y = np.full((1200, 1), 0.5), np.where(y[:, None] == np.arange(60), 1.0, -1.0)
-    found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0))
+    solving = Solving("cg", leave_one_out=True)
+    found = solve(K, noise, Y, solving)
     assert (found.error, found.factors) == (0.0, ())
     np.testing.assert_allclose(found.inverse_diagonal, exact_diagonal(dense, noise), rtol=1e-9)
-    assert solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0), probe_work=5e7).error > 0.0
+    assert solve(K, noise, Y, solving, probe_work=5e7).error > 0.0
     two = np.where(X.sum(axis=1) > 60.0, 1.0, -1.0)[:, None]  # two classes, easy to tell apart
-    assert solve(K, noise, two, solver="cg", rng=np.random.default_rng(0)).error > 0.0
+    assert solve(K, noise, two, solving).error > 0.0
 
 
 def test_where_a_factor_costs_too_much_probes_take_the_bias_away() -> None:
@@ -316,7 +317,7 @@ def test_where_a_factor_costs_too_much_probes_take_the_bias_away() -> None:
     share = ((Y - factor.solve(Y) / exact).argmax(axis=1) == y).mean()
     bias = []
     for seed in range(4):
-        found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(seed), probe_work=1e7)
+        found = solve(K, noise, Y, Solving("cg", seed=seed, leave_one_out=True), probe_work=1e7)
         bias.append((exact / found.inverse_diagonal - 1.0).mean())
         said, error = left_out_accuracy(Y - found.alpha / found.inverse_diagonal, y, found.error)
         assert abs(said - share) < 2.0 * error

@@ -11,9 +11,10 @@ from saccade._core import limits
 from saccade._core.errors import InvalidParameter
 from saccade.inference.solving.diagonal_estimate import known_of
 from saccade.inference.solving.inverse_diagonal import LANES, WANTED, Probes
-from saccade.inference.solving.regression import is_direct, precondition, solve
+from saccade.inference.solving.regression import Solving, is_direct, precondition, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
+from saccade.solvers.cg import solve_cg
 from saccade.solvers.nystrom import Nystrom
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -32,7 +33,7 @@ def test_probes_are_solved_beside_targets_only_where_their_answer_is_wanted(want
     K, noise, Y = problem()
     widths, product = list[int](), K.matmul
     K.matmul = lambda V: widths.append(V.shape[1]) or product(V)
-    found = solve(K, noise, Y, solver="cg", rng=np.random.default_rng(0), leave_one_out=wanted)
+    found = solve(K, noise, Y, Solving("cg", leave_one_out=wanted))
     assert (max(widths) > Y.shape[1]) == wanted
     assert np.isnan(found.error) != wanted
     assert np.isnan(found.inverse_diagonal).any() != wanted
@@ -52,7 +53,7 @@ def test_labels_of_many_columns_have_the_noise_of_each() -> None:
     """No probes then beside them: each column has its own diagonal."""
     K, _, Y = problem()
     noise = np.tile([0.1, 0.4], (N, 1))
-    found = solve(K, noise, Y, solver="cg", tol=1e-9, rng=np.random.default_rng(0))
+    found = solve(K, noise, Y, Solving("cg", tol=1e-9, leave_one_out=True))
     dense = K.to_dense()
     for j in range(2):
         inverse = np.linalg.inv(dense + np.diag(noise[:, j]))
@@ -97,10 +98,11 @@ def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
     probes = Probes(K, noise, None, 1000, np.random.default_rng(0))
     Z = probes.beside(2)
     inverse = np.linalg.inv(K.to_dense() + np.diag(noise[:, 0]))
-    probes.take_beside(Z, inverse @ Z)
+    targets = 0.5 * Y  # no labels, at which decisions turn
+    found = solve_cg(K, noise, np.hstack([targets, Z]), tol=1e-9)
     products, product = list[int](), K.matmul
     K.matmul = lambda V: products.append(1) or product(V)
-    value, error = probes.settle(None, 10, None, Y.shape[1])
+    value, error = probes.settle(targets, Z, found)
     assert len(products) <= 1  # the row sums, which tell examples apart
     np.testing.assert_allclose(value, probes._by_regression(known_of(K, noise, None))[0], rtol=1e-9)
     assert error <= WANTED

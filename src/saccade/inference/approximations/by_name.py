@@ -96,7 +96,7 @@ class Approximating:
         if method == "lowrank" and apart and noise.shape[1] > 1:
             return PerOutput(low_ranks(K, noise, self.directions(noise.shape[1]), rng, held_out))
         if method == "lowrank":
-            return low_rank(K, noise, self.rank, rng, held_out)
+            return low_ranks(K, noise.max(axis=1, keepdims=True), self.rank, rng, held_out)[0]  # see `low_rank`
         if method == "fine":
             return fine(K, noise, low_rank(K, noise, self.rank, rng), rng)
         return inducing_points(method, trained, self.inducing, rng)

@@ -36,7 +36,7 @@ def left_out_by(
     if low:
         prior, every = gram.diag()[rows], [targets] if len(low) == 1 else np.hsplit(targets, len(low))
         found = [part.left_out_of(prior, rows, Y) for part, Y in zip(low, every, strict=True)]
-        mean, variance, with_itself = (np.hstack(columns) for columns in zip(*found, strict=True))
+        mean, variance, with_itself = map(np.hstack, zip(*found, strict=True))
         if low[0].held_out.size:
             return mean, variance, with_itself
         if low[0].W.shape[1] < len(targets) < limits.HELD_OUT_FROM:

@@ -79,8 +79,10 @@ def variance_alone(
     """Numbers of training examples, at most so many where a sample will do, and their variance."""
     if exact is not None and gp.variance_method == "exact":
         return np.arange(len(exact)), exact
+    by = gp.inverse.variance
+    gp.prepare()
     rows = comparable(gp, most)
-    if exact is None or isinstance(gp.inverse.variance, Approximation):
+    if exact is None or isinstance(by, Approximation):
         return rows, moments(gp, rows)[1]
     # "fine" cannot leave an example out: take the larger of its variance with the example and the exact one without
     return rows, np.maximum(exact[rows], gp.variance(gp.gram.as_given(rows)))

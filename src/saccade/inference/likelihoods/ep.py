@@ -19,7 +19,7 @@ from saccade._core.progress import report
 from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.newton import Labels, Means, exact, newton_step
 from saccade.inference.likelihoods.probit import log_average
-from saccade.inference.likelihoods.sites import Sites, Solve, flattest, log_gaussian
+from saccade.inference.likelihoods.sites import Regression, Sites, Steps, flattest, log_gaussian
 from saccade.inference.solving.regression import Solution
 
 SWEEPS, SWEEPS_ESTIMATED = 60, 20  # with factors, and with estimated variances, which may never agree
@@ -34,10 +34,9 @@ def ep(
     prior: Annotated[Array, "n"],  # the diagonal of K
     Y: Annotated[Array, "n, m"],  # ±1
     noise: Annotated[Array, "n, 1 | n, m"],  # σ²
-    solve: Solve,
     weight: Annotated[Array, "n"] | None = None,  # how many equal copies each example stands for
     sweeps: int = SWEEPS,
-) -> tuple[Sites, Solution]:
+) -> Steps[tuple[Sites, Solution]]:
     """Sites whose cavities agree with them, for every column: those of the sweep that changed least."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
     largest = np.repeat(prior[:, None], Y.shape[1], axis=1)
@@ -47,7 +46,7 @@ def ep(
     nearly, known = np.full(Y.shape[1], NEARLY), True
     while moving.size and len(changes) < (sweeps if known else min(sweeps, SWEEPS_ESTIMATED)):
         before, held = means.copy(), labels.variance
-        known = _settle(labels, means, moving, solve, weight, nearly)
+        known = yield from _settle(labels, means, moving, weight, nearly)
         share = (
             1.0 if known else 2.0 / (2.0 + len(changes))
         )  # the average of estimates varies less than the last of them
@@ -62,8 +61,8 @@ def ep(
         least[better] = change[better]
         enough = np.maximum(ENOUGH if known else ESTIMATED, means.blurred)
         moving = moving[change[moving] > enough[moving]]
-    posterior = solve(best.noise, best.targets, best.alpha)
-    off = 0.0 if known else _error(labels, best, posterior, solve, weight)
+    posterior = yield Regression(best.noise, best.targets, best.alpha)
+    off = 0.0 if known else (yield from _error(labels, best, posterior, weight))
     converged = not moving.size and off <= ESTIMATED
     if not converged:
         _warn(changes if moving.size else [], off, len(Y))
@@ -71,10 +70,10 @@ def ep(
     return Sites(best.targets, best.noise, log_norm, tuple(changes), converged), posterior
 
 
-def _settle(labels: Labels, means: Means, moving: Array, solve: Solve, weight: Array | None, nearly: Array) -> bool:
+def _settle(labels: Labels, means: Means, moving: Array, weight: Array | None, nearly: Array) -> Steps[bool]:
     """The means that go with the cavities' variances, for the columns that still move; whether variances are exact."""
     for _ in range(STEPS):
-        posterior = newton_step(labels, means, moving, solve, weight)
+        posterior = yield from newton_step(labels, means, moving, weight)
         moving = moving[means.moved[moving] > np.maximum(nearly[moving], means.blurred[moving])]
         if not moving.size:
             break
@@ -101,7 +100,7 @@ def _change(labels: Labels, before: Means, now: Means, known: bool) -> Annotated
     return np.asarray(np.maximum(np.sqrt(np.square(step).mean(axis=0)), log_step.sum(axis=0) / total))
 
 
-def _error(labels: Labels, sites: Means, posterior: Solution, solve: Solve, weight: Array | None) -> float:
+def _error(labels: Labels, sites: Means, posterior: Solution, weight: Array | None) -> Steps[float]:
     """How far estimated variances of cavities are off, by that of the label: root of the mean square.
 
     Some examples, evenly from the first to the last, are solved for: (K + N)⁻¹e_i has the true [(K + N)⁻¹]_ii at i.
@@ -113,12 +112,13 @@ def _error(labels: Labels, sites: Means, posterior: Solution, solve: Solve, weig
         some, unit = (rows, columns), np.zeros((n, m))
         size = 1.0 / np.sqrt(diagonal[some])  # that of the targets, for which the solver's tolerance is meant
         unit[some] = size
-        true[some] = solve(sites.noise, unit, None).alpha[some] / size
+        found = yield Regression(sites.noise, unit)
+        true[some] = found.alpha[some] / size
         checked[some] = True
-    found, right = (
+    estimate, right = (
         leave_one_out(sites.targets, posterior.alpha, d, sites.noise, weight)[1][checked] for d in (diagonal, true)
     )
-    return float(np.sqrt(np.square((found - right) / (right + labels.noise[checked])).mean()))
+    return float(np.sqrt(np.square((estimate - right) / (right + labels.noise[checked])).mean()))
 
 
 def _log_norm(labels: Labels, sites: Means, posterior: Solution, weight: Array | None) -> float:

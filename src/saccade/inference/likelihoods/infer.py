@@ -1,9 +1,7 @@
 """From labels to Gaussians and their posterior: Laplace or EP on the kernel matrix of the examples."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Annotated, Any, Literal
+from dataclasses import replace
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -13,58 +11,11 @@ from saccade._core.errors import InvalidParameter
 from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.ep import ep
 from saccade.inference.likelihoods.laplace import laplace
-from saccade.inference.likelihoods.sites import Sites
-from saccade.inference.solving.regression import Solution, Solver, is_direct, solve
+from saccade.inference.likelihoods.sites import Sites, Steps
+from saccade.inference.solving.regression import Solution, Solver, Solving, is_direct, solve
 from saccade.operators.base import Dense, Operator
 
 Inference = Literal["regression", "laplace", "ep"]
-
-
-@dataclass(frozen=True)
-class Solving:
-    """How systems with K + N are solved.
-
-    Parameters
-    ----------
-    solver : "auto", "cholesky" or "cg"
-        By a factor, by conjugate gradients, or whichever suits the number of examples.
-    tol : float
-        Largest residual that conjugate gradients leave.
-    max_iter : int
-        Most iterations.
-    seed : int
-        Of the random numbers inside: the same ones every time.
-    leave_one_out : bool
-        Whether leave-one-out predictions of all examples will be wanted, as with labels. These are iterated where that
-        is far quicker than a factor, which is then made when a question needs it.
-    start : array (n, m) or None
-        A first guess of α.
-
-    Examples
-    --------
-    >>> Solving("cg", tol=1e-4).max_iter
-    1000
-    """
-
-    solver: Solver = "auto"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    seed: int = 0
-    leave_one_out: bool = False
-    start: Array | None = field(default=None, repr=False, compare=False)
-
-    def rng(self) -> np.random.Generator:
-        """Random numbers, equal every time."""
-        return np.random.default_rng(self.seed)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """For `solve`."""
-        return {"solver": self.solver, "tol": self.tol, "max_iter": self.max_iter, "rng": self.rng()}
-
-    def __call__(self, K: Operator, noise: Array, targets: Array, start: Array | None = None, **other: Any) -> Solution:
-        """The posterior of any sites."""
-        return solve(K, noise, targets, start=start, **(self.options | other))
 
 
 def infer(
@@ -78,21 +29,46 @@ def infer(
 ) -> tuple[Sites, Solution]:
     """The likelihood of labels as Gaussians, less the prior mean, and the posterior under them.
 
-    With a prior mean m, sites are of f and the posterior is that of f − m: Kα + m = targets − noise · α as without it.
+    The solver's tolerance is for labels ±1: targets, which are latent values, are divided by the size of these. With a
+    prior mean m, sites are of f and the posterior is that of f − m: Kα + m = targets − noise · α as without it.
     """
-    if mean is not None and (Y.shape[1] > 1 or not is_direct(K, solving.solver)):
-        raise InvalidParameter('A prior mean with labels takes one output and solver="cholesky".')
     K = Dense(K.to_dense()) if K.in_memory else K  # for many factors, not for one
-    one = 1.0 if weight is None else weight[:, None]
-    labels = K.diag(), Y, noise * one  # the noise of one copy of an example
-    unit = float(np.sqrt(labels[0].mean())) or 1.0
+    unit, before = float(np.sqrt(K.diag().mean())) or 1.0, 0.0 if mean is None else mean
+    one_noise = noise if weight is None else noise * weight[:, None]  # of one copy of an example
+    K, steps, draft = _begun(K, (Y, one_noise, weight), inference, solving, unit, mean is not None)
+    try:
+        asked = next(steps)
+        while True:
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # `newton_step` tells what overflows
+                if draft is not None and asked.left is not None:
+                    solution: Solution = draft.solve(asked.noise, asked.targets, asked.guess, asked.left)
+                else:
+                    start = None if asked.guess is None else asked.guess / unit
+                    how = replace(solving, leave_one_out=True, start=start)
+                    found = solve(K, asked.noise, (asked.targets - before) / unit, how)
+                    solution = replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
+            asked = steps.send(solution)
+    except StopIteration as end:
+        sites, solution = end.value
+    return replace(sites, targets=sites.targets - before), solution
+
+
+def _begun(
+    K: Operator,
+    labels: tuple[Array, Array, Array | None],  # ±1, σ², and how many copies
+    inference: Literal["laplace", "ep"],
+    solving: Solving,
+    unit: float,
+    has_mean: bool,
+) -> tuple[Operator, Steps[tuple[Sites, Solution]], Draft | None]:
+    """The matrix to solve with, the inference before its first step, and the solver of rough steps, if any."""
+    Y = labels[0]
+    if has_mean and (Y.shape[1] > 1 or not is_direct(K, solving.solver)):
+        raise InvalidParameter('A prior mean with labels takes one output and solver="cholesky".')
     if inference == "ep":
-        solve = _in_units(unit, partial(solving, _for_cavities(K, Y.shape[1], solving.solver)), mean)
-        sites, solution = ep(*labels, solve, weight)
-    else:
-        draft = _draft(K, solving, unit) if mean is None else None
-        sites, solution = laplace(*labels, _in_units(unit, partial(solving, K), mean), weight, draft=draft)
-    return sites if mean is None else replace(sites, targets=sites.targets - mean), solution
+        return _for_cavities(K, Y.shape[1], solving.solver), ep(K.diag(), *labels), None
+    draft = None if has_mean else _draft(K, solving, unit)
+    return K, laplace(K.diag(), *labels, least=None if draft is None else draft.least), draft
 
 
 def _draft(K: Operator, solving: Solving, unit: float) -> Draft | None:
@@ -108,14 +84,3 @@ def _for_cavities(K: Operator, columns: int, solver: Solver) -> Operator:
     n = K.shape[0]
     few = solver == "auto" and n <= limits.EP_FACTOR_UP_TO and n * n * columns <= limits.EP_FACTOR_NUMBERS
     return Dense(K.to_dense()) if few else K
-
-
-def _in_units(unit: float, solved: Callable[..., Solution], mean: Array | None) -> Callable[..., Solution]:
-    """A solver for targets that are latent values of this size, not labels ±1: the solver's tolerance is for those."""
-
-    def solve(noise: Array, targets: Array, guess: Array | None) -> Solution:
-        targets = targets if mean is None else targets - mean
-        found = solved(noise, targets / unit, None if guess is None else guess / unit)
-        return replace(found, alpha=unit * found.alpha, residual=unit * found.residual)
-
-    return solve

@@ -13,10 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.inference.likelihoods.draft import Draft
 from saccade.inference.likelihoods.newton import Labels, Means, newton_step
 from saccade.inference.likelihoods.probit import log_average
-from saccade.inference.likelihoods.sites import Sites, Solve, flattest, log_gaussian
+from saccade.inference.likelihoods.sites import Sites, Steps, flattest, log_gaussian
 from saccade.inference.solving.regression import Solution
 
 STEPS = 100
@@ -29,11 +28,10 @@ def laplace(
     prior: Annotated[Array, "n"],  # the diagonal of K
     Y: Annotated[Array, "n, m"],  # ±1
     noise: Annotated[Array, "n, 1 | n, m"],  # σ²
-    solve: Solve,
     weight: Annotated[Array, "n"] | None = None,  # how many equal copies each example stands for
     steps: int = STEPS,
-    draft: Draft | None = None,  # for all steps but the last, which is by `solve`
-) -> tuple[Sites, Solution]:
+    least: float | None = None,  # residual that all steps but the last may leave in any case; None: as the last
+) -> Steps[tuple[Sites, Solution]]:
     """The mode of p(f | Y) for every column, and the sites there."""
     copies = np.ones((len(Y), 1)) if weight is None else weight[:, None]
     every = np.arange(Y.shape[1])
@@ -41,22 +39,17 @@ def laplace(
     means, changes, moving = Means.start(labels), list[float](), every
     while moving.size and len(changes) < steps:
         left = LEFT * float(labels.width.min(initial=np.inf)) * (changes[-1] if changes else FIRST)
-        newton_step(labels, means, moving, solve if draft is None else _leaving(draft, left), weight)
+        yield from newton_step(labels, means, moving, weight, None if least is None else left)
         changes.append(float(means.moved[moving].max()))
         report("laplace", len(changes) / steps)
-        rough = draft is not None and left > draft.least
+        rough = least is not None and left > least
         moving = moving if rough else moving[means.moved[moving] > np.maximum(ENOUGH, means.blurred[moving])]
     if moving.size:
         _warn(changes)
-    posterior = newton_step(labels, means, every, solve, weight)
+    posterior = yield from newton_step(labels, means, every, weight)
     f = means.targets - means.noise * posterior.alpha
     log_z = copies * log_average(Y, f, noise)[0] - log_gaussian(f, means.targets, means.noise)
     return Sites(means.targets, means.noise, float(log_z.sum()), tuple(changes), not moving.size), posterior
-
-
-def _leaving(draft: Draft, left: float) -> Solve:
-    """The draft as a solver that may leave a residual of this size."""
-    return lambda noise, targets, guess: draft.solve(noise, targets, guess, left)
 
 
 def _warn(changes: list[float]) -> None:

@@ -17,7 +17,7 @@ from saccade._core.errors import InvalidInput
 from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.draft import Drafted
 from saccade.inference.likelihoods.probit import hazard
-from saccade.inference.likelihoods.sites import Solve
+from saccade.inference.likelihoods.sites import Regression, Steps
 from saccade.inference.solving.regression import Solution
 
 HALVINGS = 30
@@ -128,9 +128,9 @@ def newton_step(
     labels: Labels,
     means: Means,
     some: Array,  # numbers of the columns that take it
-    solve: Solve,
     weight: Annotated[Array, "n"] | None,
-) -> Solution:
+    left: float | None = None,  # residual that may be left
+) -> Steps[Solution]:
     """One step of some columns, as long as leads down; what it finds is written into `means`."""
     part = labels.columns(some)
     f, alpha = means.f[:, some], means.alpha[:, some]
@@ -138,7 +138,9 @@ def newton_step(
         targets, noise = part.sites(f, first=bool(np.isinf(means.moved[some]).all()))
         _check_finite(part, targets)
         far = means.moved[some] > ROUGH
-        posterior = solve(noise, targets, np.where(far, _guess(part, f, alpha, targets, noise), alpha))
+        guess = np.where(far, _guess(part, f, alpha, targets, noise), alpha)
+    posterior = yield Regression(noise, targets, guess, left)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         mean = posterior.mean if isinstance(posterior, Drafted) else targets - noise * posterior.alpha
         step = mean - f, posterior.alpha - alpha
         _check_finite(part, step[0])

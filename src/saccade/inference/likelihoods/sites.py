@@ -6,9 +6,9 @@ regression on targets t with noise N, so tables, variances, leave-one-out and sa
     log p(y) = Σ_i log Z_i + log N(t; 0, K + N).
 """
 
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,20 @@ from saccade.inference.solving.regression import Solution
 
 METHODS = ("regression", "laplace", "ep")
 FLATTEST = 1e8  # noise of a site, in units of the prior variance and σ², beyond which it says nothing
-Solve = Callable[[Array, Array, Array | None], Solution]  # noise (n, m), targets (n, m), first guess of α
+
+
+class Regression(NamedTuple):
+    """What a step of Laplace or EP asks for: α of a regression on sites."""
+
+    noise: Annotated[Array, "n, m"]
+    targets: Annotated[Array, "n, m"]
+    guess: Annotated[Array, "n, m"] | None = None  # of α
+    left: float | None = None  # residual that may be left, without a diagonal of the inverse; None: as little as can be
+
+
+Found = TypeVar("Found")
+# An inference yields regressions and is sent their solutions: who runs it solves, and it knows no matrix.
+Steps = Generator[Regression, Solution, Found]
 
 
 @dataclass(frozen=True)

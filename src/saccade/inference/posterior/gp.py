@@ -22,7 +22,7 @@ from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.base import new_columns
 from saccade.inference.approximations.by_name import Approximating, Method
 from saccade.inference.leave_one_out import examples
-from saccade.inference.likelihoods.infer import Inference, Solving, infer
+from saccade.inference.likelihoods.infer import Inference, infer
 from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed import Compressed, check_bins, compress, unexplained, walk
@@ -31,7 +31,7 @@ from saccade.inference.posterior.inverse import Inverse
 from saccade.inference.posterior.prior_mean import PriorMean, plus, plus_values
 from saccade.inference.posterior.relevance import deviations
 from saccade.inference.posterior.sampling import sample
-from saccade.inference.solving.regression import Solution, grown, solve, unsolved
+from saccade.inference.solving.regression import Solution, Solving, grown, solve, unsolved
 from saccade.inference.solving.solver_choice import labels_by
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
@@ -134,8 +134,7 @@ class GP(Posterior):
             if "exact" in (by.mean, by.variance):
                 labels = solving.leave_one_out
                 solver = labels_by(solving.solver, gram, noise, Y.shape[1]) if labels else solving.solver
-                options: dict[str, Any] = solving.options | {"solver": solver, "leave_one_out": labels}
-                solution = solve(gram, noise, Y, start=solving.start, **options)
+                solution = solve(gram, noise, Y, replace(solving, solver=solver))
         gp = cls(gram, sites, solution, weight, inference, replace(solving, start=None), by, mean)
         if by.mean != "exact":
             solution = replace(solution, alpha=gp.inverse.mean.weights(sites.targets))

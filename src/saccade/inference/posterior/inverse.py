@@ -14,10 +14,10 @@ from saccade.inference.approximations.base import Approximation, PerOutput, Regu
 from saccade.inference.approximations.by_name import Approximating, Method
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.approximations.low_rank import LowRank, hold_out
-from saccade.inference.likelihoods.infer import Inference, Solving
+from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.compressed import no_variance
-from saccade.inference.solving.regression import Solution, is_direct, keeps_factors
+from saccade.inference.solving.regression import Solution, Solving, is_direct, keeps_factors, solve
 from saccade.inference.solving.solver_choice import factor_when_asked
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.norms import NormTables
@@ -75,7 +75,7 @@ class Inverse:
             return solution.alpha
         if self.factors:
             return self.exact.weights(sites.targets)
-        return self.solving(self.gram, self.noise, sites.targets, leave_one_out=False).alpha
+        return solve(self.gram, self.noise, sites.targets, replace(self.solving, leave_one_out=False)).alpha
 
     def grows_to(
         self,

@@ -22,7 +22,7 @@ from scipy.linalg.blas import dtrsm, dtrsv
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import blas_threads_for
-from saccade.inference.solving.regression import solve
+from saccade.inference.solving.regression import Solving, solve
 from saccade.operators.base import Operator
 from saccade.solvers.bordered import Bordered
 from saccade.solvers.cg import CGResult, solve_cg
@@ -89,7 +89,8 @@ class ByFactor(Conditional):
             return self.factor.inverse_diagonal()
 
     def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:
-        return self.solve(Y)[rows], self._diagonal[rows]
+        with blas_threads_for(len(Y)):
+            return self.factor.solve(Y)[rows], self._diagonal[rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +124,9 @@ class ByIteration(Conditional):
 
     def inverse_diagonal(self) -> Array:
         """Estimated by probes, as for any model without a factor."""
-        noise, rng = self.noise[:, None], np.random.default_rng(0)
-        return np.asarray(solve(self.K, noise, np.zeros_like(noise), solver="cg", rng=rng).inverse_diagonal[:, 0])
+        noise = self.noise[:, None]
+        solving = Solving("cg", leave_one_out=True)
+        return np.asarray(solve(self.K, noise, np.zeros_like(noise), solving).inverse_diagonal[:, 0])
 
     def alpha_and_diagonal(self, rows: Array, Y: Array) -> tuple[Array, Array]:
         """From a solve for each place: α_i = e_iᵀK̃⁻¹Y; the diagonal from below."""

@@ -13,6 +13,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.errors import InvalidInput
+from saccade.inference.leave_one_out.closed_form import turning_points
 from saccade.inference.solving.diagonal_estimate import (
     Check,
     beside,
@@ -23,7 +24,7 @@ from saccade.inference.solving.diagonal_estimate import (
     reachable,
 )
 from saccade.operators.base import Operator
-from saccade.solvers.cg import Precondition, solve_cg
+from saccade.solvers.cg import CGResult, Precondition, solve_cg
 from saccade.solvers.cholesky import factorise
 from saccade.solvers.nystrom import Nystrom, build
 from saccade.solvers.rank_one import Leading
@@ -128,36 +129,33 @@ class Probes:
             self._work += float(self.K.work) * found.iterations * (some.stop - some.start)
         return X
 
-    def _one_by_one(self) -> tuple[Annotated[Array, "n, c"], float]:
+    def one_by_one(self) -> tuple[Annotated[Array, "n, c"], float]:
         """The diagonals from a solve for each example, and a bound of their error: |rᵀK̃⁻¹e| ≤ ‖r‖/N, d ≥ 1/(N + k)."""
         options: dict[str, Any] = {"tol": SURE, "max_iter": self.max_iter, "precondition": self.precondition}
-        n, most = len(self.noise), self.noise + self.K.diag()[:, None]
-        found = [solve_cg(self.K, column[:, None], np.eye(n), **options) for column in self.noise.T]
+        n, most, found = len(self.noise), self.noise + self.K.diag()[:, None], list[CGResult]()
+        for column in self.noise.T:
+            found.append(solve_cg(self.K, column[:, None], np.eye(n), **options))
         left = np.sqrt(n) * np.array([result.residual.max() for result in found])
         value = np.maximum(np.column_stack([result.x.diagonal() for result in found]), 1.0 / most)
         return value, float((left * (most / self.noise).max(axis=0)).max())
 
     def settle(
         self,
-        low_rank: Nystrom | None,
-        iterations: int,  # that a probe takes
-        turns: Annotated[Array, "n"] | None,  # of `turning_points`
-        columns: int,  # targets that were solved for
+        Y: Annotated[Array, "n, m"],  # targets that were solved for
+        Z: Annotated[Array, "n, k"],  # probes that were solved beside them, perhaps none
+        solved: CGResult,  # both
     ) -> tuple[Annotated[Array, "n, c"], float]:
         """The diagonals and their error, with as many more probes as the error asks for and the work allows.
 
         Or by a factor of K + N: where the leave-one-out accuracy hangs on the error, or probes would take as long.
         """
         (n, c), self._work = self.noise.shape, 0.0
-        if n <= limits.SOLVE_EACH_UP_TO:
-            return self._one_by_one()
-        sums = self.precondition.row_sums if isinstance(self.precondition, Leading) else None
-        known = known_of(self.K, self.noise, low_rank, sums)
-        (plain, least, chance), more = self._checked(known, turns, columns)
+        known, turns = self._known(), self._turns(Y, Z, solved.x)
+        (plain, least, chance), more = self._checked(known, turns, Y.shape[1])
         if least <= WANTED:
             return plain, least
-        each = self._work / more if more else float(self.K.work) * c * max(iterations, 1)
-        low = 0.0 if low_rank is not None else float(self.K.work) * RANK
+        each = self._work / more if more else float(self.K.work) * c * max(solved.iterations, 1)
+        low = 0.0 if isinstance(self.precondition, Nystrom) else float(self.K.work) * RANK
         exact = self._exact(beside(least**2, chance, WANTED) * each + low)
         if exact is not None:
             return exact, 0.0
@@ -170,6 +168,20 @@ class Probes:
         first = beside(least**2, chance, WANTED) if least < np.inf else 0.0
         value, error = self._by_probes(known, int(min(first, self._most_work / each)), each)
         return (value, error) if error <= least else (plain, least)
+
+    def _known(self) -> Annotated[Array, "n, c, q"]:
+        """What tells examples apart, from the preconditioner where it knows it already."""
+        M = self.precondition
+        low_rank, sums = M if isinstance(M, Nystrom) else None, M.row_sums if isinstance(M, Leading) else None
+        return known_of(self.K, self.noise, low_rank, sums)
+
+    def _turns(self, Y: Array, Z: Array, X: Annotated[Array, "n, m + k"]) -> Annotated[Array, "n"] | None:
+        """Count the probes Z beside the targets; where these are labels ±1, the diagonals at which decisions turn."""
+        if not Z.size:
+            return None
+        m = Y.shape[1]
+        self.take_beside(Z, X[:, m:])
+        return turning_points(Y, X[:, :m]) if bool((np.abs(Y) == 1.0).all()) else None
 
     def _checked(
         self, known: Annotated[Array, "n, c, q"], turns: Annotated[Array, "n"] | None, columns: int

@@ -1,7 +1,7 @@
 """The Gaussian posterior α = (K + N)⁻¹ Y, with what leave-one-out needs: the diagonal of (K + N)⁻¹ (H (2))."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -13,7 +13,6 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import blas_threads_for, one_blas_thread
 from saccade._core.errors import InvalidParameter
-from saccade.inference.leave_one_out.closed_form import turning_points
 from saccade.inference.solving.inverse_diagonal import ENERGY_TOL, Probes
 from saccade.operators.base import Operator
 from saccade.solvers.cg import UNEVEN, CGResult, solve_cg
@@ -22,6 +21,45 @@ from saccade.solvers.nystrom import Nystrom, build, choose_rank
 from saccade.solvers.rank_one import Leading, leading
 
 Solver = Literal["auto", "cholesky", "cg"]
+
+
+@dataclass(frozen=True)
+class Solving:
+    """How systems with K + N are solved.
+
+    Parameters
+    ----------
+    solver : "auto", "cholesky" or "cg"
+        By a factor, by conjugate gradients, or whichever suits the number of examples.
+    tol : float
+        Largest residual that conjugate gradients leave.
+    max_iter : int
+        Most iterations.
+    seed : int
+        Of the random numbers inside: the same ones every time.
+    leave_one_out : bool
+        Whether leave-one-out predictions of all examples will be wanted, as with labels: the diagonal of (K + N)⁻¹ is
+        found also where that takes further work. `GP.fit` then iterates where this is far quicker than a factor, which
+        is made when a question needs it.
+    start : array (n, m) or None
+        A first guess of α.
+
+    Examples
+    --------
+    >>> Solving("cg", tol=1e-4).max_iter
+    1000
+    """
+
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+    leave_one_out: bool = False
+    start: Array | None = field(default=None, repr=False, compare=False)
+
+    def rng(self) -> np.random.Generator:
+        """Random numbers, equal every time."""
+        return np.random.default_rng(self.seed)
 
 
 @dataclass(frozen=True)
@@ -43,23 +81,43 @@ def solve(
     K: Operator,
     noise: Annotated[Array, "n, 1 | n, m"],
     Y: Annotated[Array, "n, m"],
+    solving: Solving,
     *,
-    solver: Solver = "auto",
-    tol: float = 1e-3,
-    max_iter: int = 1000,
-    rng: np.random.Generator,
-    start: Annotated[Array, "n, m"] | None = None,  # a first guess of α
-    leave_one_out: bool = True,  # whether the diagonal of (K + N)⁻¹ is wanted where it takes further work
     most_kept: int = limits.FACTOR_NUMBERS,
     probe_work: float = limits.PROBE_WORK,
 ) -> Solution:
-    """The posterior by Cholesky ("cholesky"), conjugate gradients ("cg"), or whichever suits n ("auto")."""
-    direct = is_direct(K, solver)
-    # A factor and the products of a matrix in memory are BLAS's; between others its threads would take cores from ours.
-    with blas_threads_for(len(Y)) if direct or K.in_memory else one_blas_thread():
-        if direct:
+    """The posterior by a factor, or by conjugate gradients."""
+    if is_direct(K, solving.solver):
+        with blas_threads_for(len(Y)):
             return _direct(K, noise, Y, most_kept)
-        return _iterate(K, noise, Y, tol, max_iter, rng, start, leave_one_out, probe_work)
+    m, tol, rng = Y.shape[1], solving.tol, solving.rng()
+    shared = 1.0 / (1.0 / noise).mean(axis=1)  # a column with very large noise counts little
+    alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
+    # The products of a matrix in memory are BLAS's; between others its threads would take cores from ours.
+    with blas_threads_for(len(Y)) if K.in_memory else one_blas_thread():
+        M = precondition(K, shared, m, rng) if alike else None
+        probes = Probes(K, noise, M, solving.max_iter, rng, probe_work)
+        Z = probes.beside(m) if noise.shape[1] == 1 and solving.leave_one_out else np.empty((len(Y), 0))
+        result = solve_cg(
+            K,
+            noise,
+            np.hstack([Y, Z]),
+            tol=tol,
+            energy_tol=np.append(np.zeros(m), np.full(Z.shape[1], ENERGY_TOL)),
+            max_iter=solving.max_iter,
+            precondition=M,
+            x0=None if solving.start is None else np.hstack([solving.start, np.zeros_like(Z)]),
+        )
+        converged = bool((result.residual[:m] <= tol).all())
+        if not converged:
+            _warn(result, m, tol, solving.max_iter)
+        diagonal, error = np.full_like(noise, np.nan), np.nan
+        if solving.leave_one_out and len(Y) <= limits.SOLVE_EACH_UP_TO:
+            diagonal, error = probes.one_by_one()
+        elif solving.leave_one_out:
+            diagonal, error = probes.settle(Y, Z, result)
+    rank, residual = 0 if M is None else M.rank, result.residual[:m]
+    return Solution(result.x[:, :m], diagonal, (), result.iterations, residual, converged, rank, error)
 
 
 def is_direct(K: Operator, solver: Solver) -> bool:
@@ -92,47 +150,6 @@ def _direct(K: Operator, noise: Array, Y: Array, most_kept: int) -> Solution:
         if keep:
             factors.append(factor)
     return Solution(alpha, diagonal, tuple(factors), 0, residual, True, 0, norm=norm)
-
-
-def _iterate(
-    K: Operator,
-    noise: Array,
-    Y: Array,
-    tol: float,
-    max_iter: int,
-    rng: np.random.Generator,
-    start: Array | None,
-    leave_one_out: bool,
-    probe_work: float,
-) -> Solution:
-    m = Y.shape[1]
-    shared = 1.0 / (1.0 / noise).mean(axis=1)  # a column with very large noise counts little
-    alike = bool((noise.max(axis=1) <= UNEVEN * noise.min(axis=1)).all())
-    M = precondition(K, shared, m, rng) if alike else None
-    probes = Probes(K, noise, M, max_iter, rng, probe_work)
-    Z = probes.beside(m) if noise.shape[1] == 1 and leave_one_out else np.empty((len(Y), 0))
-    result = solve_cg(
-        K,
-        noise,
-        np.hstack([Y, Z]),
-        tol=tol,
-        energy_tol=np.append(np.zeros(m), np.full(Z.shape[1], ENERGY_TOL)),
-        max_iter=max_iter,
-        precondition=M,
-        x0=None if start is None else np.hstack([start, np.zeros_like(Z)]),
-    )
-    converged = bool((result.residual[:m] <= tol).all())
-    if not converged:
-        _warn(result, m, tol, max_iter)
-    low_rank, rank = (M, M.rank) if isinstance(M, Nystrom) else (None, 0 if M is None else 1)
-    alpha, residual = result.x[:, :m], result.residual[:m]
-    diagonal, error = np.full_like(noise, np.nan), np.nan
-    if leave_one_out:
-        if Z.size:
-            probes.take_beside(Z, result.x[:, m:])
-        turns = turning_points(Y, alpha) if Z.size and bool((np.abs(Y) == 1.0).all()) else None
-        diagonal, error = probes.settle(low_rank, result.iterations, turns, m)
-    return Solution(alpha, diagonal, (), result.iterations, residual, converged, rank, error)
 
 
 def precondition(

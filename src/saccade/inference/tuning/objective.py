@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput
 from saccade.inference.posterior.evidence import log_marginal_likelihood, of_copies
-from saccade.inference.solving.regression import solve
+from saccade.inference.solving.regression import Solving, solve
 from saccade.inference.tuning.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.tuning.loo_centre import centred_loo, has_moving_centre
 from saccade.inference.tuning.loo_slope import StochasticLOO, exact_loo
@@ -165,18 +165,9 @@ class Objective:
     def solved(self, theta: Array) -> tuple[Gram, Array, Array]:
         """K, N and α = (K + N)⁻¹Y."""
         K, noise = self.space.gram(theta[:-1]), self.noise(theta) * self.task.shape
-        posterior = solve(
-            K,
-            noise,
-            self.task.Y,
-            tol=self._tol(noise),
-            max_iter=self.task.max_iter,
-            rng=np.random.default_rng(self.task.seed),
-            start=self._alpha,
-            leave_one_out=False,
-        )
-        self._alpha = posterior.alpha
-        return K, noise, posterior.alpha
+        solving = Solving("auto", self._tol(noise), self.task.max_iter, self.task.seed, start=self._alpha)
+        self._alpha = solve(K, noise, self.task.Y, solving).alpha
+        return K, noise, self._alpha
 
 
 def checked(value: Value) -> Value:

@@ -136,8 +136,7 @@ class Tune(BaseEstimator):
         if not isinstance(grid, Mapping) or not grid:
             raise InvalidParameter(f'`grid` must be a dict such as {{"noise": [0.01, 0.1]}}, got {grid!r}.')
         for name, values in grid.items():
-            many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values) > 0
-            if not many or not all(_is_listed(name, value) for value in values):
+            if not _are_listed(name, values):
                 raise InvalidParameter(
                     f"`grid` must have a list of positive numbers for {name!r}, got {shown(values)}."
                 )
@@ -164,6 +163,12 @@ class Tune(BaseEstimator):
         if self.objective != "auto":
             return self.objective
         return "loo" if classes and self.method != "nelder-mead" else "evidence"
+
+
+def _are_listed(name: str, values: object) -> bool:
+    """Whether this is a list, not an empty one, of what a grid may have."""
+    many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values) > 0
+    return many and all(_is_listed(name, value) for value in values)
 
 
 def _is_listed(name: str, value: object) -> bool:

@@ -76,13 +76,13 @@ class Search:
     def bounds(self) -> Array:
         return np.asarray(self.objective.table[self.free, 1:3] / self.unit[:, None])
 
-    def evaluate(self, u: Array, function: Callable[[Array], Value]) -> Value:
+    def evaluate(self, u: Array, function: Callable[..., Value], *more: float) -> Value:
         if self.count >= self.limit:
             raise Stop("evaluations")
         theta = self.at(u)
         self.count += 1
         try:
-            found = function(theta)
+            found = function(theta, *more)
         except InvalidInput:  # a kernel beyond the range of float64; an error only where there is no other yet
             if self.best is None:
                 raise
@@ -108,7 +108,7 @@ class Search:
 
         def function(u: Array) -> tuple[float, Array]:
             nonlocal factor
-            found = self.evaluate(u, lambda theta: self.objective(theta, self.strength))
+            found = self.evaluate(u, self.objective, self.strength)
             self._stop_if_idle()
             slope = found.gradient[self.free] * self.unit
             factor = factor or FIRST_STEP / max(float(np.abs(slope).max()), 1e-300)
@@ -161,7 +161,13 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
         raise InvalidParameter("There is nothing to tune: every parameter is `fixed`.")
     search = Search(objective, free, record, limit=options.max_evaluations, tol=options.tol)
     try:
-        _run(search, options)
+        if options.method == "nelder-mead":
+            search.nelder_mead(search.start, objective.bound if record.objective == "evidence" else objective)
+        elif options.method == "grid":
+            search.grid(search.start, options.grid)
+        else:
+            record.prior = search.strength = _strength(search, options)
+            search.gradient(_on_samples(search, options))
         record.stopped = "converged"
     except Stop as stop:
         record.stopped = str(stop)
@@ -174,23 +180,13 @@ def tune(task: Task, options: Tune) -> tuple[Gram, float, Tuning]:
     return task.gram.with_kernel(best, task.weight), objective.noise(search.theta), record
 
 
-def _run(search: Search, options: Tune) -> None:
-    objective, theta = search.objective, search.start
-    if options.method == "nelder-mead":
-        search.nelder_mead(theta, objective.bound if objective.kind == "evidence" else objective)
-        return
-    if options.method == "grid":
-        search.grid(theta, options.grid)
-        return
-    if options.prior is not None:
-        apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
-        if objective.space.penalty(apart[:-1])[0] != objective.space.penalty(theta[:-1])[0]:  # there is a prior
-            auto = options.prior == "auto"
-            search.strength = _choose_strength(objective, options) if auto else float(options.prior)
-        search.record.prior = search.strength
-    if objective.n > limits.TUNE_SAMPLE_ABOVE and search.free.sum() <= FEW:
-        theta = _on_samples(search, options)
-    search.gradient(theta)
+def _strength(search: Search, options: Tune) -> float:
+    """The strength of the prior; 0 where none is wanted, or what may move has none."""
+    theta, penalty = search.start, search.objective.space.penalty
+    apart = theta + search.free * np.arange(theta.size, dtype=np.float64)
+    if options.prior is None or penalty(apart[:-1])[0] == penalty(theta[:-1])[0]:
+        return 0.0
+    return _choose_strength(search.objective, options) if options.prior == "auto" else float(options.prior)
 
 
 def _combinations(
@@ -233,13 +229,15 @@ def _free(objective: Objective, options: Tune) -> Array:
 
 
 def _on_samples(search: Search, options: Tune) -> Array:
-    """Coordinates that are best for ever larger samples: a good place to start with all examples.
+    """Coordinates that are best for ever larger samples: a good place to start with all examples, where these are many.
 
     Evidence takes the last sample alone. With fewer examples than features it explains labels without noise, and larger
     samples do not find the way back.
     """
     sizes = limits.TUNE_SAMPLES[-1:] if search.objective.kind == "evidence" else limits.TUNE_SAMPLES
     task, theta = search.objective.task, search.start
+    if search.objective.n <= limits.TUNE_SAMPLE_ABOVE or search.free.sum() > FEW:
+        return theta
     order = np.random.default_rng(task.seed).permutation(search.objective.n)[: max(limits.TUNE_SAMPLES)]
     rows = np.sort(order)
     whole = task.subset(rows)  # smaller samples are parts of it: to look for the rows takes longer than all the rest

@@ -18,8 +18,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from saccade._core.arrays import Array
-from saccade.inference.likelihoods.infer import Solving, infer
+from saccade.inference.likelihoods.infer import infer
 from saccade.inference.solving.conditional import ByFactor, unexplained
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import RBF, Matern
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import Factor
