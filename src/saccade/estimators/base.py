@@ -23,7 +23,7 @@ from saccade._core.checks import (
 )
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
-from saccade.estimators.model_writing import rows_of, save, save_with_examples, why_examples
+from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import Targets
@@ -33,6 +33,7 @@ from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
+from saccade.inference.posterior.supported import Supported, supported
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
@@ -63,7 +64,7 @@ class GaussianProcess(BaseEstimator):
     random_state: Any
     engine: Engine = MEMORY  # where kernel matrices are held
     targets_: Targets
-    gp_: GP | Compressed
+    gp_: GP | Compressed | Supported
     kernel_: Kernel
     noise_: float
     tuning_: Tuning | None = None
@@ -265,7 +266,8 @@ class GaussianProcess(BaseEstimator):
         examples : bool or None
             True keeps the training rows instead of tables. The loaded model is fitted again from them and can do all
             that this one can, with the variance of its own method. None does so only for kernels that have no tables,
-            and a warning says it. False never does: a kernel without tables is then refused.
+            and a warning says it; of "fitc", "sor", "dtc" and "sod" it keeps the inducing rows alone, from which the
+            loaded model answers as one with tables does. False keeps none: a kernel without tables is then refused.
         compact : bool
             Tables of about half the size, the mean in float32 and the variance in float16. Decisions change by 1e-6 or
             less of their size, and the variance grows by some thousandths of what training explains.
@@ -277,7 +279,10 @@ class GaussianProcess(BaseEstimator):
         """
         check_is_fitted(self)
         why = why_examples(self.gp_, examples)
-        if why or examples:
+        support = None if why is None else supported(self.gp_)
+        if why is not None and support is not None:
+            save_support(self._compressed(), path, support, features, why)
+        elif why or examples:
             X = rows_of(self.gp_)
             save_with_examples(self, path, X, self.targets_.to_state(), features, why)
         else:

@@ -95,7 +95,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     classes_ : array of shape (M,)
         The labels, ascending.
     gp_ : GP
-        The fitted process (`saccade.inference.GP`), which answers further questions; `Compressed` in a loaded model.
+        The fitted process (`saccade.inference.GP`), which answers further questions; `Compressed` or `Supported` in
+        a loaded model.
     kernel_ : Kernel
         The kernel with a number for every "auto", and with what `tune` learned.
     noise_ : float
@@ -445,10 +446,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
     def _compressed(self) -> Self:
-        """With probabilities for the variance that the tables have."""
+        """With what `novelty` compares with, and probabilities for the variance that tables have."""
         model = copy(self)
-        if isinstance(self.gp_, GP) and isinstance(self.gp_.gram, TabledGram) and self.variance_method_ is not None:
-            if self.variance_method_ != "lowrank":
+        if isinstance(self.gp_, GP) and self.variance_method_ is not None:
+            if isinstance(self.gp_.gram, TabledGram) and self.variance_method_ != "lowrank":
                 model.gp_ = gp = self.gp_.with_variance("lowrank")
                 model.novelty_reference_ = None
                 if self.inference != "regression":

@@ -17,14 +17,16 @@ from saccade._core.declared import check_sides
 from saccade._core.errors import ModelFileError
 from saccade.estimators.class_labels import label_type, read_classes
 from saccade.estimators.classifier import GPClassifier
-from saccade.estimators.model_writing import PREFIX
+from saccade.estimators.model_writing import PREFIX, SUPPORT
 from saccade.estimators.number_targets import NumberTargets
 from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.regressor import GPRegressor
 from saccade.estimators.svdd import SVDD, Ball
 from saccade.estimators.targets import ClassTargets
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
+from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.compressed_file import read_tables
+from saccade.inference.posterior.supported import Supported, read_support
 from saccade.kernels.base import check_kernel
 from saccade.kernels.serialize import described_kernel, read_kernel
 from saccade.scores.novelty import MEASURES
@@ -46,10 +48,12 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
         header, tensors = model_file.read(path, _judge)
         model = KINDS[header["estimator"]](**header["parameters"])
         model.n_features_in_ = int(header["features"])
-        if "examples" in header:
+        if "inducing" in header:
+            model.inducing = np.array(header["inducing"])
+        if "examples" in header and "support" not in header:
             _read_examples(model, header, tensors, path)
         else:
-            _read_tables(model, header, tensors, path)
+            _read_fitted(model, header, tensors, path)
         _read_names(model, header["feature_names"])  # after a fit, whose rows have none
     except ModelFileError:
         raise
@@ -86,17 +90,15 @@ def _read_names(model: Estimator, names: Any) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
-    """Kernel, tables and parts."""
-    width = _width(header, tensors)
-    model.kernel_, model.kernel = read_kernel(header["kernel"], width)
+def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
+    """Kernel, tables or support, and parts."""
     for name, as_ in SOLVED.items():
         setattr(model, name, as_(header["solved"][name]))
     if not 0.0 <= model.noise_ < np.inf:
         raise ValueError(f"a noise of {model.noise_}")
     check_choice("inference", getattr(model, "inference", "regression"), INFERENCES)
     check_choice("measure", getattr(model, "measure", "mean"), MEASURES)
-    gp = read_tables(header, tensors, model.kernel_, width)
+    gp = (_read_support if "support" in header else _read_tables)(model, header, tensors, path)
     setattr(model, model.file_tables, gp)
     if isinstance(model, GPClassifier):
         model.classes_ = read_classes(header["classes"])
@@ -108,15 +110,35 @@ def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
         model.scale = "columns"
         if model.columns_.spread.size != model.n_features_in_:
             raise ValueError(f"{model.columns_.spread.size} scales for {model.n_features_in_} columns")
-    if gp.tables.T.shape[1] != model.n_outputs_:
-        raise ValueError(f"{gp.tables.T.shape[1]} tables for {model.n_outputs_} outputs")
+    outputs = (gp.alpha if isinstance(gp, Supported) else gp.tables.T).shape[1]
+    if outputs != model.n_outputs_:
+        raise ValueError(f"{outputs} means for {model.n_outputs_} outputs")
+
+
+def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Compressed:
+    width = _width(header, tensors)
+    model.kernel_, model.kernel = read_kernel(header["kernel"], width)
+    return read_tables(header, tensors, model.kernel_, width)
+
+
+def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Supported:
+    """The rows that carry an inducing approximation, and what goes with them."""
+    if isinstance(model, SVDD):
+        raise ValueError("SVDD has no inducing approximation")
+    parts = {name.removeprefix(SUPPORT): array for name, array in tensors.items() if name.startswith(SUPPORT)}
+    X = _read_rows(header, parts, _width(header, tensors))
+    if not all(np.isfinite(array).all() for array in parts.values()):
+        raise ValueError("rows are not finite")
+    gp = read_support(described_kernel(header["described"]), X, header["support"], parts, path)
+    model.kernel_, model.kernel = gp.kernel, described_kernel(header["given"])
+    return gp
 
 
 def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
     """Rows and targets, and the fit of them."""
     model.kernel = described_kernel(header["described"])
     parts = {name.removeprefix(PREFIX): array for name, array in tensors.items() if name.startswith(PREFIX)}
-    X = _read_rows(header, parts)
+    X = _read_rows(header, parts, int(header["features"]))
     n = X.shape[0]
     if any(len(parts[name]) != n for name in ("y", "weight", "apart", "dual") if name in parts):
         raise ValueError(f"other numbers of targets or weights than {n} rows")
@@ -124,8 +146,6 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
         raise ValueError("rows or targets are not finite")
     if isinstance(model, SVDD):
         return _read_ball(model, X, parts, header["extra"], path)
-    if "inducing" in header:
-        model.inducing = np.array(header["inducing"])
     if isinstance(model, GPClassifier):
         classes = read_classes(header["classes"])
         # by number while it is fitted: one forged label may have megabytes
@@ -139,8 +159,8 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
         model.fit(X)
 
 
-def _read_rows(header: dict[str, Any], parts: dict[str, Array]) -> Any:
-    shape = (int(header["examples"]), int(header["features"]))
+def _read_rows(header: dict[str, Any], parts: dict[str, Array], width: int) -> Any:
+    shape = (int(header["examples"]), width)
     check_sides(shape, sum(array.nbytes for array in parts.values()), "the file")
     if "X" in parts:
         X: Any = parts["X"]

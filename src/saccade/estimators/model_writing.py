@@ -1,8 +1,9 @@
-"""Fitted estimators to model files: tables, or the training rows where the answers do not fit into tables.
+"""Fitted estimators to model files: tables, or training rows where the answers do not fit into tables.
 
 A file of tables holds parameters, kernel, classes, the tables of `gp_`, and the parts of the estimator that
-`file_parts` names. A file with training rows holds rows, targets, weights and parameters; reading it fits the model
-again, and the same data and the same random numbers give the same answers. Of SVDD it holds the support vectors.
+`file_parts` names. A file of an inducing approximation holds the rows that carry it in place of tables. A file with all
+training rows holds rows, targets, weights and parameters; reading it fits the model again, and the same data and the
+same random numbers give the same answers. Of SVDD it holds the support vectors.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from saccade.estimators.part import Part
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed_file import write_tables
 from saccade.inference.posterior.gp import GP
+from saccade.inference.posterior.supported import Supported, write_support
 from saccade.kernels import Kernel
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
+SUPPORT = "support_"  # of the rows that carry an inducing approximation, and its arrays
 
 
 class Saved(Protocol):
@@ -62,12 +65,33 @@ def save(
     """Write tables and parts; `saccade.load` gives them back, with the transformer in front."""
     gp = getattr(model, model.file_tables).compressed()
     written, tensors = write_tables(gp, check_flag("compact", compact))
-    header = _shared_header(model) | {
-        "kernel": write_kernel(gp.kernel, model.kernel if model.tuning_ is None else gp.kernel),
-        "solved": {name: getattr(model, name) for name in ("n_iter_", "residual_", "converged_", "noise_")},
-        "extra": {},
-        **written,
+    kernel = write_kernel(gp.kernel, model.kernel if model.tuning_ is None else gp.kernel)
+    _write_with_parts(model, path, {"kernel": kernel, **written}, tensors, features)
+
+
+def save_support(model: Saved, path: Any, gp: Supported, features: Any, why: str) -> None:
+    """Write the rows that carry the posterior, weights, factors and parts; `why` says why rows are kept."""
+    X = gp.gram.all_rows()
+    written, arrays = write_support(gp)
+    tensors = {SUPPORT + name: _stored(array) for name, array in (_matrix(X) | arrays).items()}
+    check_sides(X.shape, sum(array.nbytes for array in tensors.values()), path)  # else it could not be loaded
+    header = {
+        "examples": int(X.shape[0]),
+        "described": describe_kernel(gp.kernel),
+        "given": describe_kernel(_to_describe(model)),
+        "support": written,
+        **_inducing(model),
     }
+    _write_with_parts(model, path, header, tensors, features)
+    _warn_of_rows(path, X.shape[0], why)
+
+
+def _write_with_parts(
+    model: Saved, path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any
+) -> None:
+    header = _shared_header(model) | header
+    header["solved"] = {name: getattr(model, name) for name in ("n_iter_", "residual_", "converged_", "noise_")}
+    header["extra"] = {}
     for name in model.file_parts:
         part: Part | None = getattr(model, name)
         if part is not None:
@@ -87,26 +111,42 @@ def save_with_examples(
     extra: dict[str, Any] | None = None,
 ) -> None:
     """Write training rows, targets, parameters and kernel."""
-    matrix = {"X": X} if not sp.issparse(X) else {"data": X.data, "indices": X.indices, "indptr": X.indptr}
-    known = {name: array for name, array in (matrix | arrays).items() if array is not None}
+    known = {name: array for name, array in (_matrix(X) | arrays).items() if array is not None}
     tensors = {PREFIX + name: _stored(array) for name, array in known.items()}
     check_sides(X.shape, sum(array.nbytes for array in tensors.values()), path)  # else it could not be loaded
-    learned = model.tuning_ is not None or not isinstance(model.kernel, Kernel) or "nu" in model.get_params()
     header = _shared_header(model) | {
         "examples": int(X.shape[0]),
-        "described": describe_kernel(model.kernel_ if learned else model.kernel),
+        "described": describe_kernel(_to_describe(model)),
         "extra": extra or {},
+        **_inducing(model),
     }
-    inducing = getattr(model, "inducing", None)
-    if isinstance(inducing, np.ndarray | list | tuple):
-        header["inducing"] = np.asarray(inducing).tolist()
     _write(path, header, tensors, features)
     if why is not None:
-        warnings.warn(
-            f"{path} keeps {X.shape[0]} training rows, because {why}. Give it only to those who may see them.",
-            UserWarning,
-            stacklevel=3,
-        )
+        _warn_of_rows(path, X.shape[0], why)
+
+
+def _matrix(X: Annotated[Any, "n, d"]) -> dict[str, Array | None]:
+    return {"X": X} if not sp.issparse(X) else {"data": X.data, "indices": X.indices, "indptr": X.indptr}
+
+
+def _to_describe(model: Saved) -> Kernel:
+    """The kernel as it was given, so that "auto" is found again; the one that was learned where there is none."""
+    learned = model.tuning_ is not None or not isinstance(model.kernel, Kernel) or "nu" in model.get_params()
+    return model.kernel_ if learned else model.kernel
+
+
+def _inducing(model: Saved) -> dict[str, Any]:
+    """The numbers of inducing examples, where they were given as such."""
+    given = getattr(model, "inducing", None)
+    return {"inducing": np.asarray(given).tolist()} if isinstance(given, np.ndarray | list | tuple) else {}
+
+
+def _warn_of_rows(path: Any, count: int, why: str) -> None:
+    warnings.warn(
+        f"{path} keeps {count} training rows, because {why}. Give it only to those who may see them.",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def _shared_header(model: Saved) -> dict[str, Any]:
@@ -159,5 +199,5 @@ def why_examples(gp: Posterior, examples: bool | None) -> str | None:
     if examples is not None:
         check_flag("examples", examples)
         return None
-    has_tables = not isinstance(gp, GP) or isinstance(gp.gram, TabledGram)
-    return None if has_tables else f"{type(gp.kernel).__name__} has no tables"
+    has_rows = isinstance(gp, Supported) or (isinstance(gp, GP) and not isinstance(gp.gram, TabledGram))
+    return f"{type(gp.kernel).__name__} has no tables" if has_rows else None

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade._core.fields import ABSENT, Field, Maybe, Out, Reading, number, whole
+from saccade._core.fields import Maybe, Numbers, Reading, number, whole
 from saccade.estimators.nothing_to_compare import warn_of_training
 from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
-from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membership, p_values, quantiles, threshold
+from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membership, p_values, threshold
 
 
 @dataclass(frozen=True)
@@ -166,14 +166,8 @@ class LeftOutExamples:
         return replace(self, mean=self.mean + (other.mean(X) - gp.mean(X))[:, 0])
 
 
-class Ascending(Field):
-    """Scores in order, at least one. Of many, a file keeps quantiles."""
-
-    def write(self, value: Any, out: Out, at: str) -> Any:
-        if out is None:
-            return quantiles(value).tolist()
-        out[at] = quantiles(value)
-        return ABSENT
+class Ascending(Numbers):
+    """Scores in order, at least one."""
 
     def read(self, written: Any, r: Reading) -> Array:
         r.need(r.tensors is None or r.at in r.tensors, "among the tensors")
@@ -183,7 +177,7 @@ class Ascending(Field):
         return found
 
 
-ASCENDING = Ascending()
+ASCENDING = Ascending("k")
 NormalScores.record = part_record(
     NormalScores,
     {

@@ -17,7 +17,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.base import GaussianProcess
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.explanation import Explanation, explained
-from saccade.estimators.model_writing import rows_of, save, save_with_examples, why_examples
+from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
 from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring
 from saccade.estimators.nothing_to_compare import warn_of_new
 from saccade.estimators.outliers import Outliers
@@ -27,10 +27,11 @@ from saccade.estimators.targets import MemberTargets
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.gp import GP
+from saccade.inference.posterior.supported import supported
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.gram import TabledGram
-from saccade.scores.novelty import MEASURES, Measure
+from saccade.scores.novelty import MEASURES, Measure, quantiles
 
 
 class OneClassGP(Outliers, GaussianProcess):
@@ -226,9 +227,9 @@ class OneClassGP(Outliers, GaussianProcess):
     def normal_scores_(self) -> Array:
         """Ascending scores that `offset_` and `predict_proba` compare with: `leave_one_out_scores_`, less rounding.
 
-        So equal examples count as equal; in a loaded model they are 501 quantiles. With "lowrank" they are those of a
-        quarter of the examples, 2,048 at most, that were held out: its directions follow the other examples so closely
-        that these look more normal than new ones.
+        So equal examples count as equal; in a model that was loaded with tables they are 501 quantiles. With "lowrank"
+        they are those of a quarter of the examples, 2,048 at most, that were held out: its directions follow the other
+        examples so closely that these look more normal than new ones.
         """
         return self.novelty_reference_.normal
 
@@ -369,7 +370,7 @@ class OneClassGP(Outliers, GaussianProcess):
         bound of it, goes along, and the threshold is chosen anew with it, so that it means the same. Other
         approximations have no tables of their variance, and the file keeps the training rows, unless `measure` is
         "mean": no verdict takes the variance then, and the file has that of "lowrank" too. `examples` is as for
-        `GPClassifier.save`.
+        `GPClassifier.save`, and so are inducing rows of kernels without tables.
 
         Parameters
         ----------
@@ -386,9 +387,16 @@ class OneClassGP(Outliers, GaussianProcess):
             model = copy(self)  # whose parameters say what "auto" did
             model.kernel = HIK() if self.kernel is None else self.kernel
             model.scale = None if self.columns_ is None else "columns"
-            save_with_examples(model, path, self.training_rows(), {}, features, why)
+            support = None if why is None else supported(self.gp_)
+            if why is not None and support is not None:
+                save_support(model, path, support, features, why)
+            else:
+                save_with_examples(model, path, self.training_rows(), {}, features, why)
         else:
-            save(self._compressed(), path, features)
+            model = self._compressed()
+            known = model.novelty_reference_
+            model.novelty_reference_ = replace(known, normal=quantiles(known.normal))
+            save(model, path, features)
 
     def training_rows(self) -> Any:
         """The training rows as they came.

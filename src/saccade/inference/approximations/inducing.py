@@ -27,6 +27,7 @@ from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs
 from saccade.inference.approximations.exact import Exact
+from saccade.inference.approximations.inducing_variance import InducingVariance, SubsetVariance
 from saccade.inference.solving.conditional import squared_columns
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import factorise
@@ -43,11 +44,9 @@ class Inducing(Approximation):
     needed: Annotated[
         Array, "r"
     ]  # bool: whether Q changes without the point; not where a point that was left away equals it
-    L: Annotated[Array, "r, r"]
+    predictive: InducingVariance  # L and R, which are all that the variance of new rows takes
     V: Annotated[Array, "r, n"]
     scale: Annotated[Array, "n, 1 | n, m"]  # Λ
-    roots: tuple[Annotated[Array, "r, r"], ...]  # lower, R for each column of the noise
-    own_prior: bool  # the new example's, k**; SoR has ‖v*‖²
     adapts: bool  # whether Λ depends on the points: FITC's does
     weight: Annotated[Array, "n"] | None = None  # how many equal copies each example stands for
 
@@ -60,22 +59,22 @@ class Inducing(Approximation):
         others = np.delete(np.arange(self.V.shape[1]), self.points)
         return others if self.adapts and others.size >= self.points.size / 3 else None
 
-    def explained(self, k_star: Array) -> Annotated[Array, "b, 1 | b, m"]:
-        """‖v*‖² − ‖R⁻¹v*‖²."""
-        v = self._project(k_star)
-        return np.asarray(np.maximum(squared_columns(v)[:, None] - self._remaining(v), 0.0))
+    def explained(self, k_star: Array) -> Array:
+        return self.predictive.explained(k_star[self._places])
 
-    def variance(
-        self, k_star: Annotated[Array, "r, b"], prior: Annotated[Array, "b"]
-    ) -> Annotated[Array, "b, 1 | b, m"]:
-        v = self._project(k_star)
-        return self._with_prior(self._remaining(v), v, prior)
+    def variance(self, k_star: Array, prior: Array) -> Array:
+        return self.predictive.variance(k_star[self._places], prior)
+
+    @property
+    def _places(self) -> Annotated[Array, "r"]:
+        """Of the points among the support."""
+        return np.argsort(np.argsort(self.points))
 
     def weights(self, Y: Annotated[Array, "n, m"]) -> Annotated[Array, "n, m"]:
         """L⁻ᵀA⁻¹VΛ⁻¹Y on the inducing rows, 0 elsewhere."""
         found = np.zeros_like(Y, np.float64)
-        solved = [_solve(R, p) for R, p in zip(self.roots, self._targets(Y), strict=True)]
-        found[self.points] = solve_triangular(self.L, np.hstack(solved), lower=True, trans=1)
+        solved = [_solve(R, p) for R, p in zip(self.predictive.roots, self._targets(Y), strict=True)]
+        found[self.points] = solve_triangular(self.predictive.L, np.hstack(solved), lower=True, trans=1)
         return found
 
     def left_out(
@@ -95,7 +94,7 @@ class Inducing(Approximation):
         """
         v, b, means, remains = self.V[:, rows], self._own_directions(rows), [], []
         copies = np.ones(rows.size) if self.weight is None else np.maximum(self.weight[rows], 1.0)
-        for j, (R, p) in enumerate(zip(self.roots, self._targets(Y), strict=True)):
+        for j, (R, p) in enumerate(zip(self.predictive.roots, self._targets(Y), strict=True)):
             half, half_b = (solve_triangular(R, x, lower=True) for x in (v, b))
             half_p, y, scale = (
                 solve_triangular(R, p, lower=True),
@@ -111,7 +110,7 @@ class Inducing(Approximation):
             means.append(mean - share[:, None] * at_b)
             remains.append(np.maximum(leverage * scale - share * c, 0.0) / left)
         beside = v - b * np.einsum("ij,ij->j", b, v)
-        return np.hstack(means), self._with_prior(np.column_stack(remains), beside, prior)
+        return np.hstack(means), self.predictive.with_prior(np.column_stack(remains), beside, prior)
 
     def takes_columns(self) -> bool:
         return False
@@ -126,22 +125,9 @@ class Inducing(Approximation):
         place[self.points[needed]] = np.flatnonzero(needed)
         found, inside = np.zeros((self.points.size, rows.size)), place[rows] >= 0
         unit = np.eye(self.points.size)[:, place[rows[inside]]]
-        direction = solve_triangular(self.L, unit, lower=True)
+        direction = solve_triangular(self.predictive.L, unit, lower=True)
         found[:, inside] = direction / np.sqrt(squared_columns(direction))
         return found
-
-    def _project(self, k_star: Array) -> Annotated[Array, "r, b"]:
-        """v* = L⁻¹k_u*."""
-        return np.asarray(solve_triangular(self.L, k_star[np.argsort(np.argsort(self.points))], lower=True))
-
-    def _remaining(self, v: Array) -> Annotated[Array, "b, 1 | b, m"]:
-        """‖R⁻¹v*‖²."""
-        return np.column_stack([squared_columns(solve_triangular(R, v, lower=True)) for R in self.roots])
-
-    def _with_prior(self, remaining: Array, v: Array, prior: Array) -> Array:
-        top = prior[:, None]
-        beside = np.maximum(top - squared_columns(v)[:, None], 0.0) if self.own_prior else 0.0
-        return np.asarray(np.clip(beside + remaining, 0.0, top))
 
     def _targets(self, Y: Array) -> list[Annotated[Array, "r, m | r, 1"]]:  # each
         """VΛ⁻¹Y for every column of the noise."""
@@ -159,6 +145,11 @@ class Subset(Approximation):
     @property
     def support(self) -> Array:
         return self.points
+
+    @property
+    def predictive(self) -> SubsetVariance:
+        """The factors, which are all that the variance of new rows takes."""
+        return SubsetVariance(tuple(factor.L for factor in self.exact.trained.factors))
 
     def explained(self, k_star: Annotated[Array, "r, b"]) -> Annotated[Array, "b, 1 | b, m"]:
         """k_u*ᵀK̃_uu⁻¹k_u*, a lower bound of k*ᵀK̃⁻¹k*."""
@@ -218,7 +209,8 @@ def inducing_points(
     weight, fitc = trained.weight, method == "fitc"
     scale = noise + (left if weight is None else left / weight[:, None]) if fitc else noise
     roots = tuple(_root(V, column) for column in scale.T)
-    return Inducing(points, needed, L, V, scale, roots, own_prior=method != "sor", adapts=fitc, weight=weight)
+    predictive = InducingVariance(L, roots, own_prior=method != "sor")
+    return Inducing(points, needed, predictive, V, scale, adapts=fitc, weight=weight)
 
 
 def choose_points(

@@ -1,4 +1,7 @@
-"""What can be asked of a fitted Gaussian process, with its training examples (gp.py) or from tables (compressed.py)."""
+"""What can be asked of a fitted Gaussian process.
+
+It has its training examples (gp.py), tables (compressed.py), or the rows that carry it (supported.py).
+"""
 
 from __future__ import annotations
 
@@ -288,7 +291,7 @@ class Posterior(ABC):
         self.needs_examples()
 
     def needs_examples(self) -> NoReturn:
-        """The one error for every question that tables cannot answer."""
+        """The one error for every question that tables or support cannot answer."""
         raise InvalidInput(
             "A loaded model holds no training examples, which this needs. Ask the model that was fitted, or fit again."
         )

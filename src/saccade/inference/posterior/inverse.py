@@ -149,9 +149,11 @@ class Inverse:
     @property
     def support(self) -> Array | None:
         """Numbers of the examples that carry α or enter the variance, ascending; None for all."""
-        every = [self._mean_rows] if self.variance_method is None else [self._mean_rows, self.variance.support]
-        known = [rows for rows in every if rows is not None]
-        return np.unique(np.concatenate(known)) if len(known) == len(every) else None
+        rows = self._mean_rows
+        if rows is None or self.variance_method is None:
+            return rows
+        others = self.variance.support
+        return None if others is None else np.union1d(rows, others)
 
     @property
     def _mean_rows(self) -> Array | None:
