@@ -38,12 +38,7 @@ class Told:
         return {row: label for row, label in before.items() if label != UNASKED}
 
 
-def check_answers(
-    rows: Any,
-    labels: Any,
-    n: int,
-    known: Mapping[int, Any],
-) -> dict[int, Any]:
+def check_answers(rows: Any, labels: Any, n: int, known: Mapping[int, Any]) -> dict[int, Any]:
     """Label by row; None, NaN and an empty text are None. An error if they are impossible, alone or with `known`."""
     numbers = np.atleast_1d(np.asarray(rows))
     values = _values(labels)

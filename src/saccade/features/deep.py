@@ -117,8 +117,7 @@ class DeepFeatures(VectorEncoder):
         return found
 
     def _input(
-        self,
-        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
+        self, picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"]
     ) -> Annotated[Array, "height, width, channels"]:
         """The picture as the network takes it, float32."""
         network = self._network()

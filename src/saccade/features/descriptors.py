@@ -73,10 +73,7 @@ class DenseSIFT(PerPicture):
         parts = zip(*((d.values, d.positions, d.sizes) for d in made), strict=True)
         return Descriptors(*map(np.concatenate, parts))
 
-    def _planes(
-        self,
-        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
-    ) -> list[Array]:  # of (h, w) uint8
+    def _planes(self, picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"]) -> list[Array]:  # of (h, w) uint8
         """The grey pictures whose descriptors stand side by side; interest points are those of the last."""
         return [to_grey(picture)]
 

@@ -9,9 +9,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 
 
-def to_rgb(
-    picture: Annotated[Array, "h, w | h, w, 1 | h, w, 3 | h, w, 4"],
-) -> Annotated[Array, "h, w, 3"]:
+def to_rgb(picture: Annotated[Array, "h, w | h, w, 1 | h, w, 3 | h, w, 4"]) -> Annotated[Array, "h, w, 3"]:
     """RGB, uint8: the full range of the type becomes 0 to 255, floats count from 0 to 1, alpha is laid over white.
 
     >>> to_rgb(np.array([[0.0, 1.0]])).tolist(), to_rgb(np.array([[65535, 128]], np.uint16))[..., 0].tolist()

@@ -13,10 +13,7 @@ from saccade.features.lazy import Items, stream
 
 
 def sample_of(
-    items: Items,
-    most: int,
-    seed: int,
-    n_jobs: int | None,
+    items: Items, most: int, seed: int, n_jobs: int | None
 ) -> tuple[Array, Array]:  # (m, d) descriptors, (m,) the item of each
     """At most about `most` descriptors, equally many per picture; pictures in random order until there are enough."""
     each = max(limits.DESCRIPTORS_PER_PICTURE, -(-most // len(items)))
