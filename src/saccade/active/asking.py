@@ -1,7 +1,5 @@
 """`query`: which examples to label next, in the shape of scikit-activeml's query strategies."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Annotated, Any
 

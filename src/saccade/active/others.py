@@ -1,7 +1,5 @@
 """Query strategies of scikit-activeml, asked through `query`."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Annotated, Any
 

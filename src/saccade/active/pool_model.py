@@ -1,7 +1,5 @@
 """What a campaign has learned: the posterior of the pool, and the classifier of the labels so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self

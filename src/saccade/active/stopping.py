@@ -121,12 +121,8 @@ class Accuracy:
         return self.low >= target
 
 
-def reserve(
-    candidates: Annotated[Array, "n"],  # rows of the pool without a label
-    share: float,
-    rng: np.random.Generator,
-) -> Annotated[Array, "m"]:  # row numbers in the order in which they will be asked
-    """Rows to set apart for the audit: the given share of the candidates, at random, to the nearest whole number.
+def reserve(candidates: Annotated[Array, "n"], share: float, rng: np.random.Generator) -> Annotated[Array, "m"]:
+    """Rows to set apart for the audit, as they will be asked: a random share of the candidates, rows without a label.
 
     Call it once, before the first question. Later, the model has taken the difficult rows, and the rest is too easy.
 
@@ -204,22 +200,15 @@ class Audit:
         wanted = int(np.floor(self.share * (asked + batch) + 1e-9)) - audited  # 0.29 · 100 is 28.999999999999996
         return max(0, min(wanted, batch, self.rows.size - audited))
 
-    def next_rows(
-        self,
-        count: int,
-        taken: Array,  # row numbers that were asked already, answered or not
-    ) -> Annotated[Array, "count"]:  # or fewer at the end
-        """The next audit questions."""
+    def next_rows(self, count: int, taken: Array) -> Annotated[Array, "count"]:
+        """The next audit questions: rows that are not in `taken`, fewer at the end."""
         count = check_count("count", count, "Ask for no audit question with 0.", least=0)
         return np.asarray(self.rows[~np.isin(self.rows, taken)][:count])
 
-    def in_turn(
-        self,
-        told: Array,  # row numbers that have an answer, "nobody can tell" included
-    ) -> Array:
-        """The audit rows that count: those before the first one of the sequence without an answer.
+    def in_turn(self, told: Array) -> Array:
+        """The audit rows that count: those before the first one of the sequence that was not `told`.
 
-        An audit row that somebody labels unasked counts when its turn comes. Otherwise the audited rows would be partly
+        "Nobody can tell" is an answer too. A row labelled unasked counts when its turn comes: otherwise the audited rows would be partly
         chosen by a person, and no longer a random sample.
         """
         missing = ~np.isin(self.rows, told)

@@ -69,11 +69,7 @@ class LabelIssues:
         return LabelIssues(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-def label_issues(
-    model: GPClassifier,
-    *,
-    everything: bool = False,  # also examples whose label the others agree with
-) -> LabelIssues:
+def label_issues(model: GPClassifier, *, everything: bool = False) -> LabelIssues:
     """Training examples whose label is probably wrong, and the label to check instead; nothing is retrained.
 
     Each example is judged by all others: with the leave-one-out probabilities p of `leave_one_out_proba_`, the score of

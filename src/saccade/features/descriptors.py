@@ -201,10 +201,7 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
 
 
 def _deviation(
-    cv2: Any,
-    plane: Annotated[Array, "h, w"],  # uint8
-    pixels: Annotated[Array, "k, 2"],  # x and y
-    side: Array,  # (k,) or one for all
+    cv2: Any, plane: Annotated[Array, "h, w"], pixels: Annotated[Array, "k, x and y"], side: Annotated[Array, "k | one"]
 ) -> Annotated[Array, "k"]:
     """The standard deviation within the square around each pixel, as far as it lies in the picture; from two tables."""
     x, y = pixels[:, 0] - side // 2, pixels[:, 1] - side // 2
@@ -220,11 +217,8 @@ def _deviation(
     return deviation
 
 
-def _scaled(
-    values: Annotated[Array, "k, 128"],  # of OpenCV, float32
-    root: bool,
-) -> Array:
-    """Unit length: of the descriptor, or of the roots of its shares."""
+def _scaled(values: Annotated[Array, "k, 128"], root: bool) -> Array:
+    """OpenCV's descriptors at unit length: of the descriptor, or of the roots of its shares."""
     if not root:
         return values * np.float32(1.0 / SIFT_NORM)
     roots: Array = np.sqrt(values / np.maximum(values.sum(axis=1, keepdims=True), 1.0))

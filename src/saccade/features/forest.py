@@ -195,20 +195,18 @@ def _varying(columns: Array, rows: Array, rng: np.random.Generator) -> Iterator[
             yield feature
 
 
-def _information(
-    classes: Annotated[Array, "m"],  # numbers from 0 on
-    right: Annotated[Array, "m"],  # bool
-) -> float:
-    """The mutual information of the class and the side, in nats."""
+def _information(classes: Annotated[Array, "m"], right: Annotated[Array, "m"]) -> float:
+    """The mutual information of the class, a number from 0 on, and the side, in nats."""
     p = np.stack([np.bincount(classes[side], minlength=classes.max() + 1) for side in (right, ~right)]) / len(right)
     apart = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
     return float((p[p > 0] * np.log(p[p > 0] / apart[p > 0])).sum())
 
 
-def _grow(
-    columns: Annotated[Array, "m, d"], leaves: int, split: Splitter
-) -> tuple[Array, Array, Array]:  # feature, threshold and left child of every node
-    """Split the largest node until there are enough leaves or none can be split; the right child follows the left."""
+def _grow(columns: Annotated[Array, "m, d"], leaves: int, split: Splitter) -> tuple[Array, Array, Array]:
+    """Feature, threshold and left child of every node; the right child follows the left.
+
+    The largest node is split until there are enough leaves or none can be split.
+    """
     feature, threshold, child = [0], [np.float32(0)], [0]
     waiting = [(-len(columns), 0, np.arange(len(columns)))]
     while waiting and (len(feature) + 1) // 2 < leaves:

@@ -36,11 +36,8 @@ class Gradients(VectorEncoder):
         return nonzero(self._vector(to_grey(item)))
 
     @abstractmethod
-    def _vector(
-        self,
-        grey: Annotated[Array, "h, w"],  # uint8
-    ) -> Array:  # (width(),)
-        """The histograms of a grey picture, one after the other."""
+    def _vector(self, grey: Annotated[Array, "h, w"]) -> Annotated[Array, "width()"]:
+        """The histograms of a grey picture, uint8, one after the other."""
 
 
 @dataclass(eq=False, repr=False)
@@ -190,15 +187,12 @@ class PHOG(Gradients):
 
 
 def _histograms(
-    cells: Array,  # the number of each pixel's cell, in any shape
-    dx: Array,  # as cells
-    dy: Array,  # as cells
-    count: int,
-    bins: int,
-    angle: int,
-    soft: bool,
+    cells: Array, dx: Array, dy: Array, count: int, bins: int, angle: int, soft: bool
 ) -> Annotated[Array, "count, bins"]:
-    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis."""
+    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis.
+
+    `cells` has the number of each pixel's cell, in any shape; dx and dy have the same.
+    """
     at = np.degrees(np.arctan2(dy, dx, dtype=np.float64)) % angle * (bins / angle)
     length = np.hypot(dx, dy, dtype=np.float64)
     if not soft:
@@ -224,9 +218,7 @@ def _differences(grey: Annotated[Array, "h, w"]) -> tuple[Array, Array]:
     return dx, dy
 
 
-def _edges(
-    grey: Annotated[Array, "h, w"],  # uint8
-) -> tuple[tuple[Array, Array], Array, Array]:
+def _edges(grey: Annotated[Array, "h, w"]) -> tuple[tuple[Array, Array], Array, Array]:
     """Rows and columns of the pixels on Canny's edges, and the gradients there.
 
     The thresholds follow the picture's own gradients, as MATLAB's `edge` has it.

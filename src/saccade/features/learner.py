@@ -26,13 +26,8 @@ class Learner(PictureTransformer):
     n_jobs: int | None
 
     @abstractmethod
-    def _learn(
-        self,
-        items: Items,
-        labels: Annotated[Array, "n"] | None,  # class numbers from 0 on, when `supervised`
-        seed: int,
-    ) -> State:
-        """Learn from the descriptors of each item, without the cache."""
+    def _learn(self, items: Items, labels: Annotated[Array, "n"] | None, seed: int) -> State:
+        """Learn from the descriptors of each item, and when `supervised` its class number; without the cache."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the descriptors of pictures; a second fit on the same ones is read from the cache.

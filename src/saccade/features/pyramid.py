@@ -156,11 +156,7 @@ class SpatialPyramid(DescriptorEncoder):
         return grids, weights
 
 
-def cells_of(
-    positions: Annotated[Array, "k, 2"],  # x, y from 0 to 1
-    rows: int,
-    across: int,
-) -> Annotated[Array, "k"]:
+def cells_of(positions: Annotated[Array, "k, 2"], rows: int, across: int) -> Annotated[Array, "k"]:
     """The cell of each position in a grid, row after row; what lies on the far edge belongs to the last cell."""
     x = np.minimum((positions[:, 0] * across).astype(np.int64), across - 1)
     y = np.minimum((positions[:, 1] * rows).astype(np.int64), rows - 1)

@@ -66,10 +66,7 @@ def image_features(
     )
 
 
-def recommended_settings(
-    width: int,  # columns of the vectors
-    levels: int | Literal["usual"] | None = "usual",
-) -> dict[str, Any]:
+def recommended_settings(width: int, levels: int | Literal["usual"] | None = "usual") -> dict[str, Any]:
     """Parameters of an estimator for vectors of pictures: `levels`, and a `variance_rank` whose tables stay small.
 
     `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**recommended_settings(X.shape[1])).

@@ -12,10 +12,8 @@ from saccade.features.descriptor_arrays import same_width, values_of
 from saccade.features.lazy import Items, stream
 
 
-def sample_of(
-    items: Items, most: int, seed: int, n_jobs: int | None
-) -> tuple[Array, Array]:  # (m, d) descriptors, (m,) the item of each
-    """At most about `most` descriptors, equally many per picture; pictures in random order until there are enough."""
+def sample_of(items: Items, most: int, seed: int, n_jobs: int | None) -> tuple[Array, Array]:
+    """About `most` descriptors (m, d), equally many per picture, and the item (m,) of each; drawn at random."""
     each = max(limits.DESCRIPTORS_PER_PICTURE, -(-most // len(items)))
 
     def take(i: int) -> tuple[int, Array]:

@@ -75,11 +75,7 @@ class BoxPrior:
 
     @classmethod
     def of_map(
-        cls,
-        bounds: Any,
-        salience: Annotated[Any, "rows, columns"],  # not negative; the picture from its top left to its bottom right
-        like: BoxPrior | None = None,
-        floor: float = 0.1,
+        cls, bounds: Any, salience: Annotated[Any, "rows, columns"], like: BoxPrior | None = None, floor: float = 0.1
     ) -> BoxPrior:
         """The centre by a map, such as where a model sees its class; sizes and shapes as in another prior.
 
@@ -187,10 +183,7 @@ class BoxPrior:
         u[:, :2] = np.clip(u[:, :2], 0.0, 1.0)
         return u
 
-    def boxes(
-        self,
-        u: Annotated[Array, "n, 4"],  # with the centre inside the picture
-    ) -> Annotated[Array, "n, 4"]:
+    def boxes(self, u: Annotated[Array, "n, 4"]) -> Annotated[Array, "n, 4"]:
         """The boxes that have these coordinates, cut at the picture's edge.
 
         Parameters

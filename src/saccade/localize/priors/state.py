@@ -1,7 +1,5 @@
 """The fields of densities and of priors over boxes in a state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -107,9 +107,7 @@ class GivenObjects:
         return cls(evidence, A, inverse, BETA[:, None] + step, found)
 
     def of_object(
-        self,
-        boxes: Annotated[Array, "c, 4"],
-        objects: Annotated[Array, "h, 4"],  # those of `given`
+        self, boxes: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
     ) -> tuple[Array, Array]:  # (c, h) each
         """Mean and variance of the part of the score that overlap and nearness have, without clutter and offset."""
         H = shares(boxes, objects, self.evidence.looks.bounds)
@@ -118,7 +116,7 @@ class GivenObjects:
     def mixed(
         self,
         boxes: Annotated[Array, "c, 4"],
-        objects: Annotated[Array, "h, 4"],  # those of `given`
+        objects: Annotated[Array, "h, 4"],
         weights: Annotated[Array, "h"],
         smooth: Smooth,
     ) -> tuple[Array, Array]:  # (c,), (c,)

@@ -1,7 +1,5 @@
 """The next boxes to look at: a batch that is best together, by one of the policies of `scores.acquisition`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import numpy as np

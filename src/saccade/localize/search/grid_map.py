@@ -4,8 +4,6 @@ Overlap and nearness have edges and are found at every place. All that comes fro
 found on a coarse grid and a cubic spline carries it over.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
@@ -22,10 +20,7 @@ COARSE = 48  # places a side: a fifth of the distance over which clutter changes
 
 
 def grid_boxes(
-    bounds: Annotated[Array, "4"],
-    size: Annotated[Array, "2"],  # width and height of the boxes
-    rows: int,
-    columns: int,
+    bounds: Annotated[Array, "4"], size: Annotated[Array, "width, height"], rows: int, columns: int
 ) -> Annotated[Array, "rows · columns, 4"]:
     """Boxes of one size around places in the middle of rows · columns equal cells; at the edge they extend beyond."""
     return _boxes(bounds, size, _middles(rows), _middles(columns))

@@ -113,7 +113,7 @@ def hypotheses(
 
 
 def hypotheses_of_pool(
-    pool: Annotated[Array, "p, 4"],  # the boxes that may be looked at
+    pool: Annotated[Array, "p, 4"],
     prior: BoxPrior,
     log_likelihood: Callable[[Array], Array],
     count: int,
@@ -158,11 +158,8 @@ def _judged(
     return boxes, log_likelihood(boxes), np.where(outside, -np.inf, free.log_density(v))
 
 
-def _tempered(
-    likely: Annotated[Array, "n"],
-    base: Annotated[Array, "n"],  # log of prior over drawn
-) -> tuple[Array, bool]:
-    """Weights by prior · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
+def _tempered(likely: Annotated[Array, "n"], base: Annotated[Array, "n"]) -> tuple[Array, bool]:
+    """Weights by exp(base) · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
     weights, low, high = _weights(likely + base), -12.0, 0.0  # of log τ
     if _alive(weights) >= ALIVE:
         return weights, False

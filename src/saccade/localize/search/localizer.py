@@ -1,7 +1,5 @@
 """`Localizer`: find an object in a picture in few looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args

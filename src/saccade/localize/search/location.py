@@ -1,7 +1,5 @@
 """The result of a search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 

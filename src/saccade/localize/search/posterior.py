@@ -42,7 +42,7 @@ class Belief:
         judge: Misfit | Response,
         absent: float,
         rng: np.random.Generator,
-        pool: Annotated[Array, "p, 4"] | None = None,  # the only boxes that may be looked at
+        pool: Annotated[Array, "p, 4"] | None = None,
         crowd: bool = True,
     ) -> Belief:
         evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)

@@ -10,8 +10,6 @@ set to a value. Clutter is a smooth function, a Gaussian process over place, siz
 object, what it misses, and what this form gets wrong.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -52,12 +50,9 @@ def shares(
 
 
 def clutter_and_offset(
-    a: Annotated[Array, "n, 4"],  # boxes
-    b: Annotated[Array, "m, 4"],
-    bounds: Annotated[Array, "4"],
-    misfit: Misfit,
+    a: Annotated[Array, "n, 4"], b: Annotated[Array, "m, 4"], bounds: Annotated[Array, "4"], misfit: Misfit
 ) -> Annotated[Array, "n, m"]:
-    """The covariance of the score that no object explains."""
+    """The covariance, between boxes a and b, of the score that no object explains."""
     if not len(a) or not len(b):
         return np.zeros((len(a), len(b)))
     kernel = RBF(length_scale=CLUTTER_SCALES, amplitude=max(misfit.clutter**2, 1e-300))

@@ -80,11 +80,7 @@ class SituationModel:
             return f"SituationModel(kind={self.kind!r})"
         return f"SituationModel({self.kind} of {', '.join(self.objects_)}; {self.n_situations_} situations)"
 
-    def fit(
-        self,
-        boxes: Mapping[str, Any],  # object -> (n, 4)
-        sizes: Annotated[Any, "n, 2"],  # or (2,) if all pictures have one size
-    ) -> SituationModel:
+    def fit(self, boxes: Mapping[str, Any], sizes: Annotated[Any, "n, 2 | 2"]) -> SituationModel:
         """Learn from n pictures.
 
         Parameters
@@ -114,12 +110,7 @@ class SituationModel:
         self.density_, self.shrinkage_ = learn_normals(U, components, np.tile(SPREAD, len(self.objects_)))
         return self
 
-    def prior(
-        self,
-        object: str,
-        found: Mapping[str, Any] | None,  # object -> (4,)
-        size: Annotated[Any, "width, height | x0, y0, x1, y1"],  # of the picture
-    ) -> BoxPrior:
+    def prior(self, object: str, found: Mapping[str, Any] | None, size: Annotated[Any, "2 | 4"]) -> BoxPrior:
         """The density of an object's box, given the boxes of other objects that were found.
 
         If the found objects are unlikely under the model (tail probability below `doubt`), the density is that of the

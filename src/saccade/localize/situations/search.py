@@ -1,7 +1,5 @@
 """Search for several objects of a situation in turn: each one that is found says where the others may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Boxes are x0, y0, x1, y1 in pixels of the full picture, whatever the scale. A so
 what the file format must decode for it (each adapter says what that is) and `limits.SOURCE_PIXELS` pixels.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,10 +71,8 @@ class Pyramid(abc.ABC):
         return fine[-1] if fine else 0
 
     @abc.abstractmethod
-    def region(
-        self, level: int, x0: int, y0: int, x1: int, y1: int
-    ) -> Annotated[Array, "y1 − y0, x1 − x0, 3"]:  # uint8
-        """These pixels of one copy."""
+    def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Annotated[Array, "h, w, 3"]:
+        """These pixels of one copy, uint8."""
 
 
 def shrunk(
@@ -190,11 +186,8 @@ def _open_file(path: Path) -> Source:
 
 
 def crops(
-    source: Source,
-    boxes: Annotated[Any, "n, 4"],
-    size: tuple[int, int] | None = None,  # (w, h) of every crop
-    scale: float = 1.0,
-) -> list[Annotated[Array, "h, w, 3"]]:  # each
+    source: Source, boxes: Annotated[Any, "n, 4"], size: tuple[int, int] | None = None, scale: float = 1.0
+) -> list[Annotated[Array, "h, w, 3"]]:
     """The pixels in each box, for a judge that takes a list of crops.
 
     Parameters

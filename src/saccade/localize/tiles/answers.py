@@ -1,7 +1,5 @@
 """What was asked and told about tiles, in order: all that a search over tiles has to keep."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

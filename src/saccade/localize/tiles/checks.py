@@ -1,7 +1,5 @@
 """Checks of the arguments of a search over tiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any
 

@@ -97,9 +97,7 @@ def _starts(low: float, high: float, tile: int, step: float, count: int) -> Arra
     return np.asarray(low + np.maximum(np.minimum(np.arange(count) * step, high - low - tile), 0.0))
 
 
-def first_tiles(
-    shape: tuple[int, int], count: int, rng: np.random.Generator
-) -> tuple[Annotated[Array, "m"], int]:  # tiles in a cell
+def first_tiles(shape: tuple[int, int], count: int, rng: np.random.Generator) -> tuple[Array, int]:
     """The first looks: one random tile from each cell of a coarse grid, so that no large part stays unseen.
 
     About `count` tile numbers in random order, and how many tiles the largest cell has.
@@ -123,11 +121,7 @@ def first_tiles(
     return rng.permutation(np.array(numbers)), int(np.diff(y).max() * np.diff(x).max())
 
 
-def overview(
-    source: Source,
-    tiles: Tiles,
-    pixels: int = 16,  # side of a tile in the coarse copy
-) -> Annotated[Array, "n, 10"]:
+def overview(source: Source, tiles: Tiles, pixels: int = 16) -> Annotated[Array, "n, 10"]:
     """Cheap features of every tile from one coarse look: mean and deviation of each colour, and how much it changes.
 
     The coarse copy shows a tile by about `pixels` × `pixels` pixels. Reading it costs (pixels / tile)² of a full look
@@ -147,9 +141,7 @@ def overview(
     return out
 
 
-def statistics(
-    pixels: Annotated[Array, "h, w, 3"],  # uint8
-) -> Annotated[Array, "10"]:
+def statistics(pixels: Annotated[Array, "h, w, 3"]) -> Annotated[Array, "10"]:
     """The ten numbers of `overview` for one tile."""
     values = pixels.astype(np.float64) / 255.0
     grey = values.mean(axis=2)

@@ -1,7 +1,5 @@
 """A judge's answers for tiles; failures are recorded, so that one bad tile does not end a search of hours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 

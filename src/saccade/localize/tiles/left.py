@@ -12,8 +12,6 @@ a sum is more concentrated than a binomial (Hoeffding 1956). So the upper limit 
 with hits, whatever the picture is.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import numpy as np

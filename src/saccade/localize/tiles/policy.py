@@ -7,8 +7,6 @@ covariance with the tile, and β and γ slope and minus curvature of the log pro
 variance −= c²γ.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import numpy as np

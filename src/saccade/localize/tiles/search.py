@@ -1,7 +1,5 @@
 """Find all hits: active search over the tiles of a huge picture under a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_args
 

@@ -5,8 +5,6 @@ They bound a sum of weights; here the sum is one of piecewise linear functions, 
 these bring the weights back, so that points of good and bad words in one column cancel (loops.py).
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
