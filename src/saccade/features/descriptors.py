@@ -97,17 +97,8 @@ class OpponentSIFT(DenseSIFT):
 
     Parameters
     ----------
-    step : int
-        Pixels between neighbouring descriptors.
-    scales : sequence of float
-        Sides of the square patches in pixels, each at least 4.
-    points : "dense" or "interest"
-        "interest": the places, sizes and orientations that SIFT's own detector finds in O3; a picture without any gets
-        the grid.
-    contrast : float
-        Patches of a colour whose values have a smaller standard deviation give zeros for it. 0 keeps every patch.
-    root : bool
-        Take the square roots of the bins' shares (RootSIFT).
+    step, scales, points, contrast, root : int, sequence of float, str, float, bool
+        As for `DenseSIFT`. Interest points are those of O3; a patch without contrast in a colour gives zeros for it.
 
     Examples
     --------

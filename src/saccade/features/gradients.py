@@ -59,10 +59,8 @@ class HOG(Gradients):
         Range of the orientations in degrees; with 360 dark-to-bright differs from bright-to-dark.
     soft : bool
         A gradient between two orientations counts for both.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Examples
     --------
@@ -133,10 +131,8 @@ class PHOG(Gradients):
     weighted : bool
         True: the levels weigh 2^−L, 2^−L, 2^(1−L), …, ½ as in the spatial pyramid match, so that the intersection of
         two rows is that match. False: all levels weigh alike.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Examples
     --------

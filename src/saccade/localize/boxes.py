@@ -72,11 +72,6 @@ def iou(a: Annotated[Any, "n, 4 | 4"], b: Annotated[Any, "m, 4 | 4"], *, pairwis
     array of shape (n, m), or (n,) row by row
         From 0 to 1. The axis of a box passed as four numbers is left out, and two such boxes give a float.
 
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not finite, or row by row the numbers of boxes differ.
-
     Examples
     --------
     >>> iou([0, 0, 2, 2], [1, 0, 3, 2])
@@ -178,11 +173,6 @@ def non_maximum_suppression(
     -------
     array of shape (k,)
         Rows of the kept boxes.
-
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not finite, or a score is missing or NaN.
 
     Examples
     --------

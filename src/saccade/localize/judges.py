@@ -101,13 +101,6 @@ def model_judge(
     ModelJudge
         Call it with a list of crops.
 
-    Raises
-    ------
-    InvalidInput
-        If there are no features, the model is of another kind, or it does not know the class.
-    InvalidParameter
-        If `label` is given with a GPRegressor.
-
     Examples
     --------
     >>> from saccade import GPClassifier

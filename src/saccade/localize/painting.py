@@ -43,11 +43,6 @@ def heat_map(
     array of shape (h, w)
         float64; positive where a pixel speaks for the decision.
 
-    Raises
-    ------
-    InvalidInput
-        If the places behind the features are not known, or the model does not know the class.
-
     Examples
     --------
     >>> from sklearn.pipeline import make_pipeline

@@ -94,11 +94,6 @@ class BoxPrior:
         -------
         BoxPrior
             The density; place and size are independent in it.
-
-        Raises
-        ------
-        InvalidInput
-            If `salience` is no such table, or `like` has a density that cannot be split.
         """
         table = as_numbers(salience, "salience")
         if table.ndim != 2 or not table.size or not np.isfinite(table).all() or (table < 0).any():
@@ -113,7 +108,7 @@ class BoxPrior:
         return cls(check_bounds(bounds), PlaceAndRest(Cells(chances), sizes))
 
     def part(self, places: Array) -> Density:
-        """The density of some coordinates alone.
+        """The density of some coordinates alone, where it is uniform or made of normals.
 
         Parameters
         ----------
@@ -124,11 +119,6 @@ class BoxPrior:
         -------
         Density
             Over these coordinates.
-
-        Raises
-        ------
-        InvalidInput
-            If the density is neither uniform nor made of normals.
         """
         if isinstance(self.density, Block):
             return Block(self.density.low[places], self.density.high[places])

@@ -7,7 +7,7 @@ what the file format must decode for it (each adapter says what that is) and `li
 import abc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -73,6 +73,21 @@ class Pyramid(abc.ABC):
     @abc.abstractmethod
     def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Annotated[Array, "h, w, 3"]:
         """These pixels of one copy, uint8."""
+
+
+class OpenFile(Pyramid):
+    """A source that holds a file open: `close` it, or use it in a `with` block."""
+
+    _file: Any
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def shrunk(
@@ -147,13 +162,6 @@ def open_picture(picture: Any) -> Source:
     Source
         An object with `shape` and `read(box, scale=1.0)`, which gives the pixels of a box.
 
-    Raises
-    ------
-    InvalidInput
-        If there is no file, or it is no picture.
-    ModuleNotFoundError
-        If the package for this format is missing.
-
     Examples
     --------
     >>> source = open_picture(np.zeros((400, 600, 3), np.uint8))
@@ -205,11 +213,6 @@ def crops(
     -------
     list of n arrays of shape (h, w, 3)
         The crops, uint8 RGB.
-
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not inside the picture.
 
     Examples
     --------

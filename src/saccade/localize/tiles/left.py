@@ -28,22 +28,12 @@ WIDER = 1.25  # factor of the deviation: 1 missed the truth in places on picture
 
 
 class Left(NamedTuple):
-    """Hits in tiles without an answer.
+    """Hits in tiles without an answer."""
 
-    Attributes
-    ----------
-    expected : float
-        Expected number by the model.
-    low, high : int
-        Interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028).
-    at_most_tiles : int
-        Upper limit for the tiles with hits, with 95 % confidence for any picture. It needs the looks of the start.
-    """
-
-    expected: float
-    low: int
+    expected: float  # by the model
+    low: int  # interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028)
     high: int
-    at_most_tiles: int
+    at_most_tiles: int  # with hits, with 95 % confidence for any picture; it needs the looks of the start
 
 
 def hits_left(

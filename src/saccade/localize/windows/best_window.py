@@ -107,11 +107,6 @@ def best_window(
     BestWindow
         Of windows with equal scores, any one.
 
-    Raises
-    ------
-    InvalidInput
-        If there is no point, a point is not inside the picture, a word is no column, or no window has such a size.
-
     Examples
     --------
     >>> from saccade import GPRegressor
