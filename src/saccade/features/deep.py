@@ -224,12 +224,8 @@ def _efficientnet(size: tuple[int, int]) -> OnnxNetwork:
 
 
 @lru_cache(maxsize=2)
-def _onnx_file(
-    path: Path,
-    version: tuple[int, int],  # time and length: a file that was changed is read again
-    size: tuple[int, int] | None,
-    layer: str | None,
-) -> OnnxNetwork:
+def _onnx_file(path: Path, version: tuple[int, int], size: tuple[int, int] | None, layer: str | None) -> OnnxNetwork:
+    """The network of a file; one that was changed has another version, its time and length, and is read again."""
     return OnnxNetwork(str(path), *read_onnx(path, layer), size)
 
 

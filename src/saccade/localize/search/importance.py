@@ -6,11 +6,9 @@ weight prior · likelihood / (the mixture of all densities that were drawn from)
 Owen and Zhou (2000) for the mixture. The mean of the weights estimates the evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -77,11 +75,11 @@ class Sources:
         counts = np.array(self.counts, np.float64)
         return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
 
-    def and_from(self, density: Density, old: Array, new: Array) -> Sources:
+    def and_from(self, density: Density, old: Array, new: Array) -> Self:
         """With new draws from one more density; old densities of old draws are kept, not computed again."""
         of_new = np.array([source.log_density(new) for source in self.densities])
         logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
-        return Sources([*self.counts, len(new)], [*self.densities, density], logs)
+        return type(self)([*self.counts, len(new)], [*self.densities, density], logs)
 
 
 def hypotheses(

@@ -1,9 +1,7 @@
 """A grid of tiles over a picture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -33,7 +31,7 @@ class Tiles:
     boxes: Annotated[Array, "rows · columns, 4"]  # row by row
 
     @classmethod
-    def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Tiles:
+    def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Self:
         """The grid over a picture, with tiles of `tile` pixels; a neighbour covers the share `overlap` of it."""
         edges = check_bounds(bounds)
         tile = check_count("tile", tile, "Pass the side of a tile in pixels, such as 1024.")

@@ -36,14 +36,8 @@ class Left(NamedTuple):
     at_most_tiles: int  # with hits, with 95 % confidence for any picture; it needs the looks of the start
 
 
-def hits_left(
-    belief: TileBelief,
-    answers: TileAnswers,
-    first: Array,  # the tiles of the first looks
-    cell: int,  # tiles in the largest of their cells
-    rng: np.random.Generator,
-) -> Left:
-    """The hits in tiles without an answer."""
+def hits_left(belief: TileBelief, answers: TileAnswers, first: Array, cell: int, rng: np.random.Generator) -> Left:
+    """The hits in tiles without an answer; the `first` looks were one in each cell of up to `cell` tiles."""
     free, counts = answers.without(), answers.hits_in_a_tile()
     mean, variance = moments(belief, free, rng)
     many, spread = float(counts.mean()), float(counts.var())
