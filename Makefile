@@ -34,11 +34,13 @@ demo: $(VENV)/.demo  ## a first look: train, predict and draw, into demo/
 test: $(VENV)/.dev  ## every test and doctest; JOBS=2 processes, ARGS= for pytest
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
 
-check: $(VENV)/.dev  ## format, lint, types, import rules; changes nothing
+check: $(VENV)/.dev  ## format, lint, types, imports, sizes, docstrings; changes nothing
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/house.py
+	$(BIN)/python .ci/numpydoc_check.py
 
 portable: $(VENV)/.dev $(FLOORS)/.dev  ## the numerical tests as on other CPUs, with other threads and the oldest versions
 	$(BIN)/python .ci/portable.py $(JOBS) $(ARGS)

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from saccade import GPClassifier, GPRegressor, Tune, cli, load
+from saccade import SVDD, GPClassifier, GPRegressor, Tune, cli, load
 from saccade._core import limits
 from saccade.cli import SUMMARIES
 from saccade.cli.commands.fit import _split, fit
 from saccade.inference.tuning.options import METHODS, OBJECTIVES
-from saccade.kernels import HIK, RBF, Exponential, Power
+from saccade.kernels import HIK, RBF, Exponential, Monotone, Power
 from tests.cli.conftest import Data, Saccade, refused
 
 
@@ -343,3 +343,12 @@ def test_colour_on_a_terminal_only(tmp_path: Path) -> None:
     os.close(main)
     assert run.returncode == 2
     assert "\x1b[1;31mError:\x1b[0m There is no model file none." in shown
+
+
+def test_info_of_a_ball_and_of_pieces(data: Data, tmp_path: Path, saccade: Saccade) -> None:
+    kernel = HIK(Monotone(knots=[[1.0, 2.0]] * data.X.shape[1], slopes=[[1.0, 0.5]] * data.X.shape[1]))
+    SVDD(kernel, nu=0.2).fit(np.abs(data.X)).save("ball")
+    table = facts(saccade("info", "ball"))
+    assert table["novelty"] == "distance from the centre of a ball"
+    assert table["threshold"].endswith("for nu 0.2")
+    assert "Monotone(2 pieces)" in table["kernel"]

@@ -490,3 +490,9 @@ def test_unsound_sparse_indices_are_refused() -> None:
     model = GPClassifier().fit(np.eye(4)[:, :3], [0, 0, 1, 1])
     with pytest.raises(InvalidInput, match="not sound"):
         model.predict(bad)
+
+
+@pytest.mark.parametrize("parameter", ["noise", "kernel"])
+def test_an_array_as_parameter_is_named(parameter: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"`{parameter}`"):
+        GPClassifier(**{parameter: np.ones(3)}).fit(np.eye(4), [0, 0, 1, 1])

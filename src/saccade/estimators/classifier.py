@@ -227,15 +227,15 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self
 
     def settings(self) -> Settings:
-        auto, plain = self.kernel == "auto", self.inference == "regression" and not self.balanced
+        auto, plain = _is_auto(self.kernel), self.inference == "regression" and not self.balanced
         if auto and check_tune(self.tune) is not None:
             raise InvalidParameter(
                 '`kernel` is "auto", which chooses among kernels of its own, and `tune` is given too. Leave `tune` '
                 "out, or pass the kernel to tune, such as HIK(Power(1.0))."
             )
-        learns = self.noise == "auto" and plain and self.approximation in ("auto", "exact") and self.tune is None
-        noise = NOISE if self.noise == "auto" else check_noise(self.noise)
-        found = self._settings(noise, Automatic(auto, self.noise == "auto", learns), calibrates=True)
+        learns = _is_auto(self.noise) and plain and self.approximation in ("auto", "exact") and self.tune is None
+        noise = NOISE if _is_auto(self.noise) else check_noise(self.noise)
+        found = self._settings(noise, Automatic(auto, _is_auto(self.noise), learns), calibrates=True)
         if self.inference != "regression" and self.variance is None:
             raise InvalidParameter(
                 f'Decisions with inference="{self.inference}" need the variance, and `variance` is None. '
@@ -456,3 +456,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
                     model.calibration_ = self.calibration_.sharpened(gp, label, weight, self._decisions())
             model._known()
         return model
+
+
+def _is_auto(value: object) -> bool:
+    """Whether a parameter is "auto"; an array is not asked whether it equals a text."""
+    return isinstance(value, str) and value == "auto"

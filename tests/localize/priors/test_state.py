@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade._core import limits
-from saccade._core.errors import ModelFileError
+from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.localize import BoxPrior, Localizer
+from saccade.localize.priors.state import DENSITIES
 
 MAP = np.arange(1.0, 13.0).reshape(3, 4)
 
@@ -31,10 +31,11 @@ def test_a_map_comes_back() -> None:
 
 def test_a_map_has_at_most_so_many_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     state = state_of()
-    monkeypatch.setattr(limits, "MAP_CELLS", 12)
+    chances = DENSITIES["Cells"].fields["chances"]
+    monkeypatch.setattr(chances, "count", 12)
     Localizer.from_state(state)
-    monkeypatch.setattr(limits, "MAP_CELLS", 11)
-    with pytest.raises(ModelFileError, match="Cells"):
+    monkeypatch.setattr(chances, "count", 11)
+    with pytest.raises(ModelFileError, match="at most 11"):
         Localizer.from_state(state)
 
 
@@ -49,9 +50,9 @@ def test_a_map_has_at_most_so_many_cells(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_a_table_that_is_none_of_probabilities_is_refused(forge: Callable[[Any], Any]) -> None:
     state = state_of()
-    cells = state["options"]["prior"]["density"]["place"][0]
+    cells = state["options"]["prior"]["density"]["place"]
     cells["chances"] = forge(np.array(cells["chances"])).tolist()
-    with pytest.raises(ModelFileError, match="Cells"):
+    with pytest.raises(ModelFileError, match="does not describe"):
         Localizer.from_state(state)
 
 
@@ -59,6 +60,11 @@ def test_a_map_says_nothing_of_sizes() -> None:
     """Four coordinates from a table of two are refused when the state is read, not at the first question."""
     state = state_of()
     prior = state["options"]["prior"]
-    prior["density"] = copy.deepcopy(prior["density"]["place"][0])
-    with pytest.raises(ModelFileError, match="Cells"):
+    prior["density"] = copy.deepcopy(prior["density"]["place"])
+    with pytest.raises(ModelFileError, match="does not describe"):
         Localizer.from_state(state)
+
+
+def test_a_map_that_a_state_could_not_hold_is_refused_at_once() -> None:
+    with pytest.raises(InvalidInput, match="Average neighbouring cells"):
+        BoxPrior.of_map((40, 30), np.ones((2**11, 2**11 + 1)))

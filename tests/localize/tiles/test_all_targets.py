@@ -291,7 +291,7 @@ def test_the_interval_is_a_quarter_wider_than_that_of_the_model() -> None:
     search = TileSearch((4000, 4000), TILE, prior=0.4, budget=200, random_state=0)
     search.tell(boxes := search.ask(200), (boxes[:, 0] < 1600).astype(float))
     free = np.flatnonzero(np.isnan(search.hits))
-    mean, variance = moments(search._believe(), free, np.random.default_rng(search._seed))
+    mean, variance = moments(search._believe(), free, np.random.default_rng(search.seed))
     low, high = interval(mean, variance, free.size)
     left = search.left()
     assert left.low > 0
@@ -305,4 +305,4 @@ def test_a_judge_who_gives_numbers_finds_no_boxes() -> None:
     assert np.isfinite(search.hits).sum() == 8
     assert not search.problems
     assert search.found().boxes.shape == (0, 4)
-    assert not search._inside
+    assert not search.answers.inside

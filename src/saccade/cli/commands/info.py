@@ -85,9 +85,7 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if facts["classes"] is not None:
         rows.append(("classes", _counted(facts["classes"])))
     if facts["threshold"] is not None:
-        chosen = facts["parameters"]
-        rows.append(("novelty", f"{chosen['measure']} by {chosen['inference']}"))
-        rows.append(("threshold", f"{facts['threshold']:.4g}, for contamination {chosen['contamination']:g}"))
+        rows += _novelty(facts["threshold"], facts["parameters"])
     rows.append(("features", _counted(facts["feature_names"]) if facts["feature_names"] else f"{facts['features']:,}"))
     if facts["pictures"]:
         rows.append(("pictures", " → ".join(facts["pictures"])))
@@ -108,6 +106,18 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _novelty(threshold: float, chosen: dict[str, Any]) -> list[tuple[str, str]]:
+    if "measure" not in chosen:  # SVDD
+        return [
+            ("novelty", "distance from the centre of a ball"),
+            ("threshold", f"{threshold:.4g}, for nu {chosen['nu']:g}"),
+        ]
+    return [
+        ("novelty", f"{chosen['measure']} by {chosen['inference']}"),
+        ("threshold", f"{threshold:.4g}, for contamination {chosen['contamination']:g}"),
+    ]
+
+
 def _counted(names: list[Any]) -> str:
     return f"{len(names):,}: {console.few(names)}"
 
@@ -125,7 +135,8 @@ def _kernel(kernel: dict[str, Any]) -> str:
         if "parts" in transform:
             parts.append(" + ".join(map(_kernel, transform["parts"])))
             continue
-        value = transform.get("eta", f"{len(transform.get('w', []))} weights")
+        pieces = len((transform.get("knots") or [[]])[0])
+        value = transform.get("eta", f"{len(transform['w'])} weights" if "w" in transform else f"{pieces} pieces")
         parts.append(f"{transform['name']}({value})")
     parts.append(f"scale={kernel['scale']:.4g}")
     return f"HIK({', '.join(parts)})"

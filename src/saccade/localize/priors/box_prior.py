@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_count, check_share
 from saccade._core.errors import InvalidInput
@@ -100,6 +101,11 @@ class BoxPrior:
             raise InvalidInput(
                 f"`salience` must be a table of finite numbers from 0 on, got an array of shape {table.shape}. Set "
                 "negative numbers to 0, or add a constant."
+            )
+        if table.size > limits.MAP_CELLS:
+            raise InvalidInput(
+                f"`salience` has {table.shape[0]} x {table.shape[1]} cells, a map at most {limits.MAP_CELLS:,}. "
+                "Average neighbouring cells first."
             )
         floor = check_share("floor", floor, 1.0, "The default is 0.1.")
         even = np.full(table.shape, 1.0 / table.size)

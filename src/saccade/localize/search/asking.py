@@ -100,6 +100,7 @@ def next_boxes(
 ) -> Annotated[Array, "n, 4"]:  # or fewer where proposals run out
     rng, free = random_numbers(search, 1), search.looks > 0 and search.proposals is None
     prior, random = (int(n * share + 0.5) if free else 0 for share in (search.from_prior, search.at_random))
+    random = min(random, n - prior)  # both may have been rounded up
     found = [_by_policy(search, belief, n - prior - random, rng)]
     for count, source in ((prior, prior_of(search)), (random, _sized(search, BoxPrior.unknown(search.bounds)))):
         found.append(_fresh(search, source.sample(count, rng), found))

@@ -8,7 +8,7 @@ import numpy as np
 
 from saccade._core import codec
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice, check_count, check_noise, check_positive, check_share
+from saccade._core.checks import check_choice, check_count, check_flag, check_noise, check_positive, check_share
 from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
@@ -106,7 +106,7 @@ class Localizer(codec.Stateful):
         if self.bounds.ndim != 1:
             raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
         check_choice("policy", policy, get_args(Policy))
-        self.policy, self.response, self.crowd = policy, response, crowd
+        self.policy, self.response, self.crowd = policy, response, check_flag("crowd", crowd)
         self.prior, self.scores = check_prior(prior, self.bounds), check_scores((0, 1) if response else scores)
         self.size = None if size is None else check_size(size, self.bounds)
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
@@ -116,6 +116,7 @@ class Localizer(codec.Stateful):
         self.at_random = check_share("at_random", at_random, 1.0 - self.from_prior, "The default is 0.")
         self.absent = check_share("absent", absent, 0.999, "Pass 0 if the object is surely there.")
         self.proposals = None if proposals is None else check_proposals(proposals, self.bounds)
+        self.seed_given = random_state is not None  # else a search that goes on takes the seed of its file
         if random_state is None or isinstance(random_state, np.random.Generator | np.random.RandomState):
             random_state = draw(random_state or np.random.default_rng(), 2**31)
         self.random_state = check_count("random_state", random_state, "Pass a whole number from 0 on.", least=0)

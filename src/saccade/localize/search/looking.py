@@ -91,6 +91,8 @@ def _source(search: Localizer, picture: Any) -> Source:
 def go_on(search: Localizer, state: Any) -> None:
     """Take over the looks of a file that was written by a search with these options."""
     before: Localizer = codec.from_json(LOCALIZER, codec.read_json(state), state)
+    if not search.seed_given:
+        search.random_state = before.random_state
     mine, other = (codec.to_json(OPTIONS, each) for each in (search, before))
     changed = [name for name in mine if mine[name] != other[name]]
     if changed:
