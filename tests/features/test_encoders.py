@@ -25,9 +25,9 @@ from saccade.features.descriptor_arrays import values_of
 from saccade.features.forest import ForestCodebook
 from saccade.features.histogram import counted
 from saccade.features.lazy import Descriptors, Given
+from saccade.features.learner import sample_of
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
-from saccade.features.sample import sample_of
 from tests.features.sets import EMPTY, Counted, described, portrait
 
 PICTURES, KINDS = described()

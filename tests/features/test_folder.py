@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from saccade._core.errors import InvalidInput
-from saccade.features.folder import BACK, BESIDE, NO_PICTURE, NOWHERE, OUT, TWICE, find_pictures
+from saccade.features.files import BACK, BESIDE, NO_PICTURE, NOWHERE, OUT, TWICE, find_pictures
 
 
 def touch(root: Path, *names: str) -> None:

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 from saccade._core.arrays import Array
+from saccade.features.bins import UniformBins, VocabularyBins, _filled, folded
 from saccade.features.codebook import BagOfWords
 from saccade.features.lazy import Descriptors, Given
 from saccade.features.projection import DescriptorPCA
 from saccade.features.pyramid import SpatialPyramid
 from saccade.features.pyramid_match import PyramidHistogram
-from saccade.features.uniform import UniformBins, _filled, folded
-from saccade.features.vocabulary import VocabularyBins
 from saccade.kernels import HIK
 from tests.features.sets import described, point_sets, portrait
 from tests.tolerances import assert_positive_semidefinite

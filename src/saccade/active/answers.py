@@ -1,10 +1,8 @@
 """Labels that a person tells, checked before anything changes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -24,7 +22,7 @@ class Told:
     before: tuple[Label, ...]  # UNASKED where there was none
 
     @classmethod
-    def of(cls, rows: Any, labels: Any, n: int, known: Mapping[int, Label]) -> Told:
+    def of(cls, rows: Any, labels: Any, n: int, known: Mapping[int, Label]) -> Self:
         """Answers about a pool of n rows of which some are `known`; an error if they are impossible."""
         found = check_answers(rows, labels, n, known)
         return cls(tuple(found), tuple(found.values()), tuple(known.get(row, UNASKED) for row in found))
@@ -38,12 +36,7 @@ class Told:
         return {row: label for row, label in before.items() if label != UNASKED}
 
 
-def check_answers(
-    rows: Any,
-    labels: Any,
-    n: int,
-    known: Mapping[int, Any],
-) -> dict[int, Any]:
+def check_answers(rows: Any, labels: Any, n: int, known: Mapping[int, Any]) -> dict[int, Any]:
     """Label by row; None, NaN and an empty text are None. An error if they are impossible, alone or with `known`."""
     numbers = np.atleast_1d(np.asarray(rows))
     values = _values(labels)

@@ -1,7 +1,5 @@
 """`query`: which examples to label next, in the shape of scikit-activeml's query strategies."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Annotated, Any
 
@@ -92,21 +90,9 @@ def query(
     Returns
     -------
     indices : array of shape (b,)
-        In the order of choice. Fewer than `batch_size` where there are no more candidates, or no budget.
+        In the order of choice. Fewer, with a warning, where there are no more candidates; or where the budget ends.
     utilities : array of shape (b, n), with `return_utilities`
         The scores by which each was chosen; NaN for rows that were not candidates then.
-
-    Raises
-    ------
-    InvalidInput
-        If there is nothing to ask, X has a NaN, or `y` does not fit X.
-    InvalidParameter
-        If the strategy does not go with `clf`, or a parameter is out of range.
-
-    Warns
-    -----
-    UserWarning
-        If there are fewer candidates than `batch_size`.
 
     Examples
     --------

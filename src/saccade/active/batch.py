@@ -1,7 +1,5 @@
 """The best batch by greedy choice: score, take the best, condition on it, score again; or simply the first k."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated
 
@@ -11,21 +9,14 @@ from saccade._core.arrays import Array
 from saccade.active.outlook import TIE, CandidateState
 
 
-def first_best(
-    scores: Annotated[Array, "s"],  # −inf where it may not be taken
-    tie: float = TIE,
-) -> int:
-    """The place of the largest score; of several that are equal except for rounding, the first."""
+def first_best(scores: Annotated[Array, "s"], tie: float = TIE) -> int:
+    """The place of the largest score; of several that are equal except for rounding, the first. −inf is never taken."""
     top = scores.max()
     return int(np.flatnonzero(scores >= top - tie * abs(top))[0])
 
 
-def best_places(
-    scores: Annotated[Array, "s"],
-    count: int,  # below s
-    tie: float = TIE,
-) -> Annotated[Array, "count"]:  # ascending
-    """The places of the largest scores; of those that equal the last of them except for rounding, the first.
+def best_places(scores: Annotated[Array, "s"], count: int, tie: float = TIE) -> Annotated[Array, "count"]:
+    """The places of the largest scores, ascending; of those that equal the last except for rounding, the first.
 
     >>> best_places(np.array([2.0, 1.0, 3.0, 1.0, 1.0]), 3)
     array([0, 1, 2])

@@ -49,14 +49,6 @@ class ActiveLearner(OneAtATime):
 
     Attributes
     ----------
-    labels : dict
-        Every answer so far by its row, the audited ones too; None where nobody could tell.
-    classes : array
-        The labels known to the model, ascending.
-    model : GPClassifier
-        The classifier of the labels so far, without those of the audit; it is fitted at each access.
-    history : tuple of Told
-        Every `tell` so far, in order.
     audit : Audit
         The rows that were set apart, and the looks so far.
 
@@ -144,17 +136,12 @@ class ActiveLearner(OneAtATime):
 
     @alone
     def fit(self) -> GPClassifier:
-        """The classifier of all labels, those of the audit too: for use after the last question.
+        """The classifier of all labels, those of the audit too: for use after the last question. It needs two classes.
 
         Returns
         -------
         GPClassifier
             Fitted.
-
-        Raises
-        ------
-        InvalidInput
-            If there are labels of fewer than two classes.
         """
         return self.pool_model.fitted({row: label for row, label in self._labels.items() if label is not None})
 
@@ -174,12 +161,7 @@ class ActiveLearner(OneAtATime):
         Returns
         -------
         array of shape (k,)
-            Row numbers of X; fewer where no more are left.
-
-        Raises
-        ------
-        InvalidInput
-            If all rows were asked.
+            Row numbers of X; fewer where no more are left, and an error where none is.
         """
         k = check_count("k", k, "The default is 1.")
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
@@ -227,11 +209,6 @@ class ActiveLearner(OneAtATime):
             Row numbers of X.
         labels : label or array of shape (b,)
             All text or all whole numbers; None for a row that nobody can label, which is not asked again.
-
-        Raises
-        ------
-        InvalidInput
-            If a row is not in the pool, has two labels in this call, or text and numbers are mixed.
         """
         told = Told.of(rows, labels, self.rows_in_pool, self._labels)
         self._move(told.added_to(self._labels), (*self._told, told))
@@ -244,11 +221,6 @@ class ActiveLearner(OneAtATime):
         -------
         Told
             The `rows` and `labels` of that call, and what they were `before`.
-
-        Raises
-        ------
-        InvalidInput
-            If nothing was told yet.
         """
         if not self._told:
             raise InvalidInput("Nothing was told yet, so there is nothing to undo.")
@@ -304,11 +276,6 @@ class ActiveLearner(OneAtATime):
         ----------
         path : path
             The file.
-
-        Raises
-        ------
-        InvalidInput
-            If the file may hold answers of somebody else; the message says how to keep both.
         """
         self._files |= {save(self, path, self._files)}
 

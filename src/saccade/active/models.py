@@ -1,7 +1,5 @@
 """A model and a pool: its kernel and noise, the posterior that they make, and what it believes of the classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Locks: for threads that use one object, and for processes that write into one folder."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Iterator

@@ -1,9 +1,7 @@
 """Query strategies of scikit-activeml, asked through `query`."""
 
-from __future__ import annotations
-
 import inspect
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,14 +15,7 @@ from saccade.estimators.predictor import Predictor
 MODEL_NAMES = ("clf", "estimator", "discriminator")  # what strategies call the classifier they want
 
 
-def query_by(
-    strategy: Any,
-    X: Annotated[Any, "n, d"],  # checked
-    rows: Annotated[Array, "l"],  # with a label
-    labels: Annotated[Array, "l"],
-    clf: Predictor | None,
-    **options: Any,  # candidates, batch_size, return_utilities
-) -> Any:
+def query_by(strategy: Any, X: Any, rows: Array, labels: Array, clf: Predictor | None, **options: Any) -> Any:
     """What `strategy.query` answers, with our classifier where it wants one. X is made dense, because it needs that."""
     name = type(strategy).__name__
     if not callable(getattr(strategy, "query", None)):

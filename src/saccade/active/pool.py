@@ -1,7 +1,5 @@
 """The examples a question may be about: checked, coded once, and known by a digest."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Annotated, Any
 
@@ -39,9 +37,7 @@ def check_pool(X: Any) -> Any:
     return X
 
 
-def digest(
-    X: Annotated[Any, "n, d"],  # checked
-) -> str:
+def digest(X: Annotated[Any, "n, d"]) -> str:
     """A digest of X: equal for equal rows in the same order, dense or sparse, in float32 or float64."""
     found = hashlib.sha256(f"{X.shape[1]}".encode())
     for first in range(0, X.shape[0], limits.ROWS_AT_ONCE):
@@ -56,12 +52,7 @@ def digest(
     return found.hexdigest()
 
 
-def pool_gram(
-    kernel: Kernel,
-    X: Annotated[Any, "n, d"],  # checked
-    levels: int | None,  # as the model has them
-    binning: str,
-) -> Gram:
+def pool_gram(kernel: Kernel, X: Annotated[Any, "n, d"], levels: int | None, binning: str) -> Gram:
     """The kernel matrix of the pool: held in memory while it is small, else used through products.
 
     A pool with very many values is coded with 255 levels per feature, so that a value takes one byte: inference is then
@@ -95,9 +86,6 @@ def _is(value: object, missing: object) -> bool:
     return missing is not None and value == missing and isinstance(value, bool) == isinstance(missing, bool)
 
 
-def one_against_rest(
-    labels: Annotated[Array, "l"],
-    classes: Annotated[Array, "m"],  # ascending
-) -> Annotated[Array, "l, m"]:
+def one_against_rest(labels: Annotated[Array, "l"], classes: Annotated[Array, "m"]) -> Annotated[Array, "l, m"]:
     """±1 for each class."""
     return np.where(labels[:, None] == classes, 1.0, -1.0)

@@ -1,10 +1,8 @@
 """What a campaign has learned: the posterior of the pool, and the classifier of the labels so far."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -27,21 +25,6 @@ Labels = Mapping[int, Label]  # by row of X
 class PoolModel:
     """The rows that a model may ask about and learn from, and its posterior of them. It never changes.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        The whole pool.
-    rows : array of shape (p,)
-        Rows of X that are not in the audit, ascending.
-    audited : frozenset of int
-        The other rows.
-    given : GPClassifier
-        The classifier to fit.
-    prior : Prior
-        Its kernel and noise.
-    field : PoolPosterior
-        The posterior of the p rows.
-
     Examples
     --------
     >>> model = PoolModel.unlabelled(np.eye(3), np.array([2]), GPClassifier())
@@ -49,12 +32,12 @@ class PoolModel:
     array([0, 1])
     """
 
-    X: Any
-    rows: Array
-    audited: frozenset[int]
-    given: GPClassifier
-    prior: Prior
-    field: PoolPosterior
+    X: Annotated[Any, "n, d"]  # the whole pool
+    rows: Annotated[Array, "p"]  # of X that are not in the audit, ascending
+    audited: frozenset[int]  # the other rows
+    given: GPClassifier  # to fit
+    prior: Prior  # its kernel and noise
+    field: PoolPosterior  # of the p rows
 
     @classmethod
     def unlabelled(cls, X: Any, audit: Array, given: GPClassifier) -> Self:

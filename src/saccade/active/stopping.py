@@ -48,24 +48,12 @@ from saccade.scores.accuracy import error_spent, looks_until, share_interval
 
 
 class Look(NamedTuple):
-    """The accuracy of one model, as the audit saw it.
+    """The accuracy of one model, as the audit saw it."""
 
-    Attributes
-    ----------
-    labels : int
-        Labels that the model was trained on.
-    audited : int
-        Audit rows that its guesses were compared with.
-    right : int
-        Right guesses among them.
-    low, high : float
-        The interval.
-    """
-
-    labels: int
-    audited: int
-    right: int
-    low: float
+    labels: int  # that the model was trained on
+    audited: int  # rows that its guesses were compared with
+    right: int  # guesses among them
+    low: float  # the interval
     high: float
 
     @property
@@ -78,55 +66,25 @@ class Accuracy:
     """What is known about the accuracy of the model with `labels` labels: the last of the looks in `curve`.
 
     Before the first look nothing is known: `estimate` is NaN, the interval is [0, 1].
-
-    Attributes
-    ----------
-    estimate : float
-        Share of the audited rows that the model guessed right.
-    low, high : float
-        The interval; all intervals of `curve` hold together with probability `confidence`.
-    confidence : float
-        0.95, unless the audit was made with another.
-    audited : int
-        Rows that the estimate comes from.
-    labels : int
-        Labels that the model was trained on.
-    curve : tuple of Look
-        Every look so far.
     """
 
-    estimate: float
-    low: float
+    estimate: float  # share of the audited rows that the model guessed right
+    low: float  # all intervals of `curve` hold together with probability `confidence`
     high: float
     confidence: float
-    audited: int
-    labels: int
-    curve: tuple[Look, ...]
+    audited: int  # rows that the estimate comes from
+    labels: int  # that the model was trained on
+    curve: tuple[Look, ...]  # every look so far
 
     def reaches(self, target: float) -> bool:
-        """Whether the whole interval lies at or above the target, so that the campaign can stop.
-
-        Parameters
-        ----------
-        target : float
-            Between 0 and 1.
-
-        Returns
-        -------
-        bool
-            True if `low` is at least the target.
-        """
+        """Whether the whole interval lies at or above the target, so that the campaign can stop."""
         if not is_number(target) or not 0.0 < target < 1.0:
             raise InvalidParameter(f"`target` must lie between 0 and 1, got {target!r:.100}. Pass 0.9 for 90 %.")
         return self.low >= target
 
 
-def reserve(
-    candidates: Annotated[Array, "n"],  # rows of the pool without a label
-    share: float,
-    rng: np.random.Generator,
-) -> Annotated[Array, "m"]:  # row numbers in the order in which they will be asked
-    """Rows to set apart for the audit: the given share of the candidates, at random, to the nearest whole number.
+def reserve(candidates: Annotated[Array, "n"], share: float, rng: np.random.Generator) -> Annotated[Array, "m"]:
+    """Rows to set apart for the audit, as they will be asked: a random share of the candidates, rows without a label.
 
     Call it once, before the first question. Later, the model has taken the difficult rows, and the rest is too easy.
 
@@ -142,17 +100,6 @@ def reserve(
 class Audit:
     """The rows that were set apart, and the looks so far. It never changes: `looked` gives a new one.
 
-    Parameters
-    ----------
-    rows : array of shape (m,)
-        From `reserve`.
-    share : float
-        Share of all questions that are audit questions.
-    confidence : float
-        Confidence of all intervals together.
-    looks : tuple of Look
-        What was seen so far.
-
     Examples
     --------
     >>> audit = Audit(reserve(np.arange(1000), 0.1, np.random.default_rng(0)))
@@ -165,9 +112,9 @@ class Audit:
     (0.81, False)
     """
 
-    rows: Array
-    share: float = 0.1
-    confidence: float = 0.95
+    rows: Array  # from `reserve`
+    share: float = 0.1  # of all questions
+    confidence: float = 0.95  # of all intervals together
     looks: tuple[Look, ...] = ()
 
     def __post_init__(self) -> None:
@@ -204,23 +151,16 @@ class Audit:
         wanted = int(np.floor(self.share * (asked + batch) + 1e-9)) - audited  # 0.29 · 100 is 28.999999999999996
         return max(0, min(wanted, batch, self.rows.size - audited))
 
-    def next_rows(
-        self,
-        count: int,
-        taken: Array,  # row numbers that were asked already, answered or not
-    ) -> Annotated[Array, "count"]:  # or fewer at the end
-        """The next audit questions."""
+    def next_rows(self, count: int, taken: Array) -> Annotated[Array, "count"]:
+        """The next audit questions: rows that are not in `taken`, fewer at the end."""
         count = check_count("count", count, "Ask for no audit question with 0.", least=0)
         return np.asarray(self.rows[~np.isin(self.rows, taken)][:count])
 
-    def in_turn(
-        self,
-        told: Array,  # row numbers that have an answer, "nobody can tell" included
-    ) -> Array:
-        """The audit rows that count: those before the first one of the sequence without an answer.
+    def in_turn(self, told: Array) -> Array:
+        """The audit rows that count: those before the first one of the sequence that was not `told`.
 
-        An audit row that somebody labels unasked counts when its turn comes. Otherwise the audited rows would be partly
-        chosen by a person, and no longer a random sample.
+        "Nobody can tell" is an answer too. An audit row that somebody labels unasked counts when its turn comes.
+        Otherwise the audited rows would be partly chosen by a person, and no longer a random sample.
         """
         missing = ~np.isin(self.rows, told)
         return np.asarray(self.rows[: int(missing.argmax())] if missing.any() else self.rows)

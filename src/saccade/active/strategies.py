@@ -1,7 +1,5 @@
 """Every way of choosing what to ask: a name, its formula (scores/query.py) and what it needs to know."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal

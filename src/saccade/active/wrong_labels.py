@@ -1,9 +1,7 @@
 """Which training labels are probably wrong, and what the others say instead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -50,7 +48,7 @@ class LabelIssues:
     def __len__(self) -> int:
         return len(self.index)
 
-    def head(self, count: int) -> LabelIssues:
+    def head(self, count: int) -> Self:
         """The most suspicious ones.
 
         Parameters
@@ -65,15 +63,11 @@ class LabelIssues:
         """
         return self._at(slice(max(count, 0)))
 
-    def _at(self, rows: Array | slice) -> LabelIssues:
-        return LabelIssues(*(getattr(self, field.name)[rows] for field in fields(self)))
+    def _at(self, rows: Array | slice) -> Self:
+        return type(self)(*(getattr(self, field.name)[rows] for field in fields(self)))
 
 
-def label_issues(
-    model: GPClassifier,
-    *,
-    everything: bool = False,  # also examples whose label the others agree with
-) -> LabelIssues:
+def label_issues(model: GPClassifier, *, everything: bool = False) -> LabelIssues:
     """Training examples whose label is probably wrong, and the label to check instead; nothing is retrained.
 
     Each example is judged by all others: with the leave-one-out probabilities p of `leave_one_out_proba_`, the score of

@@ -12,7 +12,7 @@ from saccade.cli.options import PictureOptions
 from saccade.cli.tables.columns import Reading
 from saccade.cli.tables.named_labels import names_of, read_labelled
 from saccade.cli.tables.read import Examples
-from saccade.features.folder import EXTENSIONS
+from saccade.features.files import EXTENSIONS
 
 FEW = 20  # skipped files that are named
 

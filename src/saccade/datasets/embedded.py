@@ -45,11 +45,6 @@ def faces() -> tuple[Array, Array]:  # (200, 625), (200,)
     y : array of shape (200,)
         1 for a face, 0 for background.
 
-    Raises
-    ------
-    ModuleNotFoundError
-        If scikit-image is not installed.
-
     Examples
     --------
     >>> X, y = faces()

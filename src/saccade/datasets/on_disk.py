@@ -65,11 +65,6 @@ def portland() -> Photographs:
     -------
     Photographs
         Boxes, sizes and proposals; the pictures themselves are not needed.
-
-    Raises
-    ------
-    InvalidInput
-        If the data folder has no portland/ground_truth.csv or portland/proposals.npz.
     """
     folder = data_folder() / "portland"
     if not all((folder / name).is_file() for name in ("ground_truth.csv", "proposals.npz")):
@@ -103,11 +98,6 @@ def caltech101(background: bool = False) -> tuple[list[Path], Array]:
         The files, sorted.
     labels : array of shape (n,)
         The class of each, a str.
-
-    Raises
-    ------
-    InvalidInput
-        If the data folder has no caltech101/101_ObjectCategories.
     """
     paths, labels = _by_class(data_folder() / "caltech101" / "101_ObjectCategories")
     keep = np.ones(len(paths), bool) if background else labels != BACKGROUND
@@ -130,11 +120,6 @@ def caltech101_boxes(name: str) -> tuple[list[Path], Array]:
         The files.
     boxes : array of shape (n, 4)
         x0, y0, x1, y1 in pixels.
-
-    Raises
-    ------
-    InvalidInput
-        If the data folder has no caltech101/boxes.csv, or the class has no box in it.
     """
     folder = data_folder() / "caltech101"
     if not (folder / "boxes.csv").is_file():
@@ -164,11 +149,6 @@ def scenes15(part: str) -> tuple[list[Path], Array]:
         The files, sorted.
     labels : array of shape (n,)
         The class of each, a str.
-
-    Raises
-    ------
-    InvalidInput
-        If the data folder has no scenes15 with that part.
     """
     return _by_class(data_folder() / "scenes15" / part)
 

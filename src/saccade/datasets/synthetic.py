@@ -53,11 +53,6 @@ def histograms(
     y : array of shape (n,)
         The classes, 0 and 1.
 
-    Raises
-    ------
-    InvalidParameter
-        If `nonzeros` or `positives` is out of range.
-
     Examples
     --------
     >>> X, y = histograms(4, D=6, nonzeros=3, rng=np.random.default_rng(0))

@@ -27,6 +27,8 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
     """Count it up when you change the results of the transformer: old results in a cache are then not used."""
     PACKAGES: ClassVar[tuple[str, ...]] = ()
     """Packages on whose versions the results depend too."""
+    FITTED: ClassVar[str] = ""
+    """Attribute that `fit` sets, where there is something to learn."""
 
     def state(self) -> dict[str, Array]:
         """What `fit` learned, as named arrays for `restore`.
@@ -42,19 +44,19 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         """Raise InvalidParameter if a parameter is out of range."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the parameters; an error names one that is out of range. There is nothing to learn.
+        """Learn from pictures, where there is something to learn; a second fit is read from the cache.
 
         Parameters
         ----------
-        X : any
-            Not used.
-        y : any, optional
-            Not used.
+        X : sequence
+            Pictures, or for a step that counts descriptors `Descriptors` or an array of shape (k, d) per picture.
+        y : array of shape (n,), optional
+            A class per picture; used only if `supervised`.
 
         Returns
         -------
         Self
-            The transformer.
+            The fitted transformer.
         """
         self.check()
         return self
@@ -112,7 +114,7 @@ class PictureTransformer(TransformerMixin, BaseEstimator, ABC):
         return f"{kind} {packages} {parameters} {digest_of(*learned)}"
 
     def __sklearn_is_fitted__(self) -> bool:
-        return True
+        return not self.FITTED or hasattr(self, self.FITTED)
 
 
 class PerPicture(PictureTransformer):

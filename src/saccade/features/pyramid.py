@@ -17,7 +17,7 @@ from saccade._core.errors import InvalidParameter
 from saccade.features.base import DescriptorEncoder
 from saccade.features.codebook import BagOfWords, Codebook
 from saccade.features.descriptor_arrays import positions_of, values_of
-from saccade.features.state import State, prefixed, without
+from saccade.features.learner import State, prefixed, without
 
 Grids = tuple[tuple[int, int], ...]
 WORDS = 200  # of the default codebook, as Lazebnik et al. have it
@@ -39,10 +39,8 @@ class SpatialPyramid(DescriptorEncoder):
         A positive weight per grid. None: those of Lazebnik et al., by the place in the list.
     norm : "l1" or None
         "l1" divides by the total count, so that k(x, x) = 1 with the default weights. None counts.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Attributes
     ----------
@@ -58,6 +56,7 @@ class SpatialPyramid(DescriptorEncoder):
     (4, 25)
     """
 
+    FITTED = "codebook_"
     codebook: Codebook | None = None
     depth: int = 3
     _: KW_ONLY
@@ -68,25 +67,6 @@ class SpatialPyramid(DescriptorEncoder):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the codebook.
-
-        Parameters
-        ----------
-        X : sequence of Descriptors
-            The descriptors of each picture, with positions.
-        y : array of shape (n,), optional
-            A class per picture; used only by a supervised `ForestCodebook`.
-
-        Returns
-        -------
-        Self
-            The fitted pyramid.
-
-        Raises
-        ------
-        InvalidParameter
-            If a parameter is out of range, or words × cells are too many columns.
-        """
         self._layout()  # complains before the long work
         return self._with(self._fresh().fit(X, y))
 
@@ -122,9 +102,6 @@ class SpatialPyramid(DescriptorEncoder):
         self.codebook_, self._grids, self._weights, self._width = codebook, grids, weights, width
         return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "codebook_")
-
     def _fresh(self) -> Codebook:
         """The codebook to fit: it keeps its result where the pyramid does, unless it has a place of its own."""
         if self.codebook is not None and not isinstance(self.codebook, Codebook):
@@ -156,11 +133,7 @@ class SpatialPyramid(DescriptorEncoder):
         return grids, weights
 
 
-def cells_of(
-    positions: Annotated[Array, "k, 2"],  # x, y from 0 to 1
-    rows: int,
-    across: int,
-) -> Annotated[Array, "k"]:
+def cells_of(positions: Annotated[Array, "k, 2"], rows: int, across: int) -> Annotated[Array, "k"]:
     """The cell of each position in a grid, row after row; what lies on the far edge belongs to the last cell."""
     x = np.minimum((positions[:, 0] * across).astype(np.int64), across - 1)
     y = np.minimum((positions[:, 1] * rows).astype(np.int64), rows - 1)

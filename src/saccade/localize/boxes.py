@@ -16,12 +16,8 @@ from saccade._core.errors import InvalidInput
 HINT = "Boxes are x0, y0, x1, y1; if yours are x, y, width, height, add: x1 = x + width, y1 = y + height."
 
 
-def check_boxes(
-    boxes: Annotated[Any, "n, 4"],  # or (4,) for one box
-    name: str = "boxes",
-    bounds: Any = None,  # of the picture: (width, height) or (x0, y0, x1, y1); None: not known
-) -> Annotated[Array, "n, 4"]:
-    """The boxes as float64, or an error that names the first bad one: not a number, inverted, empty, outside."""
+def check_boxes(boxes: Annotated[Any, "n, 4 | 4"], name: str = "boxes", bounds: Any = None) -> Annotated[Array, "n, 4"]:
+    """The boxes as float64, or an error that names the first bad one: not a number, inverted, empty, out of bounds."""
     found = as_numbers(boxes, name)
     if found.shape in ((0,), (4,)):
         found = found.reshape(-1, 4)
@@ -44,9 +40,7 @@ def check_boxes(
     return found
 
 
-def check_bounds(
-    bounds: Any,  # (width, height) or (x0, y0, x1, y1), or an array with a row of these for each picture
-) -> Annotated[Array, "4 | n, 4"]:
+def check_bounds(bounds: Annotated[Any, "2 | 4 | n, 2 | n, 4"]) -> Annotated[Array, "4 | n, 4"]:
     """The bounds of a picture as x0, y0, x1, y1. A picture that has only a size begins at 0, 0."""
     found = as_numbers(bounds, "bounds")
     if found.ndim not in (1, 2) or found.shape[-1] not in (2, 4):
@@ -63,12 +57,7 @@ def check_bounds(
     return found
 
 
-def iou(
-    a: Annotated[Any, "n, 4"],  # or (4,) for one box
-    b: Annotated[Any, "m, 4"],  # or (4,) for one box
-    *,
-    pairwise: bool = True,
-) -> Any:
+def iou(a: Annotated[Any, "n, 4 | 4"], b: Annotated[Any, "m, 4 | 4"], *, pairwise: bool = True) -> Any:
     """Intersection over union: the area that two boxes share, divided by the area that they cover together.
 
     Parameters
@@ -82,11 +71,6 @@ def iou(
     -------
     array of shape (n, m), or (n,) row by row
         From 0 to 1. The axis of a box passed as four numbers is left out, and two such boxes give a float.
-
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not finite, or row by row the numbers of boxes differ.
 
     Examples
     --------
@@ -130,10 +114,7 @@ def areas(boxes: Annotated[Array, "..., 4"]) -> Annotated[Array, "..."]:
     return np.asarray((boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1]))
 
 
-def boxes_within(
-    boxes: Annotated[Array, "n, 4"],
-    bounds: Annotated[Array, "4 | n, 4"],  # x0, y0, x1, y1
-) -> Annotated[Array, "n"]:  # of bool
+def boxes_within(boxes: Annotated[Array, "n, 4"], bounds: Annotated[Array, "4 | n, 4"]) -> Annotated[Array, "n"]:
     """Which boxes lie wholly within the bounds; to cross them by 1e-9 of the picture is rounding and allowed."""
     slack = 1e-9 * (bounds[..., 2:] - bounds[..., :2])
     return np.asarray(
@@ -142,10 +123,7 @@ def boxes_within(
     )
 
 
-def clip(
-    boxes: Annotated[Array, "n, 4"],
-    bounds: Annotated[Array, "4"],  # x0, y0, x1, y1
-) -> tuple[Array, Array]:  # (k, 4), (k,)
+def clip(boxes: Annotated[Array, "n, 4"], bounds: Annotated[Array, "4"]) -> tuple[Array, Array]:  # (k, 4), (k,)
     """Boxes cut to the bounds, and the rows of those of which something is left."""
     low, high = np.tile(bounds[:2], 2), np.tile(bounds[2:], 2)
     cut = np.clip(boxes, low, high)
@@ -153,10 +131,7 @@ def clip(
     return cut[kept], kept
 
 
-def to_coordinates(
-    boxes: Annotated[Array, "n, 4"],
-    bounds: Annotated[Array, "4 | n, 4"],  # x0, y0, x1, y1 of the picture
-) -> Annotated[Array, "n, 4"]:
+def to_coordinates(boxes: Annotated[Array, "n, 4"], bounds: Annotated[Array, "4 | n, 4"]) -> Annotated[Array, "n, 4"]:
     """u of boxes: centre in shares of the picture, log(area / area of the picture), log(width / height).
 
     The shape is that in pixels, not in shares: a dog has the same one in a wide and in a tall picture.
@@ -198,11 +173,6 @@ def non_maximum_suppression(
     -------
     array of shape (k,)
         Rows of the kept boxes.
-
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not finite, or a score is missing or NaN.
 
     Examples
     --------

@@ -10,8 +10,6 @@ A search needs a score that rises with the share of the object that a box shows.
   is 2p − 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -63,10 +61,7 @@ class ModelJudge:
     label: Any
     scores: tuple[float, float]
 
-    def __call__(
-        self,
-        crops: Sequence[Annotated[Array, "h, w, 3"]],  # each
-    ) -> Annotated[Array, "n"]:
+    def __call__(self, crops: Sequence[Annotated[Array, "h, w, 3"]]) -> Annotated[Array, "n"]:
         """The score of each crop."""
         step = limits.PICTURE_ROWS_AT_ONCE
         parts = [self._judge(list(crops[k : k + step])) for k in range(0, len(crops), step)]
@@ -105,13 +100,6 @@ def model_judge(
     -------
     ModelJudge
         Call it with a list of crops.
-
-    Raises
-    ------
-    InvalidInput
-        If there are no features, the model is of another kind, or it does not know the class.
-    InvalidParameter
-        If `label` is given with a GPRegressor.
 
     Examples
     --------
@@ -163,11 +151,8 @@ def _background(name: str) -> bool:
 
 
 def windows(
-    bounds: Annotated[Any, "width, height"],
-    box: Annotated[Any, "4"],  # the object's
-    count: int,
-    rng: np.random.Generator,
-) -> tuple[Array, Array]:  # (count, 4), (count,)
+    bounds: Annotated[Any, "width, height"], box: Annotated[Any, "4"], count: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
     """Windows around an object and their overlap with it: what a GPRegressor learns a judge from.
 
     Each window differs from the object's box in size by up to a factor of 2.5, in shape by up to 1.8, and in place by

@@ -4,8 +4,6 @@ A word's share goes to its descriptors, in proportion to how much each counts, e
 channel's share goes to the positions of the feature map, in proportion to what each added to the average.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np
@@ -44,11 +42,6 @@ def heat_map(
     -------
     array of shape (h, w)
         float64; positive where a pixel speaks for the decision.
-
-    Raises
-    ------
-    InvalidInput
-        If the places behind the features are not known, or the model does not know the class.
 
     Examples
     --------

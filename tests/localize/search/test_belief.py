@@ -10,10 +10,17 @@ from scipy.stats import multivariate_normal
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize import BoxPrior
-from saccade.localize.search.belief import ScoreModel, Views
-from saccade.localize.search.grid_map import grid_boxes, grid_moments
-from saccade.localize.search.posterior import GAIN, STEPS, Belief
-from saccade.localize.search.response import BETA, BETA_SPREAD, FALL, Misfit, clutter_and_offset, shares
+from saccade.localize.search.belief import (
+    BETA,
+    BETA_SPREAD,
+    FALL,
+    Misfit,
+    ScoreModel,
+    Views,
+    clutter_and_offset,
+    shares,
+)
+from saccade.localize.search.posterior import GAIN, STEPS, Belief, grid_boxes, grid_moments
 from tests.localize.search import look_reference
 
 BOUNDS = np.array([10.0, 20.0, 650.0, 500.0])

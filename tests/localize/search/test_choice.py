@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from saccade.localize.search.choice import choose_boxes
+from saccade.localize.search.asking import choose_boxes
 from saccade.scores.acquisition import expected_improvement, probability_of_improvement
 
 

@@ -10,8 +10,7 @@ import pytest
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.localize import BoxPrior, Localizer, SituationModel, iou
-from saccade.localize.search.asking import random_numbers
-from saccade.localize.search.choice import most_overlapping
+from saccade.localize.search.asking import most_overlapping, random_numbers
 
 DOG = np.array([310.0, 220.0, 400.0, 290.0])
 

@@ -14,7 +14,7 @@ from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli.tables.boxes_out import Result, check_ending, write_boxes
 from saccade.cli.targets import check_targets
-from saccade.features.folder import find_pictures
+from saccade.features.files import find_pictures
 
 NAMED = 20  # boxes that the terminal shows
 

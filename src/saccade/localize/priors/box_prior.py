@@ -76,11 +76,7 @@ class BoxPrior:
 
     @classmethod
     def of_map(
-        cls,
-        bounds: Any,
-        salience: Annotated[Any, "rows, columns"],  # not negative; the picture from its top left to its bottom right
-        like: BoxPrior | None = None,
-        floor: float = 0.1,
+        cls, bounds: Any, salience: Annotated[Any, "rows, columns"], like: BoxPrior | None = None, floor: float = 0.1
     ) -> BoxPrior:
         """The centre by a map, such as where a model sees its class; sizes and shapes as in another prior.
 
@@ -99,11 +95,6 @@ class BoxPrior:
         -------
         BoxPrior
             The density; place and size are independent in it.
-
-        Raises
-        ------
-        InvalidInput
-            If `salience` is no such table, or `like` has a density that cannot be split.
         """
         table = as_numbers(salience, "salience")
         if table.ndim != 2 or not table.size or not np.isfinite(table).all() or (table < 0).any():
@@ -123,7 +114,7 @@ class BoxPrior:
         return cls(check_bounds(bounds), PlaceAndRest(Cells(chances), sizes))
 
     def part(self, places: Array) -> Density:
-        """The density of some coordinates alone.
+        """The density of some coordinates alone, where it is uniform or made of normals.
 
         Parameters
         ----------
@@ -134,11 +125,6 @@ class BoxPrior:
         -------
         Density
             Over these coordinates.
-
-        Raises
-        ------
-        InvalidInput
-            If the density is neither uniform nor made of normals.
         """
         if isinstance(self.density, Block):
             return Block(self.density.low[places], self.density.high[places])
@@ -193,10 +179,7 @@ class BoxPrior:
         u[:, :2] = np.clip(u[:, :2], 0.0, 1.0)
         return u
 
-    def boxes(
-        self,
-        u: Annotated[Array, "n, 4"],  # with the centre inside the picture
-    ) -> Annotated[Array, "n, 4"]:
+    def boxes(self, u: Annotated[Array, "n, 4"]) -> Annotated[Array, "n, 4"]:
         """The boxes that have these coordinates, cut at the picture's edge.
 
         Parameters

@@ -39,10 +39,7 @@ class Normals:
         return Normals(self.weights, self.means[:, places], self.covariances[:, places][:, :, places])
 
     def given(
-        self,
-        places: Annotated[Array, "p"],
-        values: Annotated[Array, "p"],
-        wanted: Annotated[Array, "q"],  # other places
+        self, places: Annotated[Array, "p"], values: Annotated[Array, "p"], wanted: Annotated[Array, "q"]
     ) -> "Normals":
         """The density of the coordinates `wanted` once those at `places` are known. S §4, p(x₁ | x₂):
 
@@ -137,10 +134,7 @@ class Cells:
 
     chances: Annotated[Array, "rows, columns"]  # positive, which sum to 1
 
-    def log_density(
-        self,
-        u: Annotated[Array, "n, 2"],  # x, y
-    ) -> Annotated[Array, "n"]:
+    def log_density(self, u: Annotated[Array, "n, x and y"]) -> Annotated[Array, "n"]:
         rows, columns = self.chances.shape
         inside = ((u >= 0.0) & (u <= 1.0)).all(axis=1)
         at = np.clip(u, 0.0, 1.0) * (columns, rows)
@@ -182,9 +176,7 @@ class Held:
 
 
 def fill(
-    U: Annotated[Array, "n, d"],  # NaN where it is not known
-    mean: Annotated[Array, "d"],
-    C: Annotated[Array, "d, d"],
+    U: Annotated[Array, "n, d"], mean: Annotated[Array, "d"], C: Annotated[Array, "d, d"]
 ) -> tuple[Array, list[tuple[Array, Array]]]:  # (n, d); the rows and the (d, d) covariance of what was filled in
     """The conditional mean in place of every NaN, and how uncertain it is: the E-step for missing values."""
     filled, doubt = U.copy(), list[tuple[Array, Array]]()
@@ -206,11 +198,9 @@ def fill(
 
 
 def known_log_density(
-    U: Annotated[Array, "n, d"],  # NaN where it is not known
-    mean: Annotated[Array, "d"],
-    C: Annotated[Array, "d, d"],
+    U: Annotated[Array, "n, d"], mean: Annotated[Array, "d"], C: Annotated[Array, "d, d"]
 ) -> Annotated[Array, "n"]:
-    """The log density of what is known of each row."""
+    """The log density of what is known of each row; the rest of it is NaN."""
     out, missing = np.zeros(len(U)), np.isnan(U)
     for pattern in np.unique(missing, axis=0):
         rows, there = np.flatnonzero((missing == pattern).all(axis=1)), np.flatnonzero(~pattern)

@@ -87,10 +87,7 @@ def left_out_log_densities(
 
 
 def shrunk(
-    S: Annotated[Array, "d, d"],  # the covariance of `count` rows
-    count: float,
-    shrinkage: float,
-    spread: Annotated[Array, "d"],
+    S: Annotated[Array, "d, d"], count: float, shrinkage: float, spread: Annotated[Array, "d"]
 ) -> Annotated[Array, "d, d"]:
     """The variances D, with the correlations of (1 − λ) S + λ diag(D): positive definite for every λ > 0."""
     D = _variances(S.diagonal(), count, spread)

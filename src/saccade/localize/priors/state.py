@@ -1,18 +1,49 @@
 """The fields of densities and of priors over boxes in a state."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from saccade._core import limits
+from saccade._core import codec, limits
 from saccade._core.arrays import Array
 from saccade._core.codec import OneOf, Record
 from saccade._core.fields import Many, Numbers, flag, number, text
 from saccade.localize.boxes import check_bounds
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Blend, Block, Cells, Density, Held, Normals, PlaceAndRest
+
+
+class AsDict:
+    """An object that goes through plain values and back, by the record of its class."""
+
+    record: ClassVar[Record]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object as plain values for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_dict` takes.
+        """
+        return codec.to_json(self.record, self)
+
+    @classmethod
+    def from_dict(cls, state: Any) -> Self:
+        """The object that `to_dict` was called on.
+
+        Parameters
+        ----------
+        state : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        object
+            Of this class; ModelFileError says what is missing, damaged or of another version.
+        """
+        found: Self = codec.from_json(cls.record, state)
+        return found
 
 
 def _shares(values: Array) -> Array:

@@ -1,7 +1,5 @@
 """Checks of the arguments of a search."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

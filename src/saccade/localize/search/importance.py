@@ -6,11 +6,9 @@ weight prior · likelihood / (the mixture of all densities that were drawn from)
 Owen and Zhou (2000) for the mixture. The mean of the weights estimates the evidence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -77,11 +75,11 @@ class Sources:
         counts = np.array(self.counts, np.float64)
         return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
 
-    def and_from(self, density: Density, old: Array, new: Array) -> Sources:
+    def and_from(self, density: Density, old: Array, new: Array) -> Self:
         """With new draws from one more density; old densities of old draws are kept, not computed again."""
         of_new = np.array([source.log_density(new) for source in self.densities])
         logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
-        return Sources([*self.counts, len(new)], [*self.densities, density], logs)
+        return type(self)([*self.counts, len(new)], [*self.densities, density], logs)
 
 
 def hypotheses(
@@ -113,7 +111,7 @@ def hypotheses(
 
 
 def hypotheses_of_pool(
-    pool: Annotated[Array, "p, 4"],  # the boxes that may be looked at
+    pool: Annotated[Array, "p, 4"],
     prior: BoxPrior,
     log_likelihood: Callable[[Array], Array],
     count: int,
@@ -158,11 +156,8 @@ def _judged(
     return boxes, log_likelihood(boxes), np.where(outside, -np.inf, free.log_density(v))
 
 
-def _tempered(
-    likely: Annotated[Array, "n"],
-    base: Annotated[Array, "n"],  # log of prior over drawn
-) -> tuple[Array, bool]:
-    """Weights by prior · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
+def _tempered(likely: Annotated[Array, "n"], base: Annotated[Array, "n"]) -> tuple[Array, bool]:
+    """Weights by exp(base) · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
     weights, low, high = _weights(likely + base), -12.0, 0.0  # of log τ
     if _alive(weights) >= ALIVE:
         return weights, False

@@ -1,6 +1,6 @@
 """How a real judge scores a box that overlaps the object by so much, learned from windows whose overlap is known.
 
-Real judges are seldom the straight line that `response` assumes. A classifier says almost nothing up to an overlap of
+Real judges are seldom the straight line that `belief` assumes. A classifier says almost nothing up to an overlap of
 a half, then jumps, and misses some boxes that show the object well. So scores are put into a few bins, and a table
 holds how often each bin comes at each overlap o: P(bin | o). Given the object t, looks at boxes b_i with overlaps
 o_i are a Gaussian copula: each has the distribution of the table, and nearby boxes err together.
@@ -19,7 +19,6 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import ndtri
 
-from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.codec import Record
@@ -27,7 +26,8 @@ from saccade._core.errors import InvalidInput
 from saccade._core.fields import Numbers, number
 from saccade.kernels import RBF
 from saccade.localize.boxes import as_numbers, pairs_iou, to_coordinates
-from saccade.localize.search.response import CLUTTER_SCALES
+from saccade.localize.priors.state import AsDict
+from saccade.localize.search.belief import CLUTTER_SCALES
 from saccade.solvers.cholesky import factorise
 
 BINS = 8  # of scores
@@ -40,8 +40,26 @@ LEAST_VARIANCE = 1e-6  # of a predicted score, in squared ranges of scores: at 0
 LEAST_TAIL = 1e-3  # of the probabilities that become r: 3 standard deviations at most
 
 
+def _fitting(edges: Array, table: Array, means: Array, together: float) -> Response:
+    if table.shape[1] != edges.size + 1 or not (table > 0).all() or not (np.diff(edges) > 0).all():
+        raise ValueError("the table of the response does not fit its bins")
+    return Response(edges, table, means, together)
+
+
+RESPONSE = Record(
+    _fitting,
+    {
+        "edges": Numbers("edges"),
+        "table": Numbers(len(GRID), "bins"),
+        "means": Numbers(len(GRID)),
+        "together": number(0.0, 0.99),
+    },
+    name="Response",
+)
+
+
 @dataclass(frozen=True)
-class Response:
+class Response(AsDict):
     """How a judge scores boxes by their overlap with the object, learned from windows of training pictures.
 
     `learn` makes one.
@@ -66,6 +84,7 @@ class Response:
     array([0., 1.])
     """
 
+    record = RESPONSE
     edges: Annotated[Array, "b − 1"]
     table: Annotated[Array, "21, b"]
     means: Annotated[Array, "21"]
@@ -87,11 +106,6 @@ class Response:
         -------
         Response
             For the `response` of a `Localizer`.
-
-        Raises
-        ------
-        InvalidInput
-            If there is no window, an overlap is not from 0 to 1, or all scores are equal.
         """
         o, y = _check(overlaps, scores)
         near, around = (np.exp(-0.5 * np.square((GRID[:, None] - o) / width)) + 1e-12 for width in (WIDTH, WIDE))
@@ -134,56 +148,6 @@ class Response:
             One score per overlap.
         """
         return np.asarray(np.interp(overlaps, GRID, self.means))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The response as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            What `from_dict` takes.
-        """
-        return codec.to_json(RESPONSE, self)
-
-    @classmethod
-    def from_dict(cls, state: Any) -> Response:
-        """The response that `to_dict` was called on.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_dict` returned.
-
-        Returns
-        -------
-        Response
-            The response.
-
-        Raises
-        ------
-        ModelFileError
-            If a part is missing, or the table does not fit its bins.
-        """
-        found: Response = codec.from_json(RESPONSE, state)
-        return found
-
-
-def _fitting(edges: Array, table: Array, means: Array, together: float) -> Response:
-    if table.shape[1] != edges.size + 1 or not (table > 0).all() or not (np.diff(edges) > 0).all():
-        raise ValueError("the table of the response does not fit its bins")
-    return Response(edges, table, means, together)
-
-
-RESPONSE = Record(
-    _fitting,
-    {
-        "edges": Numbers("edges"),
-        "table": Numbers(len(GRID), "bins"),
-        "means": Numbers(len(GRID)),
-        "together": number(0.0, 0.99),
-    },
-    name="Response",
-)
 
 
 class Judgement:

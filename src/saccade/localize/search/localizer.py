@@ -1,7 +1,5 @@
 """`Localizer`: find an object in a picture in few looks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -15,15 +13,12 @@ from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.asking import belief_of, next_boxes, random_numbers
+from saccade.localize.search.asking import Policy, belief_of, next_boxes, random_numbers
+from saccade.localize.search.belief import Misfit
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
-from saccade.localize.search.choice import Policy
-from saccade.localize.search.grid_map import grid_moments
 from saccade.localize.search.learned_response import Response
-from saccade.localize.search.location import Failure, Location
 from saccade.localize.search.looking import Judge, go_on, judge_of_boxes, look
-from saccade.localize.search.posterior import Belief
-from saccade.localize.search.response import Misfit
+from saccade.localize.search.posterior import Belief, Failure, Location, grid_moments
 from saccade.localize.search.state import LOCALIZER
 
 

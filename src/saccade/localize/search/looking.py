@@ -65,11 +65,8 @@ def cut(source: Source, boxes: Array, size: Any) -> list[Array]:
     return [source.read(box, float(scale)) for box, scale in zip(boxes, scales, strict=True)]
 
 
-def judged(
-    judge: Judge,
-    what: Any,  # n boxes or crops
-) -> tuple[Array, str]:
-    """The scores (n,), NaN where there is none, and the reason."""
+def judged(judge: Judge, what: Any) -> tuple[Array, str]:
+    """The scores (n,) of n boxes or crops, NaN where there is none, and the reason."""
     n = len(what)
     try:
         scores = as_numbers(judge(what), "scores").ravel()

@@ -7,19 +7,60 @@ The likelihood of a hypothesis is that of `belief` or of `learned_response`, whi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
+from saccade._core.errors import InvalidParameter
 from saccade.localize.boxes import pairs_iou
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.belief import ScoreModel, Views
+from saccade.localize.search.belief import GivenObjects, Misfit, ScoreModel, Smooth, Views
 from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
 from saccade.localize.search.learned_response import Judgement, Response
-from saccade.localize.search.response import Misfit
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where the object is, by the looks so far.
+
+    Parameters
+    ----------
+    box : array of shape (4,)
+        x0, y0, x1, y1.
+    score : float
+        Expected score of this box, in the judge's units.
+    probability : float
+        That the box overlaps the object by a half or more, if the judge does not take something else for the object.
+    present : float
+        Probability that there is an object at all.
+    looks : int
+        Number of scores behind it.
+
+    Examples
+    --------
+    >>> from saccade.localize import Localizer
+    >>> found = Localizer((640, 480), random_state=0).best()
+    >>> found.box.shape, found.looks, found.present
+    ((4,), 0, 1.0)
+    """
+
+    box: Annotated[Array, "4"]
+    score: float
+    probability: float
+    present: float
+    looks: int
+
+
+class Failure(NamedTuple):
+    """A look for which the judge gave no score."""
+
+    box: Annotated[Array, "4"]
+    why: str
+
 
 STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
 GAIN = 0.1  # ... and the least gain of log evidence for which they are: rounding never decides
@@ -42,7 +83,7 @@ class Belief:
         judge: Misfit | Response,
         absent: float,
         rng: np.random.Generator,
-        pool: Annotated[Array, "p, 4"] | None = None,  # the only boxes that may be looked at
+        pool: Annotated[Array, "p, 4"] | None = None,
         crowd: bool = True,
     ) -> Belief:
         evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
@@ -102,3 +143,52 @@ class Belief:
         overlap = pairs_iou(boxes, boxes)
         place = int(np.argmax(overlap @ weights))
         return boxes[place], min(1.0, float((overlap[place] >= 0.5) @ weights))
+
+
+COARSE = 48  # places a side: a fifth of the distance over which clutter changes
+
+
+def grid_boxes(
+    bounds: Annotated[Array, "4"], size: Annotated[Array, "width, height"], rows: int, columns: int
+) -> Annotated[Array, "rows · columns, 4"]:
+    """Boxes of one size around places in the middle of rows · columns equal cells; at the edge they extend beyond."""
+    return _boxes(bounds, size, _middles(rows), _middles(columns))
+
+
+def grid_moments(
+    belief: Belief, size: Annotated[Array, "2"], rows: int, columns: int, rng: np.random.Generator
+) -> tuple[Array, Array]:  # (rows, columns) each
+    """Mean and variance of the score of such boxes over hypotheses drawn by their weights."""
+    bounds = belief.evidence.looks.bounds
+    objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_FOR_MAPS, rng)]
+    given, weights = belief.evidence.given(objects), np.full(len(objects), 1.0 / len(objects))
+    if rows * columns > limits.MAP_CELLS:
+        raise InvalidParameter(f"A map has at most {limits.MAP_CELLS:,} cells, got {rows} x {columns}.")
+    boxes = grid_boxes(bounds, size, rows, columns)
+    if isinstance(given, Judgement):
+        mean, variance = belief.moments(boxes)
+    else:
+        mean, variance = given.mixed(boxes, objects, weights, _spread(given, bounds, size, rows, columns))
+    return mean.reshape(rows, columns), variance.reshape(rows, columns)
+
+
+def _spread(given: GivenObjects, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
+    """What clutter and offset say of every place: they are smooth, and a cubic spline carries it from a coarse grid."""
+    down, right = (np.linspace(0.0, 1.0, min(COARSE, max(4, side))) for side in (rows, columns))
+    coarse = given.smooth(_boxes(bounds, size, down, right))
+    parts = np.concatenate([coarse.known.transpose(0, 2, 1).reshape(-1, len(coarse.base)), [coarse.base, coarse.own]])
+    table = parts.reshape(len(parts), down.size, right.size)
+    up, across = (make_interp_spline(at, np.eye(at.size))(_middles(n)) for at, n in ((down, rows), (right, columns)))
+    fine = (up @ table @ across.T).reshape(len(parts), -1)
+    known = fine[:-2].reshape(2, -1, fine.shape[1]).swapaxes(1, 2)
+    return Smooth(np.ascontiguousarray(known), fine[-2], np.maximum(fine[-1], 0.0))
+
+
+def _middles(n: int) -> Array:
+    return (np.arange(n) + 0.5) / n
+
+
+def _boxes(bounds: Array, size: Array, down: Array, right: Array) -> Array:
+    y, x = np.meshgrid(down, right, indexing="ij")
+    centres = bounds[:2] + np.column_stack([x.ravel(), y.ravel()]) * (bounds[2:] - bounds[:2])
+    return np.hstack([centres - 0.5 * size, centres + 0.5 * size])

@@ -10,11 +10,11 @@ from saccade._core.codec import Record
 from saccade._core.fields import Many, Maybe, Numbers, Row, flag, number, text, whole
 from saccade.localize.boxes import check_boxes
 from saccade.localize.priors.state import BOX_PRIOR
+from saccade.localize.search.asking import Policy
+from saccade.localize.search.belief import Misfit
 from saccade.localize.search.checks import check_looks
-from saccade.localize.search.choice import Policy
 from saccade.localize.search.learned_response import RESPONSE
-from saccade.localize.search.location import Failure
-from saccade.localize.search.response import Misfit
+from saccade.localize.search.posterior import Failure
 
 if TYPE_CHECKING:
     from saccade.localize.search.localizer import Localizer

@@ -1,7 +1,5 @@
 """Boxes of training pictures as coordinates, checked: what a situation model learns from."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -16,13 +16,14 @@ from saccade.localize.boxes import check_bounds, to_coordinates
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Block, Density, Normals
 from saccade.localize.priors.learn_normals import learn_normals
+from saccade.localize.priors.state import AsDict
 from saccade.localize.situations.coordinates import SPREAD, coordinates_of, one_box, ranges
 from saccade.localize.situations.state import SITUATION_MODEL
 
 Kind = Literal["normal", "mixture", "uniform"]
 
 
-class SituationModel:
+class SituationModel(AsDict):
     """Where the objects of a situation are, how large and of what shape; and where one is once others are found.
 
     The centre (in shares of the picture), log size (share of the picture's area) and log shape (width over height) of
@@ -64,6 +65,7 @@ class SituationModel:
     (5, 4)
     """
 
+    record = SITUATION_MODEL
     objects_: list[str]
     density_: Density
     n_situations_: int
@@ -80,11 +82,7 @@ class SituationModel:
             return f"SituationModel(kind={self.kind!r})"
         return f"SituationModel({self.kind} of {', '.join(self.objects_)}; {self.n_situations_} situations)"
 
-    def fit(
-        self,
-        boxes: Mapping[str, Any],  # object -> (n, 4)
-        sizes: Annotated[Any, "n, 2"],  # or (2,) if all pictures have one size
-    ) -> SituationModel:
+    def fit(self, boxes: Mapping[str, Any], sizes: Annotated[Any, "n, 2 | 2"]) -> SituationModel:
         """Learn from n pictures.
 
         Parameters
@@ -98,11 +96,6 @@ class SituationModel:
         -------
         SituationModel
             The fitted model.
-
-        Raises
-        ------
-        InvalidInput
-            If a box is inverted, empty or has its centre outside its picture, or an object has no box at all.
         """
         self.objects_, U = coordinates_of(boxes, sizes)
         self.n_situations_ = len(U)
@@ -114,12 +107,7 @@ class SituationModel:
         self.density_, self.shrinkage_ = learn_normals(U, components, np.tile(SPREAD, len(self.objects_)))
         return self
 
-    def prior(
-        self,
-        object: str,
-        found: Mapping[str, Any] | None,  # object -> (4,)
-        size: Annotated[Any, "width, height | x0, y0, x1, y1"],  # of the picture
-    ) -> BoxPrior:
+    def prior(self, object: str, found: Mapping[str, Any] | None, size: Annotated[Any, "2 | 4"]) -> BoxPrior:
         """The density of an object's box, given the boxes of other objects that were found.
 
         If the found objects are unlikely under the model (tail probability below `doubt`), the density is that of the
@@ -138,11 +126,6 @@ class SituationModel:
         -------
         BoxPrior
             For the `prior` of a `Localizer`.
-
-        Raises
-        ------
-        InvalidInput
-            If the model does not know an object.
         """
         bounds, density = check_bounds(size), self._fitted()
         if bounds.ndim != 1:
@@ -202,37 +185,8 @@ class SituationModel:
     # ---- kept
 
     def to_dict(self) -> dict[str, Any]:
-        """The fitted model as plain values for JSON.
-
-        Returns
-        -------
-        dict
-            What `from_dict` takes.
-        """
         self._fitted()
-        return codec.to_json(SITUATION_MODEL, self)
-
-    @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> SituationModel:
-        """The model that `to_dict` was called on.
-
-        Parameters
-        ----------
-        state : dict
-            What `to_dict` returned.
-
-        Returns
-        -------
-        SituationModel
-            The fitted model.
-
-        Raises
-        ------
-        ModelFileError
-            If the state is of another version or damaged.
-        """
-        found: SituationModel = codec.from_json(SITUATION_MODEL, state)
-        return found
+        return super().to_dict()
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file: tensors with a JSON header, no code.
@@ -258,11 +212,6 @@ class SituationModel:
         -------
         SituationModel
             The fitted model.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is none of `save`, of another version, or damaged.
         """
         header, tensors = model_file.read(path)
         named = {name if "." in name else f"density.{name}": tensor for name, tensor in tensors.items()}  # of before

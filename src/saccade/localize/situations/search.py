@@ -1,7 +1,5 @@
 """Search for several objects of a situation in turn: each one that is found says where the others may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +7,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.errors import InvalidInput
 from saccade.localize.search.localizer import Localizer
-from saccade.localize.search.location import Location
+from saccade.localize.search.posterior import Location
 from saccade.localize.situations.model import SituationModel
 
 
@@ -34,16 +32,10 @@ class SituationSearch:
 
     Attributes
     ----------
-    objects : list of str
-        The objects that are looked for.
     searches : dict of Localizer
-        The search for each object.
+        The search for each of the `objects`.
     found : dict of arrays of shape (4,)
         The box of each object that is found.
-    looks : int
-        Looks at all objects together, failures included.
-    open : list of str
-        Objects that are not found, those with the fewest looks first.
 
     Examples
     --------
@@ -123,11 +115,6 @@ class SituationSearch:
             x0, y0, x1, y1 inside the picture.
         scores : array of shape (n,)
             The judge's scores; NaN where it failed.
-
-        Raises
-        ------
-        InvalidInput
-            If the search is not for this object, or as for `Localizer.tell`.
         """
         if name not in self.searches:
             raise InvalidInput(f"The search is for {', '.join(self.objects)}, and not for {name!r}.")

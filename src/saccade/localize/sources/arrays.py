@@ -1,7 +1,5 @@
 """Arrays as sources: in memory, mapped from a file, or of zarr, h5py or dask. Only the slice that is read is held."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -4,12 +4,10 @@ Boxes are x0, y0, x1, y1 in pixels of the full picture, whatever the scale. A so
 what the file format must decode for it (each adapter says what that is) and `limits.SOURCE_PIXELS` pixels.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -73,10 +71,23 @@ class Pyramid(abc.ABC):
         return fine[-1] if fine else 0
 
     @abc.abstractmethod
-    def region(
-        self, level: int, x0: int, y0: int, x1: int, y1: int
-    ) -> Annotated[Array, "y1 − y0, x1 − x0, 3"]:  # uint8
-        """These pixels of one copy."""
+    def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Annotated[Array, "h, w, 3"]:
+        """These pixels of one copy, uint8."""
+
+
+class OpenFile(Pyramid):
+    """A source that holds a file open: `close` it, or use it in a `with` block."""
+
+    _file: Any
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def shrunk(
@@ -151,13 +162,6 @@ def open_picture(picture: Any) -> Source:
     Source
         An object with `shape` and `read(box, scale=1.0)`, which gives the pixels of a box.
 
-    Raises
-    ------
-    InvalidInput
-        If there is no file, or it is no picture.
-    ModuleNotFoundError
-        If the package for this format is missing.
-
     Examples
     --------
     >>> source = open_picture(np.zeros((400, 600, 3), np.uint8))
@@ -190,11 +194,8 @@ def _open_file(path: Path) -> Source:
 
 
 def crops(
-    source: Source,
-    boxes: Annotated[Any, "n, 4"],
-    size: tuple[int, int] | None = None,  # (w, h) of every crop
-    scale: float = 1.0,
-) -> list[Annotated[Array, "h, w, 3"]]:  # each
+    source: Source, boxes: Annotated[Any, "n, 4"], size: tuple[int, int] | None = None, scale: float = 1.0
+) -> list[Annotated[Array, "h, w, 3"]]:
     """The pixels in each box, for a judge that takes a list of crops.
 
     Parameters
@@ -212,11 +213,6 @@ def crops(
     -------
     list of n arrays of shape (h, w, 3)
         The crops, uint8 RGB.
-
-    Raises
-    ------
-    InvalidInput
-        If a box is inverted, empty or not inside the picture.
 
     Examples
     --------

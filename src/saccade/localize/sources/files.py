@@ -5,8 +5,6 @@ quarter and shrunk from there, so that a coarse look at a huge one holds little.
 whole, and refused above `limits.PICTURE_PIXELS` pixels: save such pictures as tiled TIFF.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from saccade._core import limits

@@ -3,8 +3,6 @@
 Held in memory: the region that is read, four bytes per pixel, and OpenSlide's own cache of tiles, 32 MB.
 """
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,15 +11,15 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.pixels import to_rgb
-from saccade.localize.sources.base import Level, Pyramid
+from saccade.localize.sources.base import Level, OpenFile
 
 
 def installed() -> bool:
     return find_spec("openslide") is not None
 
 
-class SlideSource(Pyramid):
-    """One slide; parts that were not scanned are white. `close` it, or use it in a `with` block."""
+class SlideSource(OpenFile):
+    """One slide; parts that were not scanned are white."""
 
     def __init__(self, path: str | Path) -> None:
         try:
@@ -31,21 +29,12 @@ class SlideSource(Pyramid):
                 "Slides need OpenSlide: pip install openslide-python openslide-bin", name="openslide"
             ) from error
         try:
-            self._slide = openslide.OpenSlide(str(path))
+            self._file = openslide.OpenSlide(str(path))
         except openslide.OpenSlideError as error:
             raise InvalidInput(f"OpenSlide cannot read {str(path)!r}: {error}.") from None
-        self.levels = [Level(*size) for size in self._slide.level_dimensions]
-
-    def close(self) -> None:
-        self._slide.close()
-
-    def __enter__(self) -> SlideSource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.levels = [Level(*size) for size in self._file.level_dimensions]
 
     def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Array:
-        step = self._slide.level_downsamples[level]
+        step = self._file.level_downsamples[level]
         start = round(x0 * step), round(y0 * step)  # in pixels of the full picture, as OpenSlide wants it
-        return to_rgb(np.asarray(self._slide.read_region(start, level, (x1 - x0, y1 - y0))))
+        return to_rgb(np.asarray(self._file.read_region(start, level, (x1 - x0, y1 - y0))))

@@ -4,8 +4,6 @@ Held in memory: the segments (tiles or strips) that a box touches, one at a time
 of any size; a file in strips decodes whole rows; one single strip is decoded whole. An orientation tag is not applied.
 """
 
-from __future__ import annotations
-
 import weakref
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +15,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.features.pixels import to_rgb
-from saccade.localize.sources.base import Level, Pyramid
+from saccade.localize.sources.base import Level, OpenFile
 
 PALETTE, WHITE_IS_ZERO = 3, 0  # values of the TIFF tag that says what numbers mean
 
@@ -26,8 +24,8 @@ def installed() -> bool:
     return find_spec("tifffile") is not None
 
 
-class TiffSource(Pyramid):
-    """The first picture of a TIFF file, with its coarser copies. `close` it, or use it in a `with` block."""
+class TiffSource(OpenFile):
+    """The first picture of a TIFF file, with its coarser copies."""
 
     def __init__(self, path: str | Path) -> None:
         try:
@@ -46,15 +44,6 @@ class TiffSource(Pyramid):
         for page in self._pages:
             _check_page(page, self.path)
         self.levels = [Level(int(page.imagewidth), int(page.imagelength)) for page in self._pages]
-
-    def close(self) -> None:
-        self._file.close()
-
-    def __enter__(self) -> TiffSource:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def region(self, level: int, x0: int, y0: int, x1: int, y1: int) -> Array:
         page = self._pages[level]

@@ -1,15 +1,16 @@
 """What was asked and told about tiles, in order: all that a search over tiles has to keep."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
+from saccade.localize.boxes import as_numbers, check_boxes
+from saccade.localize.sources.base import Source, crops
 from saccade.localize.tiles.grid import Tiles
 
 
@@ -100,3 +101,91 @@ class TileAnswers:
         values = self.hits[self.rows]
         some = values[values > 0] if self.threshold is None else np.zeros(0)
         return some if some.size else np.ones(1)
+
+
+NOTHING = np.zeros((0, 5))
+
+
+class Answer(NamedTuple):
+    """The judge's answer for one tile."""
+
+    value: float  # NaN where there is none
+    inside: Annotated[Array, "k, 5"]  # boxes in pixels of the picture, and scores
+    problem: str = ""
+
+    def as_told(self, answers: TileAnswers) -> tuple[float, str]:
+        """The value that a search takes, NaN if it cannot be one, and why."""
+        has_scores = answers.threshold is not None and len(self.inside)
+        value = float(self.inside[:, 4].max()) if has_scores else self.value
+        if not self.problem and not answers.possible(value):
+            return np.nan, f"the judge gave {value:g}"
+        return value, self.problem
+
+
+class FoundBoxes(NamedTuple):
+    """Boxes inside tiles, highest score first."""
+
+    boxes: Annotated[Array, "k, 4"]
+    scores: Annotated[Array, "k"]
+
+
+def judged(
+    judge: Callable[[list[Array]], Any],
+    source: Source,
+    boxes: Annotated[Array, "n, 4"],
+    size: tuple[int, int] | None,
+    scale: float,
+) -> list[Answer]:
+    """The judge's answer for every tile; where a batch fails, its tiles are shown one by one."""
+    answers, problem = _ask(judge, source, boxes, size, scale)
+    if not problem:
+        return answers
+    if len(boxes) == 1:
+        return [Answer(np.nan, NOTHING, problem)]
+    return [judged(judge, source, box[None], size, scale)[0] for box in boxes]
+
+
+def _ask(
+    judge: Callable[[list[Array]], Any], source: Source, boxes: Array, size: tuple[int, int] | None, scale: float
+) -> tuple[list[Answer], str]:
+    """Answers, or what is wrong with them."""
+    try:
+        shown = crops(source, boxes, size, scale)
+        given = list(judge(shown))
+        if len(given) != len(boxes):
+            return [], f"the judge gave {len(given)} answers for {len(boxes)} crops"
+        pairs = zip(given, boxes, shown, strict=True)
+        return [_answer(each, box, crop.shape) for each, box, crop in pairs], ""
+    except Exception as error:  # the judge and the pictures are not ours
+        return [], f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def _answer(given: Any, box: Array, shape: tuple[int, ...]) -> Answer:
+    """A number, or boxes in pixels of the crop."""
+    if np.ndim(given) == 0:
+        return Answer(float(given), NOTHING)
+    inside = scored(given)
+    factor = (box[2:] - box[:2]) / np.array([shape[1], shape[0]])
+    places = inside[:, :4] * np.tile(factor, 2) + np.tile(box[:2], 2)
+    return Answer(float(len(inside)), np.column_stack([places, inside[:, 4]]))
+
+
+def check_inside(inside: Sequence[Any] | None, numbers: Array) -> list[list[list[float]]]:
+    """For each tile the rows tile, x0, y0, x1, y1, score."""
+    if inside is None:
+        return [[] for _ in numbers]
+    if len(inside) != numbers.size:
+        raise InvalidInput(f"`inside` must have {numbers.size} entries, one for each tile, got {len(inside)}.")
+    return [
+        [[float(number), *row] for row in scored(own).tolist()] for number, own in zip(numbers, inside, strict=True)
+    ]
+
+
+def scored(boxes: Any) -> Annotated[Array, "k, 5"]:
+    """Boxes with scores; boxes without scores get 1."""
+    found = as_numbers(boxes, "inside")
+    found = found.reshape(-1, 5) if found.size == 0 else np.atleast_2d(found)
+    if found.ndim != 2 or found.shape[1] not in (4, 5) or not np.isfinite(found).all():
+        raise InvalidInput(f"Boxes inside a tile must be (k, 4) or (k, 5) finite numbers, got shape {found.shape}.")
+    check_boxes(found[:, :4], "inside")
+    return found if found.shape[1] == 5 else np.column_stack([found, np.ones(len(found))])

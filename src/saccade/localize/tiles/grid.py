@@ -1,18 +1,16 @@
 """A grid of tiles over a picture."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.checks import check_count, check_share
+from saccade._core.checks import check_count, check_share, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.localize.boxes import check_bounds, check_boxes
-from saccade.localize.sources.base import Source
+from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
+from saccade.localize.sources.base import Source, open_picture
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +31,8 @@ class Tiles:
     boxes: Annotated[Array, "rows · columns, 4"]  # row by row
 
     @classmethod
-    def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Tiles:
-        """The grid over a picture.
-
-        Parameters
-        ----------
-        bounds : (width, height) or (x0, y0, x1, y1)
-            The picture.
-        tile : int
-            Side of a tile in pixels; a smaller picture is one tile.
-        overlap : float
-            Share of a tile that its neighbour covers too, at most 0.9.
-
-        Returns
-        -------
-        Tiles
-            The grid.
-        """
+    def of(cls, bounds: Any, tile: int, overlap: float = 0.0) -> Self:
+        """The grid over a picture, with tiles of `tile` pixels; a neighbour covers the share `overlap` of it."""
         edges = check_bounds(bounds)
         tile = check_count("tile", tile, "Pass the side of a tile in pixels, such as 1024.")
         if tile > limits.BOX_COORDINATE:
@@ -97,9 +80,7 @@ def _starts(low: float, high: float, tile: int, step: float, count: int) -> Arra
     return np.asarray(low + np.maximum(np.minimum(np.arange(count) * step, high - low - tile), 0.0))
 
 
-def first_tiles(
-    shape: tuple[int, int], count: int, rng: np.random.Generator
-) -> tuple[Annotated[Array, "m"], int]:  # tiles in a cell
+def first_tiles(shape: tuple[int, int], count: int, rng: np.random.Generator) -> tuple[Array, int]:
     """The first looks: one random tile from each cell of a coarse grid, so that no large part stays unseen.
 
     About `count` tile numbers in random order, and how many tiles the largest cell has.
@@ -123,11 +104,7 @@ def first_tiles(
     return rng.permutation(np.array(numbers)), int(np.diff(y).max() * np.diff(x).max())
 
 
-def overview(
-    source: Source,
-    tiles: Tiles,
-    pixels: int = 16,  # side of a tile in the coarse copy
-) -> Annotated[Array, "n, 10"]:
+def overview(source: Source, tiles: Tiles, pixels: int = 16) -> Annotated[Array, "n, 10"]:
     """Cheap features of every tile from one coarse look: mean and deviation of each colour, and how much it changes.
 
     The coarse copy shows a tile by about `pixels` × `pixels` pixels. Reading it costs (pixels / tile)² of a full look
@@ -147,12 +124,51 @@ def overview(
     return out
 
 
-def statistics(
-    pixels: Annotated[Array, "h, w, 3"],  # uint8
-) -> Annotated[Array, "10"]:
+def statistics(pixels: Annotated[Array, "h, w, 3"]) -> Annotated[Array, "10"]:
     """The ten numbers of `overview` for one tile."""
     values = pixels.astype(np.float64) / 255.0
     grey = values.mean(axis=2)
     across, down = (np.abs(np.diff(grey, axis=axis)).mean() if grey.shape[axis] > 1 else 0.0 for axis in (1, 0))
     flat = values.reshape(-1, 3)
     return np.array([*flat.mean(axis=0), *flat.std(axis=0), across, down, grey.min(), grey.max()])
+
+
+def source_and_bounds(picture: Any) -> tuple[Source | None, Any]:
+    """(width, height) or (x0, y0, x1, y1) are bounds; everything else is a picture."""
+    if isinstance(picture, tuple | list) and len(picture) in (2, 4) and all(is_number(side) for side in picture):
+        return None, picture
+    if isinstance(picture, np.ndarray) and picture.shape in ((2,), (4,)):
+        return None, picture
+    source = open_picture(picture)
+    return source, (source.shape[1], source.shape[0])
+
+
+def check_features(features: Any, n: int) -> Array | None:
+    if features is None:
+        return None
+    found = as_numbers(features, "features")
+    if found.ndim != 2 or len(found) != n or not found.shape[1] or not np.isfinite(found).all():
+        raise InvalidInput(
+            f"`features` must be {n} rows of finite numbers, one for each tile, got shape {found.shape}."
+        )
+    return found
+
+
+def standardised(features: Array | None) -> Array | None:
+    """Mean 0 and deviation 1, divided by the root of their number: two tiles are about √2 apart."""
+    if features is None:
+        return None
+    deviation = features.std(axis=0)
+    flat = deviation <= 1e-12 * (1.0 + np.abs(features).max(axis=0))
+    return np.asarray(
+        (features - features.mean(axis=0)) / np.where(flat, np.inf, deviation) / np.sqrt(features.shape[1])
+    )
+
+
+def check_prior(prior: Any, shape: tuple[int, int]) -> Annotated[Array, "n"]:
+    found = as_numbers(prior, "prior")
+    if found.shape not in ((), shape) or not ((found > 0.0) & (found < 1.0)).all():
+        raise InvalidParameter(
+            f"`prior` must be a probability between 0 and 1, or an array of shape {shape} of such, got {prior!r}."
+        )
+    return np.broadcast_to(found, shape).ravel().copy()

@@ -12,8 +12,6 @@ a sum is more concentrated than a binomial (Hoeffding 1956). So the upper limit 
 with hits, whatever the picture is.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -30,32 +28,16 @@ WIDER = 1.25  # factor of the deviation: 1 missed the truth in places on picture
 
 
 class Left(NamedTuple):
-    """Hits in tiles without an answer.
+    """Hits in tiles without an answer."""
 
-    Attributes
-    ----------
-    expected : float
-        Expected number by the model.
-    low, high : int
-        Interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028).
-    at_most_tiles : int
-        Upper limit for the tiles with hits, with 95 % confidence for any picture. It needs the looks of the start.
-    """
-
-    expected: float
-    low: int
+    expected: float  # by the model
+    low: int  # interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028)
     high: int
-    at_most_tiles: int
+    at_most_tiles: int  # with hits, with 95 % confidence for any picture; it needs the looks of the start
 
 
-def hits_left(
-    belief: TileBelief,
-    answers: TileAnswers,
-    first: Array,  # the tiles of the first looks
-    cell: int,  # tiles in the largest of their cells
-    rng: np.random.Generator,
-) -> Left:
-    """The hits in tiles without an answer."""
+def hits_left(belief: TileBelief, answers: TileAnswers, first: Array, cell: int, rng: np.random.Generator) -> Left:
+    """The hits in tiles without an answer; the `first` looks were one in each cell of up to `cell` tiles."""
     free, counts = answers.without(), answers.hits_in_a_tile()
     mean, variance = moments(belief, free, rng)
     many, spread = float(counts.mean()), float(counts.var())

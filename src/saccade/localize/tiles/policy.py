@@ -7,8 +7,6 @@ covariance with the tile, and β and γ slope and minus curvature of the log pro
 variance −= c²γ.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import numpy as np
@@ -22,13 +20,8 @@ Policy = Literal["auto", "likeliest", "nonmyopic"]
 LIKELY, OPEN = 16, 32  # candidates: the likeliest, and those that could be likely: mean + deviation
 
 
-def choose_tiles(
-    belief: TileBelief,
-    free: Array,  # numbers of the tiles that may be asked
-    n: int,
-    budget: int,  # looks left, these included
-) -> Annotated[Array, "n"]:
-    """The next n tiles, chosen one after the other.
+def choose_tiles(belief: TileBelief, free: Array, n: int, budget: int) -> Annotated[Array, "n"]:
+    """The next n of the free tiles, chosen one after the other with `budget` looks left, these included.
 
     The answers for chosen tiles are not known yet, so a choice lowers variances and leaves means.
     """

@@ -1,7 +1,5 @@
 """Find all hits: active search over the tiles of a huge picture under a budget."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_args
 
@@ -15,10 +13,16 @@ from saccade._core.errors import InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.localize.boxes import as_numbers, non_maximum_suppression
 from saccade.localize.sources.base import check_shown, open_picture
-from saccade.localize.tiles.answers import TileAnswers
-from saccade.localize.tiles.checks import check_features, check_inside, check_prior, source_and_bounds, standardised
-from saccade.localize.tiles.grid import Tiles, first_tiles, overview
-from saccade.localize.tiles.judge import FoundBoxes, judged
+from saccade.localize.tiles.answers import FoundBoxes, TileAnswers, check_inside, judged
+from saccade.localize.tiles.grid import (
+    Tiles,
+    check_features,
+    check_prior,
+    first_tiles,
+    overview,
+    source_and_bounds,
+    standardised,
+)
 from saccade.localize.tiles.left import Left, hits_left
 from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe, comparison, likely_settings
 from saccade.localize.tiles.policy import Policy, choose_tiles
@@ -60,10 +64,6 @@ class TileSearch(codec.Stateful):
     ----------
     tiles : Tiles
         `tiles.boxes` (n, 4) row by row, `tiles.shape`.
-    hits : array of shape (n,)
-        The answer for each tile; NaN where there is none.
-    problems : list of dict
-        Answers that are not numbers, failures of the judge and changed answers: "tile", "box", "what".
 
     Examples
     --------

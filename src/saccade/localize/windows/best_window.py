@@ -5,8 +5,6 @@ They bound a sum of weights; here the sum is one of piecewise linear functions, 
 these bring the weights back, so that points of good and bad words in one column cancel (loops.py).
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,11 +106,6 @@ def best_window(
     -------
     BestWindow
         Of windows with equal scores, any one.
-
-    Raises
-    ------
-    InvalidInput
-        If there is no point, a point is not inside the picture, a word is no column, or no window has such a size.
 
     Examples
     --------

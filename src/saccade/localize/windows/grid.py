@@ -1,9 +1,7 @@
 """Windows that begin and end on the lines of a grid, and sets of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -29,7 +27,7 @@ class Axis:
     last_begin: list[int]  # −1 where none
 
     @classmethod
-    def of(cls, low: float, high: float, step: float, least: float, most: float) -> Axis:
+    def of(cls, low: float, high: float, step: float, least: float, most: float) -> Self:
         lines = np.append(np.arange(low, high - ROUNDING * step, step), high)
         places, least, most = np.arange(lines.size), least - ROUNDING * step, most + ROUNDING * step
         first_end = np.maximum(np.searchsorted(lines, lines + least), places + 1)
@@ -60,7 +58,7 @@ class WindowGrid:
     y: Axis
 
     @classmethod
-    def of(cls, limit: Array, step: float, min_size: Any, max_size: Any) -> WindowGrid:
+    def of(cls, limit: Array, step: float, min_size: Any, max_size: Any) -> Self:
         x0, y0, x1, y1 = limit.tolist()
         if max(x1 - x0, y1 - y0) / step > limits.GRID_LINES:
             raise InvalidParameter(f"`step` = {step} makes more than {limits.GRID_LINES:,} grid lines. Make it larger.")
