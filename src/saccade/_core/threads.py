@@ -49,11 +49,7 @@ def share(
     return share_calls(partial(partial, work), total, threads)
 
 
-def ranged(
-    loop: Callable[..., None],
-    read: tuple[Any, ...],
-    write: tuple[Any, ...],
-) -> Calls:
+def ranged(loop: Callable[..., None], read: tuple[Any, ...], write: tuple[Any, ...]) -> Calls:
     """Calls of loop(*read, first, last, *write): the order of arguments that all compiled loops have."""
     return lambda _, first, last: partial(loop, *read, first, last, *write)
 
