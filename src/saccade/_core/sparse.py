@@ -13,10 +13,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 
 
-def check_sparse(
-    X: Any,  # of any format, as matrix or array
-    name: str = "The sparse matrix",
-) -> None:
+def check_sparse(X: Annotated[Any, "of any format, as matrix or array"], name: str = "The sparse matrix") -> None:
     """Complain of a sparse matrix whose parts do not fit together."""
     try:
         if len(X.shape) != 2 or min(X.shape) < 0:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from threading import Lock, Thread
-from typing import Any
+from typing import Annotated, Any
 
 from saccade._core.errors import InvalidParameter
 
@@ -40,11 +40,7 @@ def spans(total: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(k * total // parts for k in range(parts + 1))) if parts else []
 
 
-def share(
-    work: Callable[[int, int, int], None],  # (thread, first, last)
-    total: int,
-    threads: int,
-) -> int:
+def share(work: Annotated[Callable[[int, int, int], None], "(thread, first, last)"], total: int, threads: int) -> int:
     """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
     return share_calls(partial(partial, work), total, threads)
 

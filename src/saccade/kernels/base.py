@@ -150,10 +150,7 @@ class Kernel(BaseEstimator, abc.ABC):
         """
 
     def gradient(
-        self,
-        X: Annotated[Matrix, "n, d"],
-        A: Annotated[Array, "n, n"],  # symmetric
-        weight: Annotated[Array, "n"] | None = None,
+        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
     ) -> dict[str, Array]:
         """Derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists.
 
@@ -222,7 +219,18 @@ class Kernel(BaseEstimator, abc.ABC):
         A: Annotated[Array, "n, n"],  # symmetric
         weight: Annotated[Array, "n"] | None = None,
     ) -> dict[str, Array]:
-        """As `gradient`, of the centred part alone."""
+        """Derivatives as in `gradient`, of the centred part alone.
+
+        Parameters
+        ----------
+        X, A, weight : Matrix, Array, and Array or None
+            As in `gradient`.
+
+        Returns
+        -------
+        dict of str to Array
+            By the name of the parameter.
+        """
         return {} if self.centred_part() is None else self.gradient(X, A, weight)
 
     @property

@@ -58,7 +58,6 @@ class Centred(Kernel):
         self.base = base
 
     def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same kernel over the settled base, centred on X.
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = shares(X.shape[0], weight)
         if isinstance(fitted.base, HIK):
@@ -73,7 +72,6 @@ class Centred(Kernel):
         return fitted
 
     def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base(kernel._moved(X), None if Z is None else kernel._moved(Z))
@@ -86,31 +84,25 @@ class Centred(Kernel):
         return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
     def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # ‖Φ̃(x)‖², (n,).
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base.diag(kernel._moved(X))
         return kernel._own(X, kernel._to_mean(X))
 
     def centred_part(self) -> Kernel:
-        # All of it.
         return self
 
     @property
     def mixes_centre(self) -> bool:
         return check_kernel("base", self.base).mixes_centre
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH.
         share, sums = shares(X.shape[0], weight), A.sum(axis=1)
         down = A - np.outer(share, sums) - np.outer(sums, share) + sums.sum() * np.outer(share, share)
         return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         # Those of the base: another origin changes no distance.
         return self._ready(X).base.squared_distances(X, Z)
 

@@ -39,7 +39,6 @@ class Decaying(Kernel):
         """
 
     def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # Self, once the parameter and the data are known to be good.
         self._check()
         self.check_rows("X", X)
         return self
@@ -56,7 +55,6 @@ class Decaying(Kernel):
         """
 
     def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
         gamma = self._check()
         self.check_rows("X", X)
         if Z is not None:
@@ -65,12 +63,9 @@ class Decaying(Kernel):
         return symmetric(K, 1.0) if Z is None else K
 
     def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # One, for every row.
         return np.ones(X.shape[0])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log γ = −γ · distance · k.
         return decay_gradient(self.distance(X), self._check(), A)
 

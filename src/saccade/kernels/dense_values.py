@@ -12,10 +12,7 @@ from .._core.errors import InvalidInput
 VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of t times e^−t
 
 
-def decay(
-    distance: Annotated[Array, "n, m"],  # overwritten
-    rate: float,
-) -> Array:
+def decay(distance: Annotated[Array, "n, m: overwritten"], rate: float) -> Array:
     """exp(−rate · distance), in place; rounding below zero is clipped, NaN is never passed on."""
     check_not_nan(distance)
     np.maximum(distance, 0.0, out=distance)
@@ -25,9 +22,7 @@ def decay(
 
 
 def decay_gradient(
-    distance: Annotated[Array, "n, n"],  # overwritten
-    rate: float,
-    A: Annotated[Array, "n, n"],
+    distance: Annotated[Array, "n, n: overwritten"], rate: float, A: Annotated[Array, "n, n"]
 ) -> dict[str, Array]:
     """The derivative of Σ_ij A_ij exp(−rate · distance_ij) with respect to log rate, where `gamma` is the rate."""
     check_not_nan(distance)
@@ -53,10 +48,7 @@ def check_distances(values: Array) -> Array:
     return values
 
 
-def symmetric(
-    K: Annotated[Array, "n, n"],  # overwritten
-    diagonal: Annotated[Array, "n"] | float,
-) -> Array:
+def symmetric(K: Annotated[Array, "n, n: overwritten"], diagonal: Annotated[Array, "n"] | float) -> Array:
     """K with the upper triangle copied onto the lower and the diagonal set, in place.
 
     Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.

@@ -32,7 +32,6 @@ class Linear(Kernel):
     """
 
     def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -40,20 +39,14 @@ class Linear(Kernel):
         return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
     def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # ‖x‖², for every row.
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
-        # Nothing: there is no parameter.
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         return {}
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         # ‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up.
         if sp.issparse(X) or sp.issparse(Z):
             return super().squared_distances(X, Z)
@@ -83,11 +76,9 @@ class Chi2(Decaying):
     remedy = "Try 1 / (the mean χ² distance between two examples)."
 
     def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        # Σ_d (x_d − z_d)² / (x_d + z_d).
         return _chi2_distance(X, X if Z is None else Z)
 
     def check_rows(self, name: str, X: Matrix) -> None:
-        # Complain of negative values.
         values = np.asarray(canonical(X).data if sp.issparse(X) else X)
         smallest = values.min(initial=0.0)
         if smallest < 0:

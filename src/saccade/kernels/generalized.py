@@ -52,12 +52,10 @@ class GeneralizedRBF(Kernel):
         self.beta = beta
 
     def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same kernel over the settled base, with a number for β.
         base = check_kernel("base", self.base).resolved(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
     def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
         if self.beta == "auto":
             return self.resolved(X)(X, Z)
         base, beta = self._check()
@@ -68,12 +66,9 @@ class GeneralizedRBF(Kernel):
         return symmetric(K, 1.0) if Z is None else K
 
     def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # One, for every row.
         return np.ones(X.shape[0])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
         # D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
         resolved = self.resolved(X, weight)
@@ -103,9 +98,7 @@ class GeneralizedRBF(Kernel):
 
 
 def typical_beta(
-    base: Kernel,
-    X: Annotated[Matrix, "n, d"],
-    weight: Annotated[Array, "n"] | None = None,  # copies of each row
+    base: Kernel, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n: copies of each row"] | None = None
 ) -> float:
     """½ over the mean squared distance of two different examples in the feature space of the base; 1 if that is zero.
 
@@ -117,10 +110,7 @@ def typical_beta(
     return 0.5 / distance if _are_apart(distance, off) else 1.0
 
 
-def _are_apart(
-    distance: float,
-    off: float,  # what rounding may change
-) -> bool:
+def _are_apart(distance: float, off: Annotated[float, "what rounding may change"]) -> bool:
     """Whether a mean squared distance is more than zero: rounding makes none, and float64 can invert it."""
     return distance > max(2.0 * off, float(np.finfo(np.float64).tiny))
 

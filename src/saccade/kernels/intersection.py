@@ -206,10 +206,8 @@ class HIK(Kernel):
 
         Parameters
         ----------
-        x : Array
-            Values, (k,).
-        dims : Array
-            The dimension of each, (k,).
+        x, dims : Array
+            Values and the dimension of each, (k,).
 
         Returns
         -------
@@ -281,10 +279,7 @@ class HIK(Kernel):
 
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
-        X, some = (
-            canonical(X),
-            batches(X.shape[0], limits.ROWS_AT_ONCE),
-        )  # features are float64 copies: a block at a time
+        X, some = canonical(X), batches(X.shape[0], limits.ROWS_AT_ONCE)  # features are float64 copies
         with np.errstate(over="ignore"):
             return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in some])
 

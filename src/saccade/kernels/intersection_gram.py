@@ -178,9 +178,7 @@ class IntersectionGram(TabledGram):
         return resolved_on_codes(kernel, self._operator, weight)[0]
 
     def with_levels(
-        self,
-        kernel: HIK,  # settled
-        levels: Annotated[Array, "L"],  # kernel.levels of the codes
+        self, kernel: Annotated[HIK, "settled"], levels: Annotated[Array, "L: kernel.levels of the codes"]
     ) -> Self:
         """The rows with another kernel, whose levels are made already."""
         return replace(self, kernel=kernel, _operator=self._operator.with_levels(levels))

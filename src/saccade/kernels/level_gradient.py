@@ -50,9 +50,7 @@ def level_gradient(
     kernel: HIK,  # not settled yet
     x: Annotated[Array, "L"],  # raw levels
     dims: Annotated[Array, "L"],
-    upstream: Annotated[
-        Array, "L"
-    ],  # the derivative of a number with respect to `apply(x, dims)` of the settled kernel
+    upstream: Annotated[Array, "L"],  # the derivative of a number by `apply(x, dims)` of the settled kernel
     share: Annotated[Array, "L"],  # the mean self-similarity of the training data is Σ share · level
 ) -> tuple[dict[str, Array], Array]:  # and (L,)
     """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""

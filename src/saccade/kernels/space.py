@@ -53,10 +53,7 @@ class DenseSpace:
     """All parameters that `saccade.kernels.learned` lists, mostly by their logarithms."""
 
     def __init__(
-        self,
-        kernel: Kernel,  # not settled yet
-        gram: Gram,
-        weight: Annotated[Array, "n"] | None = None,
+        self, kernel: Annotated[Kernel, "not settled yet"], gram: Gram, weight: Annotated[Array, "n"] | None = None
     ) -> None:
         self._kernel, self._gram, self._weight = kernel.opened(gram.all_rows()), gram, weight
         self._start, top = learned(self._kernel), np.full(1, abs(gram.all_rows()).max())

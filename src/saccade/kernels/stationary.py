@@ -27,17 +27,11 @@ class Radial(Kernel):
     amplitude: float
 
     @abc.abstractmethod
-    def _profile(
-        self,
-        squared: Annotated[Array, "n, m"],  # r², overwritten
-    ) -> Array:
+    def _profile(self, squared: Annotated[Array, "n, m: r², overwritten"]) -> Array:
         """f(r)."""
 
     @abc.abstractmethod
-    def _steepness(
-        self,
-        squared: Annotated[Array, "n, m"],  # r², overwritten
-    ) -> Array:
+    def _steepness(self, squared: Annotated[Array, "n, m: r², overwritten"]) -> Array:
         """−f′(r) / r; at r = 0 anything finite."""
 
     def _squared(self, A: Matrix, B: Matrix | None) -> Array:
@@ -45,24 +39,19 @@ class Radial(Kernel):
         return squared_euclidean(A, B)
 
     def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # Self, once the parameters are known to fit the data.
         self._check(X)
         return self
 
     def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
         scales, amplitude = self._check(X)
         K = self._profile(self._squared(*scaled_rows(X, Z, scales)))
         K *= amplitude
         return symmetric(K, amplitude) if Z is None else K
 
     def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # The amplitude, for every row.
         return np.full(X.shape[0], self._check(X)[1])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log ℓ_d = amplitude · (−f′(r)/r) · (x_d − z_d)²/ℓ_d², and k itself for the amplitude.
         scales, amplitude = self._check(X)
         U, _ = scaled_rows(X, None, scales)

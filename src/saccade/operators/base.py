@@ -45,8 +45,7 @@ class Operator(ABC):
 
     @abstractmethod
     def matmul(
-        self,
-        V: Annotated[Array, "n, m"],  # of the host; also of `backend` where that is another
+        self, V: Annotated[Array, "n, m: of the host; also of `backend` where that is another"]
     ) -> Annotated[Array, "n, m"]:  # of V's dtype, where V is
         """K V. float32 in, float32 work and float32 out; float64 likewise."""
 
@@ -62,10 +61,7 @@ class Operator(ABC):
         found = self.matmul(every)
         return found if at is None else np.asarray(found[at])
 
-    def columns(
-        self,
-        rows: Annotated[Array, "b"],  # example numbers
-    ) -> Annotated[Array, "n, b"]:
+    def columns(self, rows: Annotated[Array, "b: example numbers"]) -> Annotated[Array, "n, b"]:
         """K[:, rows], here by products with unit vectors."""
         found = np.empty((self.shape[0], rows.size))
         for part in batches(rows.size, limits.UNIT_COLUMNS):
@@ -74,10 +70,7 @@ class Operator(ABC):
             found[:, part] = self.matmul(unit)
         return found
 
-    def block(
-        self,
-        rows: Annotated[Array, "b"],  # example numbers
-    ) -> Annotated[Array, "b, b"]:
+    def block(self, rows: Annotated[Array, "b: example numbers"]) -> Annotated[Array, "b, b"]:
         """K[rows, rows]."""
         return np.asarray(self.columns(rows)[rows])
 

@@ -88,9 +88,7 @@ def encode(
     return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]), dense=dense, block_rows=block_rows)
 
 
-def _columns(
-    X: Any,  # dense or CSR
-) -> SortedColumns:
+def _columns(X: Annotated[Any, "dense or CSR"]) -> SortedColumns:
     """The positive entries by dimension, not sorted yet: those of a dimension in the order of their rows."""
     from saccade.operators import encode_loops
 
@@ -109,9 +107,7 @@ def _columns(
     return SortedColumns((n, D), starts, rows, values)
 
 
-def _dense_columns(
-    X: Array,  # C-contiguous
-) -> SortedColumns:
+def _dense_columns(X: Annotated[Array, "C-contiguous"]) -> SortedColumns:
     """Those of a dense matrix: as CSR, it would take five times the memory for a while."""
     from saccade.operators import encode_loops
 
@@ -122,9 +118,7 @@ def _dense_columns(
     return SortedColumns((n, D), starts, rows, values)
 
 
-def _sorted(
-    columns: SortedColumns,  # changed
-) -> SortedColumns:
+def _sorted(columns: Annotated[SortedColumns, "changed"]) -> SortedColumns:
     from saccade.operators import encode_loops
 
     c, bits = columns, columns.values.view(np.int64)
@@ -132,10 +126,7 @@ def _sorted(
     return c
 
 
-def _distinct_levels(
-    X: Any,  # dense, or columns
-    most: int,
-) -> list[Array] | None:
+def _distinct_levels(X: Annotated[Any, "dense, or columns"], most: int) -> list[Array] | None:
     """Zero and every distinct value of each dimension, or None when some dimension has more than `most`."""
     from saccade.operators import encode_loops
 
@@ -179,10 +170,7 @@ def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, samp
     return tables
 
 
-def _sorted_parts(
-    X: Any,
-    some: Annotated[Array, "s"],  # row numbers, ascending
-) -> Iterator[SortedColumns]:
+def _sorted_parts(X: Any, some: Annotated[Array, "s: row numbers, ascending"]) -> Iterator[SortedColumns]:
     """Some rows as sorted columns: a few dimensions of a dense matrix at a time, all of a sparse one."""
     every, at_once = some.size == X.shape[0], limits.SORTED_AT_ONCE // max(some.size, 1)
     if sp.issparse(X):
@@ -192,10 +180,7 @@ def _sorted_parts(
         yield _sorted(_columns(X[:, part] if every else X[some, part]))
 
 
-def _even_places(
-    copies: Annotated[Array, "k"],  # how often each entry counts
-    count: int,
-) -> Annotated[Array, "count"]:
+def _even_places(copies: Annotated[Array, "k: how often each entry counts"], count: int) -> Annotated[Array, "count"]:
     """Entries at even distances, the last one first, in the list that repeats each as often as it counts."""
     ends = np.cumsum(copies)
     places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)

@@ -8,9 +8,7 @@ import scipy.sparse as sp
 from saccade._core.threads import ranged, share_calls, thread_count
 
 
-def compressed(
-    X: Annotated[Any, "n, D"],  # dense or sparse
-) -> sp.csr_matrix:
+def compressed(X: Annotated[Any, "n, D: dense or sparse"]) -> sp.csr_matrix:
     """`sp.csr_matrix(X)`; for dense floats ten times faster, and with float64 values.
 
     >>> print(compressed(np.array([[0.0, 2.0], [0.0, 0.0]])).toarray())

@@ -11,10 +11,7 @@ from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 
 
-def decode(
-    codes: Codes,
-    rows: Array | None = None,  # ascending row numbers; None for all
-) -> sp.csr_matrix:
+def decode(codes: Codes, rows: Annotated[Array | None, "ascending row numbers; None for all"] = None) -> sp.csr_matrix:
     """The rows that the codes stand for."""
     n, D = codes.shape
     shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
@@ -41,10 +38,7 @@ def _decode_sorted(
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
 
 
-def new_numbers(
-    n: int,
-    rows: Array | None,  # ascending row numbers; None for all
-) -> Annotated[Array, "n"]:
+def new_numbers(n: int, rows: Annotated[Array | None, "ascending row numbers; None for all"]) -> Annotated[Array, "n"]:
     """The number of each row among those that are wanted, −1 for the others."""
     place = np.arange(n) if rows is None else np.full(n, -1)
     if rows is not None:
@@ -53,8 +47,7 @@ def new_numbers(
 
 
 def entries(
-    codes: CodeBlocks,
-    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
+    codes: CodeBlocks, place: Annotated[Array, "n: new row numbers, −1 for rows that are not wanted"]
 ) -> tuple[Array, Array, Array]:  # (e,) each
     """Dimension, new row and code of the entries of all rows with a place, block after block."""
     wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]

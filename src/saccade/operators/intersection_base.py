@@ -27,11 +27,7 @@ LINE_LANES = 8  # columns that `lines` takes together: V of 10,000 rows then sta
 class Intersection(Operator):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
 
-    def __init__(
-        self,
-        codes: Codes,
-        levels: Annotated[Array, "L"],  # what the kernel makes of codes.values
-    ) -> None:
+    def __init__(self, codes: Codes, levels: Annotated[Array, "L: what the kernel makes of codes.values"]) -> None:
         self.codes, self.levels, self.starts = codes, levels, codes.level_starts
         self._steps: dict[Any, Array] = {}
 
@@ -83,9 +79,7 @@ class Intersection(Operator):
         return self.matmul(np.ones((self.shape[0], 1)))[:, 0], 0.0
 
     def level_gradient(
-        self,
-        left: Annotated[Array, "n, m"],
-        right: Annotated[Array, "n, m"] | None = None,  # None for `left`
+        self, left: Annotated[Array, "n, m"], right: Annotated[Array, "n, m: None for `left`"] | None = None
     ) -> Annotated[Array, "L"]:
         """The derivative of Σ_m left_mᵀ K right_m with respect to every level, for one pass over the data.
 
@@ -99,10 +93,7 @@ class Intersection(Operator):
             first += len(lanes)
         return self._of_levels(G)
 
-    def matrix_gradient(
-        self,
-        A: Annotated[Array, "n, n"],  # symmetric
-    ) -> Annotated[Array, "L"]:
+    def matrix_gradient(self, A: Annotated[Array, "n, n: symmetric"]) -> Annotated[Array, "L"]:
         """The derivative of Σ_ij A_ij K_ij with respect to every level."""
         return self.level_gradient(A, np.eye(len(A)))
 

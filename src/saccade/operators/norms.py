@@ -36,9 +36,7 @@ class NormTables:
     levels: Annotated[Array, "L"]  # float64, ascending in each dimension
     blocks: Annotated[Array, "blocks, L, lanes"]  # float32: T as the walk needs it, with zeros after the last column
     rank: int  # columns of T
-    slack: Annotated[
-        Array, "L, 2"
-    ]  # float32: of the first column and of the others, on the piece that begins at a node
+    slack: Annotated[Array, "L, 2"]  # float32: of the first column and of the others, on the piece after a node
 
     @classmethod
     def of(
@@ -58,8 +56,7 @@ class NormTables:
         return np.asarray(whole[:, : self.rank])
 
     def squared_norms(
-        self,
-        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
+        self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]
     ) -> Annotated[Array, "n"]:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import few_loops, predict_loops
@@ -78,9 +75,7 @@ class NormTables:
 
 
 def norm_tables(
-    K: Intersection,
-    W: Annotated[Array, "n, r"],  # the leading direction first
-    nodes: int | None = None,
+    K: Intersection, W: Annotated[Array, "n, r: the leading direction first"], nodes: int | None = None
 ) -> NormTables:
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension.
 
@@ -91,9 +86,7 @@ def norm_tables(
 
 
 def all_norm_tables(
-    K: Intersection,
-    Ws: Sequence[Annotated[Array, "n, r"]],  # each
-    nodes: int | None = None,
+    K: Intersection, Ws: Annotated[Sequence[Annotated[Array, "n, r"]], "each"], nodes: int | None = None
 ) -> tuple[NormTables, ...]:
     """`norm_tables` of several W, which share the nodes."""
     for W in Ws:

@@ -75,8 +75,7 @@ class PiecewiseTables:
         return _blocks(self.T)
 
     def walk(
-        self,
-        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
+        self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]
     ) -> Annotated[Array, "n, m"]:
         """f(x) for every row."""
         from saccade.operators import few_loops, predict_loops
@@ -102,8 +101,7 @@ class GridTables:
         return int(self.T.shape[0]) // max(self.per_unit.size, 1)
 
     def walk(
-        self,
-        X: Annotated[sp.csr_matrix, "n, d"],  # values as they come, no transform, with their signs
+        self, X: Annotated[sp.csr_matrix, "n, d: values as they come, no transform, with their signs"]
     ) -> Annotated[Array, "n, m"]:
         """f(x) for every row, in constant time per value. Tables of negative values follow those of positive ones."""
         from saccade.operators import predict_loops

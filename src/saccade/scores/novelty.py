@@ -89,8 +89,7 @@ def unexplained(
 
 
 def threshold(
-    scores: Annotated[Array, "n"],  # of training examples, each as if it had not been there
-    contamination: float,
+    scores: Annotated[Array, "n: of training examples, each as if it had not been there"], contamination: float
 ) -> float:
     """The score that the given share of them, rounded down, falls below.
 

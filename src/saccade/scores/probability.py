@@ -12,9 +12,7 @@ LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
 TIED = 1e-9  # by which rounding may part two equal means of labels ±1
 
 
-def class_means(
-    mean: Annotated[Array, "n, 1"],  # for two classes, (n, M) for more
-) -> Annotated[Array, "n, M"]:
+def class_means(mean: Annotated[Array, "n, 1: for two classes, (n, M) for more"]) -> Annotated[Array, "n, M"]:
     """One latent mean per class; with two classes the first has the negative of the second's."""
     return np.hstack([-mean, mean]) if mean.shape[1] == 1 else mean
 
@@ -29,9 +27,7 @@ def probabilities(mean: Annotated[Array, "n, 1 | n, M"], sharpness: float) -> An
 
 
 def standardized_mean(
-    mean: Annotated[Array, "n, m"],
-    variance: Annotated[Array, "n, 1 | n, m"],  # of the latent f
-    noise: float,
+    mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n, 1 | n, m: of the latent f"], noise: float
 ) -> Annotated[Array, "n, m"]:
     """μ/√(σ² + noise): with the cumulative-Gaussian likelihood, p(y = 1) is Φ of it."""
     return np.asarray(mean / np.sqrt(variance + noise))
@@ -105,9 +101,7 @@ def example_costs(
 
 
 def expected_calibration_error(
-    probability: Annotated[Array, "n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    bins: int = 15,
+    probability: Annotated[Array, "n, M"], label: Annotated[Array, "n: class numbers"], bins: int = 15
 ) -> float:
     """Mean gap between confidence and accuracy over equal-width bins of confidence, weighted by their size.
 

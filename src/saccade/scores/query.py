@@ -64,9 +64,7 @@ def least_margin(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]
 
 
 def sigma_optimality(
-    sums: Annotated[Array, "n"],  # Σ_* c(x, x_*)
-    variance: Annotated[Array, "n"],
-    noise: float,
+    sums: Annotated[Array, "n: Σ_* c(x, x_*)"], variance: Annotated[Array, "n"], noise: float
 ) -> Annotated[Array, "n"]:
     """(Σ_* c)² / (σ² + noise): by how much a label at x lowers the variance of the sum of f over all targets.
 
@@ -77,9 +75,7 @@ def sigma_optimality(
 
 
 def variance_reduction(
-    squares: Annotated[Array, "n"],  # Σ_* c(x, x_*)²
-    variance: Annotated[Array, "n"],
-    noise: float,
+    squares: Annotated[Array, "n: Σ_* c(x, x_*)²"], variance: Annotated[Array, "n"], noise: float
 ) -> Annotated[Array, "n"]:
     """Σ_* c² / (σ² + noise): by how much a label at x lowers the variances of f at all targets together.
 
