@@ -14,7 +14,7 @@ from .._core.checks import check_range
 from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
 from ..operators.tables import PiecewiseTables
-from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, shares
+from .base import ROUNDING, Array, Kernel, Matrix, PerRow, Rows, check_kernel, shares
 from .dense_values import symmetric
 from .dot import Linear
 from .generalized import BLURRED
@@ -50,14 +50,14 @@ class Centred(Kernel):
            [ 0.,  3.]])
     """
 
-    _mean: PiecewiseTables | Annotated[Matrix, "n, d"] | None = None  # or (1, d) where it is the mean of the rows
-    _share: Annotated[Array, "n"]  # of each training example in the mean
+    _mean: PiecewiseTables | Rows | None = None  # or (1, d) where it is the mean of the rows
+    _share: PerRow  # of each training example in the mean
     _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
 
     def __init__(self, base: Kernel) -> None:
         self.base = base
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = shares(X.shape[0], weight)
         if isinstance(fitted.base, HIK):
@@ -71,7 +71,7 @@ class Centred(Kernel):
         _warn_of_rounding(fitted, X)
         return fitted
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base(kernel._moved(X), None if Z is None else kernel._moved(Z))
@@ -83,7 +83,7 @@ class Centred(Kernel):
         K += kernel._mean_norm2
         return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base.diag(kernel._moved(X))
@@ -121,9 +121,7 @@ class Centred(Kernel):
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
-    def _to_mean(
-        self, X: Annotated[Matrix, "n, d"], at_once: int = limits.KERNEL_VALUES_AT_ONCE
-    ) -> Annotated[Array, "n"]:
+    def _to_mean(self, X: Rows, at_once: int = limits.KERNEL_VALUES_AT_ONCE) -> PerRow:
         """mean_j k(x, x_j) for every row."""
         if isinstance(self._mean, PiecewiseTables):
             return self._mean.walk(self.base.features(X))[:, 0]

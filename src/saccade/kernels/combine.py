@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from .._core.checks import check_positive, check_range
-from .base import Array, Kernel, Matrix, check_kernel
+from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
 from .learned import prefixed
 
 __all__ = ["Product", "Scaled", "Sum"]
@@ -23,7 +23,7 @@ class Pair(Kernel):
         self.left = left
         self.right = right
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         left, right = self._check()
         return type(self)(left.resolved(X, weight), right.resolved(X, weight))
 
@@ -139,16 +139,16 @@ class Scaled(Kernel):
         self.base = base
         self.factor = factor
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         base, factor = self._check()
         return Scaled(base.resolved(X, weight), factor=factor)
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base(X, Z))
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base.diag(X))

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .dense_values import decay, decay_gradient, symmetric
 
 
@@ -22,7 +22,7 @@ class Decaying(Kernel):
         self.gamma = gamma
 
     @abc.abstractmethod
-    def distance(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def distance(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """Distances between rows.
 
         Parameters
@@ -38,7 +38,7 @@ class Decaying(Kernel):
             (n, m).
         """
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         self._check()
         self.check_rows("X", X)
         return self
@@ -54,7 +54,7 @@ class Decaying(Kernel):
             Rows, (n, d).
         """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         gamma = self._check()
         self.check_rows("X", X)
         if Z is not None:
@@ -62,7 +62,7 @@ class Decaying(Kernel):
         K = decay(self.distance(X, Z), gamma)
         return symmetric(K, 1.0) if Z is None else K
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         return np.ones(X.shape[0])
 
     def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:

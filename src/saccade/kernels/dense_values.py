@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 
 from .._core import limits
-from .._core.arrays import Array
+from .._core.arrays import Array, PerRow
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
 
@@ -48,7 +48,7 @@ def check_distances(values: Array) -> Array:
     return values
 
 
-def symmetric(K: Annotated[Array, "n, n: overwritten"], diagonal: Annotated[Array, "n"] | float) -> Array:
+def symmetric(K: Annotated[Array, "n, n: overwritten"], diagonal: PerRow | float) -> Array:
     """K with the upper triangle copied onto the lower and the diagonal set, in place.
 
     Both triangles hold the same sums, but BLAS and SIMD loops may round them differently.

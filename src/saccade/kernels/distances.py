@@ -11,14 +11,14 @@ from sklearn.utils.extmath import row_norms
 
 from .._core import limits
 from .._core.checks import canonical
-from .base import Array, Matrix
+from .base import Array, Matrix, Rows
 from .dense_values import check_distances, check_not_nan
 
 NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost too many digits for a square root
 
 
 def scaled_rows(
-    X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None, scales: Annotated[Array, "1 | d"]
+    X: Rows, Z: Annotated[Matrix, "m, d"] | None, scales: Annotated[Array, "1 | d"]
 ) -> tuple[Matrix, Matrix | None]:
     """(X − centre) / scales and the same of Z, sparse where they are.
 
@@ -31,9 +31,7 @@ def scaled_rows(
     return _scaled(X, centre, scales), None if Z is None else _scaled(Z, centre, scales)
 
 
-def _scaled(
-    X: Annotated[Matrix, "n, d"], centre: Annotated[Array, "d"] | None, scales: Annotated[Array, "1 | d"]
-) -> Matrix:
+def _scaled(X: Rows, centre: Annotated[Array, "d"] | None, scales: Annotated[Array, "1 | d"]) -> Matrix:
     with np.errstate(over="ignore", invalid="ignore"):
         if not sp.issparse(X):
             return check_distances((X if centre is None else X - centre) / scales)
@@ -43,7 +41,7 @@ def _scaled(
     return scaled
 
 
-def squared_euclidean(A: Annotated[Matrix, "n, d"], B: Annotated[Matrix, "m, d"] | None) -> Annotated[Array, "n, m"]:
+def squared_euclidean(A: Rows, B: Annotated[Matrix, "m, d"] | None) -> Annotated[Array, "n, m"]:
     """‖a − b‖² for all pairs of rows, never NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         squared: Array = euclidean_distances(A, B, squared=True)
@@ -53,7 +51,7 @@ def squared_euclidean(A: Annotated[Matrix, "n, d"], B: Annotated[Matrix, "m, d"]
 
 def refined(
     squared: Annotated[Array, "n, m"],  # overwritten
-    A: Annotated[Matrix, "n, d"],
+    A: Rows,
     B: Annotated[Matrix, "m, d"] | None,
     numbers_at_once: int = limits.DIFFERENCES_AT_ONCE,
 ) -> Array:

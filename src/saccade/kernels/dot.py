@@ -13,7 +13,7 @@ from .._core import limits
 from .._core.checks import canonical, check_range
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, Rows
 from .decaying import Decaying
 from .dense_values import symmetric
 
@@ -31,14 +31,14 @@ class Linear(Kernel):
            [6., 9.]])
     """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             K: Array = safe_sparse_dot(A, B.T, dense_output=True)
         return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
@@ -88,7 +88,7 @@ class Chi2(Decaying):
             )
 
 
-def _chi2_distance(X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"]) -> Array:
+def _chi2_distance(X: Rows, Z: Annotated[Matrix, "m, d"]) -> Array:
     """Σ_d (x_d − z_d)² / (x_d + z_d), (n, m).
 
     It adds up over the dimensions, so sparse data is made dense only a few columns at a time.

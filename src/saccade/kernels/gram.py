@@ -23,7 +23,7 @@ from ..operators.base import Operator
 if TYPE_CHECKING:
     from ..operators.norms import NormTables
     from ..operators.tables import PiecewiseTables
-    from .base import Array, Kernel, Matrix
+    from .base import Array, Kernel, Matrix, PerRow, Rows
     from .intersection import HIK
     from .slope import KernelSlope
     from .space import Space
@@ -44,7 +44,7 @@ class Gram(Operator):
         for some in batches(self.shape[0], limits.ROWS_AT_ONCE):
             yield some, self.rows(np.arange(some.start, some.stop))
 
-    def all_rows(self) -> Annotated[Matrix, "n, d"]:
+    def all_rows(self) -> Rows:
         """All training rows at once, for those who cannot work on blocks."""
         return stack_rows(*(block for _, block in self.row_blocks()))
 
@@ -57,7 +57,7 @@ class Gram(Operator):
         """With the rows of X behind the others, for the same kernel."""
 
     @abstractmethod
-    def with_kernel(self, kernel: Kernel, weight: Annotated[Array, "n"] | None = None) -> Self:
+    def with_kernel(self, kernel: Kernel, weight: PerRow | None = None) -> Self:
         """These rows under another kernel, which is settled on them first."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Gram(Operator):
         """Some of the rows, for the same kernel."""
 
     @abstractmethod
-    def space(self, kernel: Annotated[Kernel, "not settled yet"], weight: Annotated[Array, "n"] | None = None) -> Space:
+    def space(self, kernel: Annotated[Kernel, "not settled yet"], weight: PerRow | None = None) -> Space:
         """The kernels on these rows that tuning may choose from when it starts at `kernel`."""
 
     def extends_to(self, other: Gram) -> bool:
@@ -143,7 +143,7 @@ class TabledGram(Gram):
         """The derivative of a number with respect to every level, from that with respect to K."""
 
     @abstractmethod
-    def level_counts(self, weight: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
+    def level_counts(self, weight: PerRow) -> Annotated[Array, "L"]:
         """The weight of the training rows at each level of `tables`; rows at zero count nowhere."""
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from ..operators.codes import Codes, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .chain import Chain
 from .dense_values import symmetric
 from .gram import TabledGram
@@ -108,11 +108,11 @@ class HIK(Kernel):
 
     def gram(
         self,
-        X: Annotated[Matrix, "n, d"],
+        X: Rows,
         *,
         levels: int | None = None,
         binning: str = "quantile",
-        weight: Annotated[Array, "n"] | None = None,
+        weight: PerRow | None = None,
         held: bool = True,
         seed: int = 0,
         engine: Engine | None = None,

@@ -11,17 +11,14 @@ from .._core.checks import canonical
 from ..operators.codes import encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection_base import Intersection
-from .base import Array, Matrix, shares
+from .base import Array, Matrix, PerRow, Rows, shares
 from .intersection import HIK
 from .learned import prefixed
 from .transforms import Transform
 
 
 def gradient(
-    kernel: HIK,  # not settled yet
-    X: Annotated[Matrix, "n, d"],
-    A: Annotated[Array, "n, n"],
-    weight: Annotated[Array, "n"] | None,
+    kernel: Annotated[HIK, "not settled yet"], X: Rows, A: Annotated[Array, "n, n"], weight: PerRow | None
 ) -> dict[str, Array]:
     """`kernel.gradient`: one pass over the codes gives the derivative with respect to each level."""
     kernel.check_width(X.shape[1])

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .decaying import Decaying
 from .dense_values import VANISHED, decay, symmetric
 from .distances import refined, scaled_rows, squared_euclidean
@@ -38,17 +38,17 @@ class Radial(Kernel):
         """r² of scaled rows."""
         return squared_euclidean(A, B)
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         self._check(X)
         return self
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         scales, amplitude = self._check(X)
         K = self._profile(self._squared(*scaled_rows(X, Z, scales)))
         K *= amplitude
         return symmetric(K, amplitude) if Z is None else K
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         return np.full(X.shape[0], self._check(X)[1])
 
     def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.chunks import batches
 from saccade._core.threads import ranged, share, share_calls, thread_count
 from saccade.operators.code_layouts import CodeBlocks, Codes, SortedColumns, level_dims, row_type
@@ -65,8 +65,7 @@ def encode(
     X: Annotated[Any, "n, D"],  # non-negative, dense or CSR without duplicate entries
     levels: int | None = None,
     binning: str = "quantile",
-    weight: Annotated[Array, "n"]
-    | None = None,  # how many copies of itself each row stands for, where levels are quantiles
+    weight: PerRow | None = None,  # how many copies of itself each row stands for, where levels are quantiles
     *,
     dense: bool | None = None,
     most_rows: int | None = None,  # of a block; None: as the cache likes it

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 
@@ -24,7 +24,7 @@ def decode(codes: Codes, rows: Annotated[Array | None, "ascending row numbers; N
 
 def _decode_sorted(
     codes: SortedColumns,
-    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
+    place: PerRow,  # new row numbers, −1 for rows that are not wanted
     shape: tuple[int, int],
 ) -> sp.csr_matrix:
     from saccade.operators import encode_loops
@@ -38,7 +38,7 @@ def _decode_sorted(
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
 
 
-def new_numbers(n: int, rows: Annotated[Array | None, "ascending row numbers; None for all"]) -> Annotated[Array, "n"]:
+def new_numbers(n: int, rows: Annotated[Array | None, "ascending row numbers; None for all"]) -> PerRow:
     """The number of each row among those that are wanted, −1 for the others."""
     place = np.arange(n) if rows is None else np.full(n, -1)
     if rows is not None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import Codes, SortedColumns
@@ -111,7 +111,7 @@ class Intersection(Operator):
         """The sums of the levels of each row and of their squares."""
 
     @abstractmethod
-    def level_sums(self, v: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
+    def level_sums(self, v: PerRow) -> Annotated[Array, "L"]:
         """Σ v_i over the entries at each level: the derivative of Σ_i v_i K_ii with respect to every level."""
 
     @abstractmethod

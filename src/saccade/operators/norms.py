@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
@@ -55,9 +55,7 @@ class NormTables:
         whole = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(list(self.blocks), axis=1)
         return np.asarray(whole[:, : self.rank])
 
-    def squared_norms(
-        self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]
-    ) -> Annotated[Array, "n"]:
+    def squared_norms(self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]) -> PerRow:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import few_loops, predict_loops
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
 TIED = 1e-9  # by which rounding may part two equal means of labels ±1
@@ -35,8 +35,8 @@ def standardized_mean(
 
 def fit_sharpness(
     mean: Annotated[Array, "n, 1 | n, M"],  # leave-one-out means
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
+    label: PerRow,  # class numbers
+    weight: PerRow | None = None,
 ) -> float:
     """The sharpness (inverse temperature) with the least leave-one-out cross-entropy.
 
@@ -68,9 +68,7 @@ def _targets(label: Array, M: int, weight: Array | None) -> Annotated[Array, "n,
 
 
 def cross_entropy(
-    mean: Annotated[Array, "n, 1 | n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
+    mean: Annotated[Array, "n, 1 | n, M"], label: Annotated[PerRow, "class numbers"], weight: PerRow | None = None
 ) -> tuple[float, Array]:  # and its derivative, like mean
     """The cross-entropy per example at the best sharpness for these means.
 
@@ -85,10 +83,8 @@ def cross_entropy(
 
 
 def example_costs(
-    mean: Annotated[Array, "n, 1 | n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
-) -> Annotated[Array, "n"]:
+    mean: Annotated[Array, "n, 1 | n, M"], label: Annotated[PerRow, "class numbers"], weight: PerRow | None = None
+) -> PerRow:
     """What each example costs: its cross-entropy at the best sharpness for these means, and 1 where the class is wrong.
 
     The cross-entropy alone prefers a smooth model that is a little more often wrong, the errors alone jump.
