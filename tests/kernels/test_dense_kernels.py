@@ -36,7 +36,7 @@ from saccade.kernels import (
     distances,
 )
 from saccade.kernels import base as kernel_base
-from saccade.kernels.dense_values import symmetric
+from saccade.kernels.distances import symmetric
 from tests.tolerances import assert_close, assert_positive_semidefinite
 
 Array = kernel_base.Array

@@ -181,10 +181,8 @@ class Kernel(BaseEstimator, abc.ABC):
 
         Parameters
         ----------
-        X : Matrix
-            Rows, (n, d).
-        Z : Matrix or None
-            Other rows, (m, d); None for X.
+        X, Z : Matrix, and Matrix or None
+            Rows, (n, d), and other rows, (m, d); None for X.
 
         Returns
         -------

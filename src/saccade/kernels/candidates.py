@@ -13,8 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .base import Array, Kernel, Matrix, PerRow, Rows, shares
-from .dense_values import decay, symmetric
-from .distances import scaled_rows, squared_euclidean
+from .distances import decay, scaled_rows, squared_euclidean, symmetric
 from .generalized import GeneralizedRBF, mean_distance
 from .intersection import HIK
 from .stationary import RBF

@@ -15,7 +15,7 @@ from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
 from ..operators.tables import PiecewiseTables
 from .base import ROUNDING, Array, Kernel, Matrix, PerRow, Rows, check_kernel, shares
-from .dense_values import symmetric
+from .distances import symmetric
 from .dot import Linear
 from .generalized import BLURRED
 from .intersection import HIK

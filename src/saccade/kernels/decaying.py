@@ -9,7 +9,7 @@ import numpy as np
 
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, PerRow, Rows
-from .dense_values import decay, decay_gradient, symmetric
+from .distances import decay, decay_gradient, symmetric
 
 
 class Decaying(Kernel):
@@ -27,10 +27,8 @@ class Decaying(Kernel):
 
         Parameters
         ----------
-        X : Matrix
-            Rows, (n, d).
-        Z : Matrix or None
-            Other rows, (m, d); None for X.
+        X, Z : Matrix, and Matrix or None
+            Rows, (n, d), and other rows, (m, d); None for X.
 
         Returns
         -------

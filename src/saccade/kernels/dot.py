@@ -15,7 +15,7 @@ from .._core.chunks import batches
 from .._core.errors import InvalidInput
 from .base import Array, Kernel, Matrix, Rows
 from .decaying import Decaying
-from .dense_values import symmetric
+from .distances import symmetric
 
 __all__ = ["Chi2", "Linear"]
 

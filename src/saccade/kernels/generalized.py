@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgWarning
 from .._core import limits
 from .._core.checks import check_positive
 from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
-from .dense_values import decay, symmetric
+from .distances import decay, symmetric
 from .learned import prefixed
 
 __all__ = ["GeneralizedRBF"]

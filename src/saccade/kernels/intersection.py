@@ -19,7 +19,7 @@ from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
 from .base import Array, Kernel, Matrix, PerRow, Rows
 from .chain import Chain
-from .dense_values import symmetric
+from .distances import symmetric
 from .gram import TabledGram
 from .learned import prefixed
 from .transforms import Transform

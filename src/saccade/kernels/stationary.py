@@ -14,8 +14,7 @@ from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_
 from .._core.errors import InvalidParameter
 from .base import Array, Kernel, Matrix, PerRow, Rows
 from .decaying import Decaying
-from .dense_values import VANISHED, decay, symmetric
-from .distances import refined, scaled_rows, squared_euclidean
+from .distances import VANISHED, decay, refined, scaled_rows, squared_euclidean, symmetric
 
 __all__ = ["RBF", "Laplacian", "Matern"]
 
