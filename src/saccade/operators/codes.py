@@ -113,7 +113,7 @@ def _dense_columns(X: Annotated[Array, "C-contiguous"]) -> SortedColumns:
     n, D = X.shape
     starts = np.append(0, np.cumsum(np.count_nonzero(X > 0, axis=0)))
     rows, values = np.empty(starts[-1], row_type(n)), np.empty(starts[-1])
-    share_calls(ranged(encode_loops.dense_to_columns, (X, starts), (rows, values)), D, thread_count())
+    share_calls(ranged(encode_loops.dense_to_columns, (X, starts), (rows, values)), D)
     return SortedColumns((n, D), starts, rows, values)
 
 
@@ -121,7 +121,7 @@ def _sorted(columns: Annotated[SortedColumns, "changed"]) -> SortedColumns:
     from saccade.operators import encode_loops
 
     c, bits = columns, columns.values.view(np.int64)
-    share_calls(ranged(encode_loops.sort_columns, (c.starts,), (bits, c.rows)), c.shape[1], thread_count())
+    share_calls(ranged(encode_loops.sort_columns, (c.starts,), (bits, c.rows)), c.shape[1])
     return c
 
 
@@ -144,7 +144,7 @@ def _distinct_levels(X: Annotated[Any, "dense, or columns"], most: int) -> list[
                 return
             tables[d] = np.append(0.0, np.sort(found[:count].view(np.float64)))
 
-    share(look, X.shape[1], thread_count())
+    share(look, X.shape[1])
     known = [table for table in tables if table is not None]
     return known if len(known) == len(tables) else None
 
@@ -255,7 +255,7 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
     for first, last in pairwise(bases):
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
         read, write = (block, borders, border_starts), (first * D, codes)
-        share_calls(ranged(encode_loops.encode_dense, read, write), D, thread_count())
+        share_calls(ranged(encode_loops.encode_dense, read, write), D)
     return starts.astype(np.int64), None, codes
 
 
@@ -266,10 +266,9 @@ def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -
     D, blocks = X.shape[1], bases.size - 1
     counts = np.zeros(blocks * D, np.int64)
     read = X.indptr, X.indices, X.data, bases
-    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts,)), blocks, thread_count())
+    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts,)), blocks)
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(starts[-1], np.uint16)
     codes = np.empty(starts[-1], np.uint8)
-    calls = ranged(encode_loops.encode_sparse, (*read, borders, border_starts), (starts, rows, codes))
-    share_calls(calls, blocks, thread_count())
+    share_calls(ranged(encode_loops.encode_sparse, (*read, borders, border_starts), (starts, rows, codes)), blocks)
     return starts, rows, codes

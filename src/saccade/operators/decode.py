@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core.arrays import Array, PerRow
-from saccade._core.threads import ranged, share_calls, thread_count
+from saccade._core.threads import ranged, share_calls
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 
 
@@ -30,11 +30,11 @@ def _decode_sorted(
     from saccade.operators import encode_loops
 
     c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
-    share_calls(ranged(encode_loops.count_placed, (c.starts, c.rows, wanted), (counts,)), D, thread_count())
+    share_calls(ranged(encode_loops.count_placed, (c.starts, c.rows, wanted), (counts,)), D)
     heads = np.append(0, np.cumsum(counts))
     row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
     read = c.starts, c.rows, c.values, wanted, place, heads
-    share_calls(ranged(encode_loops.pick_placed, read, (row, value)), D, thread_count())
+    share_calls(ranged(encode_loops.pick_placed, read, (row, value)), D)
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
 
 

@@ -60,8 +60,7 @@ class Intersection(Operator):
         steps = self._steps.get(dtype)
         if steps is None:
             steps = np.empty(self.levels.size, dtype)
-            calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
-            share_calls(calls, self.starts.size - 1, thread_count())
+            share_calls(ranged(loops.rises, (self.levels, self.starts), (steps,)), self.starts.size - 1)
         if not exact:
             self._steps[dtype] = steps
         return steps

@@ -66,8 +66,7 @@ class NormTables:
             few = partial(few_loops.walk_squares_few, *read, T, self.slack)
             share_calls(lambda t, a, b: partial(few, a, b, out, f[t], lanes), X.shape[0], len(f))
         else:
-            calls = ranged(predict_loops.walk_squares, (*read, self.blocks, self.slack), (out, lanes))
-            share_calls(calls, X.shape[0], thread_count())
+            share_calls(ranged(predict_loops.walk_squares, (*read, self.blocks, self.slack), (out, lanes)), X.shape[0])
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))
 

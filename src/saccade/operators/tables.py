@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share, share_calls, thread_count
+from saccade._core.threads import ranged, share, share_calls
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def stacked(V: Annotated[Array, "n, m"], lanes: int) -> Annotated[Array, "blocks
             part = V[first:last, k * lanes : (k + 1) * lanes]
             block[first:last, : part.shape[1]] = part
 
-    share(copy, n, thread_count())
+    share(copy, n)
     return blocks
 
 
@@ -121,7 +121,7 @@ def _walk(loop: Callable[..., None], read: tuple[Any, ...], blocks: list[Array],
     for k, T in enumerate(blocks):
         lanes = (0,) * T.shape[1]
         out = np.zeros((n, len(lanes)), T.dtype)
-        share_calls(ranged(loop, (*read, T), (out, lanes)), n, thread_count())
+        share_calls(ranged(loop, (*read, T), (out, lanes)), n)
         result[:, 16 * k : 16 * (k + 1)] = out[:, : m - 16 * k]
     return result
 
