@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from saccade.kernels import HIK
-from saccade.operators.single import Single
+from saccade.operators.base import Single
 from saccade.solvers.cg import solve_cg
 from tests.operators.histograms import columns, sparse_rows
 from tests.tolerances import assert_close

@@ -99,9 +99,7 @@ def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
     return found
 
 
-def check_range(
-    values: Array,  # of a kernel
-) -> Array:
+def check_range(values: Annotated[Array, "of a kernel"]) -> Array:
     """The values, or an error where one is too large for float64 arithmetic, or not a number."""
     if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
         raise InvalidInput(

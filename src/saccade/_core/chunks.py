@@ -18,11 +18,7 @@ def batches(total: int, size: int) -> Iterator[slice]:
     return (slice(first, min(first + size, total)) for first in range(0, total, size))
 
 
-def in_chunks(
-    work: Callable[[slice], Result],
-    total: int,
-    size: int = limits.NUMBERS_IN_CACHE,
-) -> list[Result]:
+def in_chunks(work: Callable[[slice], Result], total: int, size: int = limits.NUMBERS_IN_CACHE) -> list[Result]:
     """What `work` says of each piece of `total` numbers, in their order, however many threads there are.
 
     >>> in_chunks(lambda some: (some.start, some.stop), 5, size=2)

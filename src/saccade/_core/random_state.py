@@ -1,6 +1,6 @@
 """What `random_state` means, in every estimator and transformer."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -9,8 +9,7 @@ from saccade._core.errors import InvalidParameter
 
 
 def draw(
-    random_state: Any,  # None, an int, a numpy.random.RandomState or a numpy.random.Generator
-    below: int,
+    random_state: Annotated[Any, "None, an int, a numpy.random.RandomState or a numpy.random.Generator"], below: int
 ) -> int:
     """A random number from 0 to `below` − 1; a RandomState or Generator moves on."""
     if isinstance(random_state, np.random.Generator):
@@ -30,9 +29,7 @@ def _number(random_state: Any) -> str:
     return f" {random_state}" if isinstance(random_state, int | float) and abs(random_state) < 2**64 else ""
 
 
-def seed_of(
-    random_state: Any,  # as in `draw`
-) -> int:
+def seed_of(random_state: Annotated[Any, "as in `draw`"]) -> int:
     """One number from which every random choice follows: always the same for None, as for 0.
 
     >>> import numpy as np

@@ -13,10 +13,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 
 
-def check_sparse(
-    X: Any,  # of any format, as matrix or array
-    name: str = "The sparse matrix",
-) -> None:
+def check_sparse(X: Annotated[Any, "of any format, as matrix or array"], name: str = "The sparse matrix") -> None:
     """Complain of a sparse matrix whose parts do not fit together."""
     try:
         if len(X.shape) != 2 or min(X.shape) < 0:
@@ -43,29 +40,17 @@ def rises_in_rows(pointers: Annotated[Array, "n+1"], indices: Annotated[Array, "
     return bool(np.count_nonzero(falls) == np.count_nonzero(falls[first[1:] - 1]))
 
 
-def _csr(X: Any, n: int, d: int) -> None:
-    _compressed(X, n, d)
-    _values(X.data, 1)
-
-
-def _csc(X: Any, n: int, d: int) -> None:
-    _compressed(X, d, n)
-    _values(X.data, 1)
-
-
 def _bsr(X: Any, n: int, d: int) -> None:
     _values(X.data, 3)
     rows, columns = X.data.shape[1:]
     if rows < 1 or columns < 1 or n % rows or d % columns:
         raise ValueError(f"blocks of {rows} × {columns} do not fill a shape of {n} × {d}")
-    _compressed(X, n // rows, d // columns)
+    _compressed(X, n // rows, d // columns, 3)
 
 
-def _compressed(
-    X: Any,
-    major: int,  # rows or columns that `indptr` points to
-    minor: int,  # what `indices` count
-) -> None:
+def _compressed(X: Any, major: int, minor: int, dimensions: int = 1) -> None:
+    """`indptr` points to so many rows or columns (major), and `indices` count the others (minor)."""
+    _values(X.data, dimensions)
     pointers, indices = _whole_numbers("indptr", X.indptr), _whole_numbers("indices", X.indices)
     if pointers.size != major + 1:
         raise ValueError(f"indptr has {pointers.size} entries where {major + 1} are needed")
@@ -117,7 +102,8 @@ def _dok(X: Any, n: int, d: int) -> None:
 
 
 _CHECKS: dict[str, Callable[[Any, int, int], None]] = {
-    **{"csr": _csr, "csc": _csc, "bsr": _bsr, "coo": _coo, "dia": _dia, "lil": _lil, "dok": _dok}
+    **{"csr": _compressed, "csc": lambda X, n, d: _compressed(X, d, n)},
+    **{"bsr": _bsr, "coo": _coo, "dia": _dia, "lil": _lil, "dok": _dok},
 }
 
 

@@ -40,30 +40,25 @@ def spans(total: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(k * total // parts for k in range(parts + 1))) if parts else []
 
 
-def share(
-    work: Callable[[int, int, int], None],  # (thread, first, last)
-    total: int,
-    threads: int,
-) -> int:
-    """Run `work` over `spans(total, threads)`, one thread each; returns how many ran."""
+def share(work: Callable[[int, int, int], None], total: int, threads: int | None = None) -> int:
+    """Run work(thread, first, last) over `spans(total, threads)`, one thread each; returns how many ran.
+
+    There are `thread_count()` threads, unless it is said how many.
+    """
     return share_calls(partial(partial, work), total, threads)
 
 
-def ranged(
-    loop: Callable[..., None],
-    read: tuple[Any, ...],
-    write: tuple[Any, ...],
-) -> Calls:
+def ranged(loop: Callable[..., None], read: tuple[Any, ...], write: tuple[Any, ...]) -> Calls:
     """Calls of loop(*read, first, last, *write): the order of arguments that all compiled loops have."""
     return lambda _, first, last: partial(loop, *read, first, last, *write)
 
 
-def share_calls(calls: Calls, total: int, threads: int) -> int:
+def share_calls(calls: Calls, total: int, threads: int | None = None) -> int:
     """`share` for calls that are made ready first: the compiled loop then is the next frame.
 
     Where the helpers are busy (work that shares out again, a second thread of the caller's), all is done in one run.
     """
-    runs, mine = spans(total, threads), False
+    runs, mine = spans(total, thread_count() if threads is None else threads), False
     if not runs:
         return 0
     errors: list[BaseException | None] = []

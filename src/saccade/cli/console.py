@@ -10,7 +10,7 @@ import traceback
 import warnings
 from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from saccade._core.errors import SaccadeError
 
@@ -89,10 +89,7 @@ def explain(error: BaseException) -> str:
     return _first_line(error)
 
 
-def as_options(
-    text: str,
-    options: Container[str],  # of the command that runs, such as "--noise"
-) -> str:
+def as_options(text: str, options: Annotated[Container[str], "of the command that runs, such as '--noise'"]) -> str:
     """What is said of parameters in Python, said of options.
 
     >>> as_options('`noise` must be positive. Pass noise=1e-10, or tune="loo" and `tol`.', {"--noise", "--tune"})

@@ -26,9 +26,7 @@ class Detector:
     """A detector, and what it learned from."""
 
     model: Any  # a fitted OneClassGP
-    scores: Annotated[
-        Array, "n"
-    ]  # of the known, each judged by the others; of a model file at most some thousand, ascending
+    scores: Annotated[Array, "n"]  # of the known, each judged by the others; of a model file some thousand, ascending
     said: str  # what it learned from and with which settings, in one sentence
     examples: Examples | None = None  # None: a model file
     pictures: Any = None

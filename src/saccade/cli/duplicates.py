@@ -42,10 +42,7 @@ def _small(pictures: Any) -> Annotated[Array, "n, SIDE²"]:
     return small
 
 
-def alike(
-    small: Annotated[Array, "n, d"],  # grey from 0 to 1
-    at_once: int = limits.COMPARED_AT_ONCE,
-) -> Pairs:
+def alike(small: Annotated[Array, "n, d: grey from 0 to 1"], at_once: int = limits.COMPARED_AT_ONCE) -> Pairs:
     """Pairs of rows with the same pattern, brightness and contrast; flat rows have brightness alone."""
     mean, contrast = small.mean(axis=1), small.std(axis=1)
     pattern = small - mean[:, None]
@@ -62,11 +59,7 @@ def alike(
     return Pairs(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
-def warn_of(
-    pairs: Pairs | None,
-    pictures: Any,
-    test: Array,  # numbers of those that were held out
-) -> None:
+def warn_of(pairs: Pairs | None, pictures: Any, test: Annotated[Array, "numbers of those that were held out"]) -> None:
     """Name pictures that are nearly the same: one may be left out or held out while the other trains."""
     if pairs is None or not pairs.first.size:
         return

@@ -178,10 +178,7 @@ class KernelOptions:
             transforms.append(Exponential(self.exponential))
         return HIK(transforms or None)
 
-    def for_pictures(
-        self,
-        width: int,  # features of a picture
-    ) -> dict[str, Any]:
+    def for_pictures(self, width: Annotated[int, "features of a picture"]) -> dict[str, Any]:
         """Parameters of an estimator for features of pictures. Without --levels as many levels as suit them."""
         from saccade.features import recommended_settings
 

@@ -1,7 +1,7 @@
 """Text on a terminal or pipe whose encoding lacks a character: spelled out, never a traceback."""
 
 import codecs
-from typing import Any
+from typing import Annotated, Any
 
 SPELLED = {
     **{"–": "-", "−": "-", "×": "x", "²": "2", "±": "+-", "→": "->", "←": "<-", "…": "...", "“": '"', "”": '"'},
@@ -25,9 +25,7 @@ def _spelled(character: str) -> bytes:
 codecs.register_error(SPELL_OUT, _spell_out)
 
 
-def spell_out(
-    stream: Any,  # a text stream
-) -> Any:
+def spell_out(stream: Annotated[Any, "a text stream"]) -> Any:
     """Make a stream spell out what its encoding lacks; returns the stream."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(errors=SPELL_OUT)

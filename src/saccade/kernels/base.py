@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 from .._core.checks import is_number
 from .._core.errors import InvalidParameter
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from .engines import Engine
     from .gram import Gram
 
-__all__ = ["Array", "Kernel", "Matrix"]
+__all__ = ["Array", "Kernel", "Matrix", "PerRow", "Rows"]
 
 Matrix: TypeAlias = Array | sp.csr_matrix | sp.csr_array
+Rows: TypeAlias = Annotated[Matrix, "n, d"]
 
 ROUNDING = 64 * float(np.finfo(np.float64).eps)  # share of k(x, x) that a difference of kernel values may be off
 
@@ -52,7 +53,7 @@ class Kernel(BaseEstimator, abc.ABC):
         if "__call__" in vars(cls) and "gradient" not in vars(cls):
             cls.gradient = Kernel.gradient  # type: ignore[method-assign]
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         """Settle every data-dependent part on X; self is never changed.
 
         Parameters
@@ -69,7 +70,7 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return self
 
-    def opened(self, X: Annotated[Matrix, "n, d"]) -> Kernel:
+    def opened(self, X: Rows) -> Kernel:
         """Copy with a start for all that tuning learns: `Weights()` inside it then has ones, `Monotone()` knots.
 
         Parameters
@@ -90,11 +91,11 @@ class Kernel(BaseEstimator, abc.ABC):
 
     def gram(
         self,
-        X: Annotated[Matrix, "n, d"],
+        X: Rows,
         *,
         levels: int | None = None,  # per dimension, for a kernel that is tables of levels
         binning: str = "quantile",
-        weight: Annotated[Array, "n"] | None = None,
+        weight: PerRow | None = None,
         held: bool = True,
         seed: int = 0,
         engine: Engine | None = None,
@@ -128,14 +129,14 @@ class Kernel(BaseEstimator, abc.ABC):
         return (engine or MEMORY).dense(self, X, weight, held)
 
     @abc.abstractmethod
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """The dense float64 block K_ij = k(x_i, z_j), (n, m).
 
         Without Z it is k(X, X), exactly symmetric and with `diag` on its diagonal.
         """
 
     @abc.abstractmethod
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
+    def diag(self, X: Rows) -> Array:
         """Self-similarity k(x_i, x_i) of every row, without forming the matrix.
 
         Parameters
@@ -149,12 +150,7 @@ class Kernel(BaseEstimator, abc.ABC):
             (n,).
         """
 
-    def gradient(
-        self,
-        X: Annotated[Matrix, "n, d"],
-        A: Annotated[Array, "n, n"],  # symmetric
-        weight: Annotated[Array, "n"] | None = None,
-    ) -> dict[str, Array]:
+    def gradient(self, X: Rows, A: Annotated[Array, "n, n"], weight: PerRow | None = None) -> dict[str, Array]:
         """Derivatives of Σ_ij A_ij k(x_i, x_j) with respect to the logarithms of what `learned` lists.
 
         With respect to `eta` itself for `Exponential`, where it may be negative. k is `resolved(X, weight)`: what is
@@ -177,9 +173,7 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return differences(self, X, A, weight, learned(self))
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
+    def squared_distances(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> tuple[Array, float]:
         """Squared distances in feature space, k(x, x) + k(z, z) − 2k(x, z), and how far rounding may be off.
 
         The terms cancel where examples are near each other and far from the origin. Then k(x, x) and k(z, z) are both
@@ -187,10 +181,8 @@ class Kernel(BaseEstimator, abc.ABC):
 
         Parameters
         ----------
-        X : Matrix
-            Rows, (n, d).
-        Z : Matrix or None
-            Other rows, (m, d); None for X.
+        X, Z : Matrix, and Matrix or None
+            Rows, (n, d), and other rows, (m, d); None for X.
 
         Returns
         -------
@@ -216,13 +208,19 @@ class Kernel(BaseEstimator, abc.ABC):
         """
         return None
 
-    def centred_gradient(
-        self,
-        X: Annotated[Matrix, "n, d"],
-        A: Annotated[Array, "n, n"],  # symmetric
-        weight: Annotated[Array, "n"] | None = None,
-    ) -> dict[str, Array]:
-        """As `gradient`, of the centred part alone."""
+    def centred_gradient(self, X: Rows, A: Annotated[Array, "n, n"], weight: PerRow | None = None) -> dict[str, Array]:
+        """Derivatives as in `gradient`, of the centred part alone.
+
+        Parameters
+        ----------
+        X, A, weight : Matrix, Array, and Array or None
+            As in `gradient`.
+
+        Returns
+        -------
+        dict of str to Array
+            By the name of the parameter.
+        """
         return {} if self.centred_part() is None else self.gradient(X, A, weight)
 
     @property
@@ -249,7 +247,7 @@ class Kernel(BaseEstimator, abc.ABC):
     __rmul__ = __mul__
 
 
-def shares(n: int, weight: Annotated[Array, "n"] | None) -> Annotated[Array, "n"]:
+def shares(n: int, weight: PerRow | None) -> PerRow:
     """The share of each training row in a mean over them."""
     return np.full(n, 1.0 / n) if weight is None else weight / weight.sum()
 

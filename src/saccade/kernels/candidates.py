@@ -12,9 +12,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .base import Array, Kernel, Matrix, shares
-from .dense_values import decay, symmetric
-from .distances import scaled_rows, squared_euclidean
+from .base import Array, Kernel, Matrix, PerRow, Rows, shares
+from .distances import decay, scaled_rows, squared_euclidean, symmetric
 from .generalized import GeneralizedRBF, mean_distance
 from .intersection import HIK
 from .stationary import RBF
@@ -33,9 +32,7 @@ class Family(NamedTuple):
     make: Callable[[float], Kernel]  # from β
 
 
-def candidates(
-    X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None
-) -> Iterator[tuple[Kernel, Array, float]]:
+def candidates(X: Rows, weight: PerRow | None = None) -> Iterator[tuple[Kernel, Array, float]]:
     """Each kernel, its matrix, and the log of the factor of its β. The first serves where nothing can be learned."""
     for family in _families(X, weight):
         typical = 0.5 / (mean_distance(family.squared, X, weight) or 0.5)
@@ -63,7 +60,7 @@ def _rbf(scales: Array, beta: float) -> RBF:
     return RBF(float(lengths[0]) if lengths.size == 1 else lengths)
 
 
-def deviations(X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Annotated[Array, "d"]:
+def deviations(X: Rows, weight: PerRow | None = None) -> Annotated[Array, "d"]:
     """The standard deviation of each column; of one without any, its size, or 1."""
     share = shares(X.shape[0], weight)
     mean = np.asarray(share @ X).ravel()

@@ -14,8 +14,8 @@ from .._core.checks import check_range
 from .._core.chunks import batches
 from ..operators.codes import encode, split_signs
 from ..operators.tables import PiecewiseTables
-from .base import ROUNDING, Array, Kernel, Matrix, check_kernel, shares
-from .dense_values import symmetric
+from .base import ROUNDING, Array, Kernel, Matrix, PerRow, Rows, check_kernel, shares
+from .distances import symmetric
 from .dot import Linear
 from .generalized import BLURRED
 from .intersection import HIK
@@ -50,15 +50,14 @@ class Centred(Kernel):
            [ 0.,  3.]])
     """
 
-    _mean: PiecewiseTables | Annotated[Matrix, "n, d"] | None = None  # or (1, d) where it is the mean of the rows
-    _share: Annotated[Array, "n"]  # of each training example in the mean
+    _mean: PiecewiseTables | Rows | None = None  # or (1, d) where it is the mean of the rows
+    _share: PerRow  # of each training example in the mean
     _mean_norm2 = 0.0  # mean_jl k(x_j, x_l)
 
     def __init__(self, base: Kernel) -> None:
         self.base = base
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same kernel over the settled base, centred on X.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         fitted = Centred(check_kernel("base", self.base).resolved(X, weight))
         share = shares(X.shape[0], weight)
         if isinstance(fitted.base, HIK):
@@ -72,8 +71,7 @@ class Centred(Kernel):
         _warn_of_rounding(fitted, X)
         return fitted
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base(kernel._moved(X), None if Z is None else kernel._moved(Z))
@@ -85,32 +83,26 @@ class Centred(Kernel):
         K += kernel._mean_norm2
         return symmetric(check_range(K), kernel._own(X, left)) if Z is None else check_range(K)
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # ‖Φ̃(x)‖², (n,).
+    def diag(self, X: Rows) -> Array:
         kernel = self._ready(X)
         if kernel._moved_rows:
             return kernel.base.diag(kernel._moved(X))
         return kernel._own(X, kernel._to_mean(X))
 
     def centred_part(self) -> Kernel:
-        # All of it.
         return self
 
     @property
     def mixes_centre(self) -> bool:
         return check_kernel("base", self.base).mixes_centre
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # K̃ = HKHᵀ with H = I − 1sᵀ, s the shares in the mean: those of the base for HᵀAH.
         share, sums = shares(X.shape[0], weight), A.sum(axis=1)
         down = A - np.outer(share, sums) - np.outer(sums, share) + sums.sum() * np.outer(share, share)
         return prefixed("base", check_kernel("base", self.base).gradient(X, down, weight))
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         # Those of the base: another origin changes no distance.
         return self._ready(X).base.squared_distances(X, Z)
 
@@ -129,9 +121,7 @@ class Centred(Kernel):
     def _own(self, X: Matrix, to_mean: Array) -> Array:
         return check_range(np.maximum(self.base.diag(X) - 2.0 * to_mean + self._mean_norm2, 0.0))
 
-    def _to_mean(
-        self, X: Annotated[Matrix, "n, d"], at_once: int = limits.KERNEL_VALUES_AT_ONCE
-    ) -> Annotated[Array, "n"]:
+    def _to_mean(self, X: Rows, at_once: int = limits.KERNEL_VALUES_AT_ONCE) -> PerRow:
         """mean_j k(x, x_j) for every row."""
         if isinstance(self._mean, PiecewiseTables):
             return self._mean.walk(self.base.features(X))[:, 0]

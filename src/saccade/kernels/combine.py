@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from .._core.checks import check_positive, check_range
-from .base import Array, Kernel, Matrix, check_kernel
+from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
 from .learned import prefixed
 
 __all__ = ["Product", "Scaled", "Sum"]
@@ -16,14 +16,26 @@ __all__ = ["Product", "Scaled", "Sum"]
 class Pair(Kernel):
     """A kernel made of two others."""
 
+    _join: ClassVar[np.ufunc]
+    """What is made of the values of both."""
+
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
         self.right = right
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same combination of the two settled kernels.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         left, right = self._check()
         return type(self)(left.resolved(X, weight), right.resolved(X, weight))
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Array:
+        left, right = self._check()
+        with np.errstate(over="ignore"):
+            return check_range(self._join(left(X, Z), right(X, Z)))
+
+    def diag(self, X: Matrix) -> Array:
+        left, right = self._check()
+        with np.errstate(over="ignore"):
+            return check_range(self._join(left.diag(X), right.diag(X)))
 
     @property
     def mixes_centre(self) -> bool:
@@ -53,39 +65,23 @@ class Sum(Pair):
            [ 9., 27.]])
     """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
-        left, right = self._check()
-        return check_range(left(X, Z) + right(X, Z))
+    _join = np.add
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # The sum of the two diagonals, (n,).
-        left, right = self._check()
-        return check_range(left.diag(X) + right.diag(X))
-
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
-        # The derivatives of both kernels.
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         left, right = self._check()
         return prefixed("left", left.gradient(X, A, weight)) | prefixed("right", right.gradient(X, A, weight))
 
     def centred_gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
-        """The derivatives of the centred parts of both kernels."""
         left, right = (kernel.centred_gradient(X, A, weight) for kernel in self._check())
         return prefixed("left", left) | prefixed("right", right)
 
     def centred_part(self) -> Kernel | None:
-        # The sum of the centred parts.
         left, right = (kernel.centred_part() for kernel in self._check())
         if left is self.left and right is self.right:
             return self
         return Sum(left, right) if left is not None and right is not None else left or right
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
-        # The sums of those of the two.
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         (left, off), (right, also) = (kernel.squared_distances(X, Z) for kernel in self._check())
         return left + right, off + also
 
@@ -107,21 +103,9 @@ class Product(Pair):
            [ 9., 81.]])
     """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
-        left, right = self._check()
-        with np.errstate(over="ignore"):
-            return check_range(left(X, Z) * right(X, Z))
+    _join = np.multiply
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # The product of the two diagonals, (n,).
-        left, right = self._check()
-        with np.errstate(over="ignore"):
-            return check_range(left.diag(X) * right.diag(X))
-
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # The derivatives of each kernel, weighted by the values of the other.
         left, right = self._check()
         of_left = left.gradient(X, A * right.resolved(X, weight)(X), weight)
@@ -155,48 +139,39 @@ class Scaled(Kernel):
         self.base = base
         self.factor = factor
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same multiple of the settled base.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         base, factor = self._check()
         return Scaled(base.resolved(X, weight), factor=factor)
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base(X, Z))
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # The diagonal of the base, multiplied, (n,).
+    def diag(self, X: Rows) -> Array:
         base, factor = self._check()
         with np.errstate(over="ignore"):
             return check_range(factor * base.diag(X))
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # Those of the base, multiplied, and Σ A∘K for the factor.
         base, factor = self._check()
         total = np.einsum("ij,ij->", A, self.resolved(X, weight)(X))
         return {"factor": np.asarray(total)} | prefixed("base", base.gradient(X, factor * A, weight))
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
-        # Those of the base, multiplied.
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         base, factor = self._check()
         distance, off = base.squared_distances(X, Z)
         return factor * distance, factor * off
 
     def centred_gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
-        """That of the base, multiplied, and Σ A∘K of the centred part for the factor."""
+        # That of the base, multiplied, and Σ A∘K of the centred part for the factor.
         base, factor = self._check()
         part = self.resolved(X, weight).centred_part()
         found = prefixed("base", base.centred_gradient(X, factor * A, weight))
         return found if part is None else {"factor": np.einsum("ij,ij->", A, part(X))} | found
 
     def centred_part(self) -> Kernel | None:
-        # That of the base, multiplied.
         base, factor = self._check()
         part = base.centred_part()
         return self if part is base else None if part is None else Scaled(part, factor)

@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix
-from .dense_values import decay, decay_gradient, symmetric
+from .base import Array, Kernel, Matrix, PerRow, Rows
+from .distances import decay, decay_gradient, symmetric
 
 
 class Decaying(Kernel):
@@ -22,15 +22,13 @@ class Decaying(Kernel):
         self.gamma = gamma
 
     @abc.abstractmethod
-    def distance(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
+    def distance(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         """Distances between rows.
 
         Parameters
         ----------
-        X : Matrix
-            Rows, (n, d).
-        Z : Matrix or None
-            Other rows, (m, d); None for X.
+        X, Z : Matrix, and Matrix or None
+            Rows, (n, d), and other rows, (m, d); None for X.
 
         Returns
         -------
@@ -38,8 +36,7 @@ class Decaying(Kernel):
             (n, m).
         """
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # Self, once the parameter and the data are known to be good.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         self._check()
         self.check_rows("X", X)
         return self
@@ -55,8 +52,7 @@ class Decaying(Kernel):
             Rows, (n, d).
         """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         gamma = self._check()
         self.check_rows("X", X)
         if Z is not None:
@@ -64,13 +60,10 @@ class Decaying(Kernel):
         K = decay(self.distance(X, Z), gamma)
         return symmetric(K, 1.0) if Z is None else K
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # One, for every row.
+    def diag(self, X: Rows) -> Array:
         return np.ones(X.shape[0])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log γ = −γ · distance · k.
         return decay_gradient(self.distance(X), self._check(), A)
 

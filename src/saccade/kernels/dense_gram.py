@@ -10,7 +10,7 @@ import numpy as np
 from .._core import limits
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, Rows
 from .gram import Gram, check_kind, stack_rows
 from .space import DenseSpace
 
@@ -19,10 +19,7 @@ class StreamedGram(Gram):
     """Never held: a product takes n² kernel values, and memory for a block of them."""
 
     def __init__(
-        self,
-        kernel: Kernel,  # settled
-        X: Annotated[Matrix, "n, d"],
-        at_once: int = limits.KERNEL_VALUES_AT_ONCE,
+        self, kernel: Annotated[Kernel, "settled"], X: Rows, at_once: int = limits.KERNEL_VALUES_AT_ONCE
     ) -> None:
         self.kernel, self.X, self._at_once = kernel, X, at_once
 

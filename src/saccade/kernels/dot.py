@@ -13,9 +13,9 @@ from .._core import limits
 from .._core.checks import canonical, check_range
 from .._core.chunks import batches
 from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, Rows
 from .decaying import Decaying
-from .dense_values import symmetric
+from .distances import symmetric
 
 __all__ = ["Chi2", "Linear"]
 
@@ -31,29 +31,22 @@ class Linear(Kernel):
            [6., 9.]])
     """
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         A = canonical(X).astype(np.float64)
         B = A if Z is None else canonical(Z).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             K: Array = safe_sparse_dot(A, B.T, dense_output=True)
         return symmetric(check_range(K), self.diag(X)) if Z is None else check_range(K)
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # ‖x‖², for every row.
+    def diag(self, X: Rows) -> Array:
         with np.errstate(over="ignore"):
             norms: Array = row_norms(canonical(X).astype(np.float64), squared=True)
         return check_range(norms)
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
-        # Nothing: there is no parameter.
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         return {}
 
-    def squared_distances(
-        self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None
-    ) -> tuple[Array, float]:
+    def squared_distances(self, X: Matrix, Z: Matrix | None = None) -> tuple[Array, float]:
         # ‖x − z‖², with the mean as the origin: moving there changes no distance. Sparse matrices would fill up.
         if sp.issparse(X) or sp.issparse(Z):
             return super().squared_distances(X, Z)
@@ -83,11 +76,9 @@ class Chi2(Decaying):
     remedy = "Try 1 / (the mean χ² distance between two examples)."
 
     def distance(self, X: Matrix, Z: Matrix | None = None) -> Array:
-        # Σ_d (x_d − z_d)² / (x_d + z_d).
         return _chi2_distance(X, X if Z is None else Z)
 
     def check_rows(self, name: str, X: Matrix) -> None:
-        # Complain of negative values.
         values = np.asarray(canonical(X).data if sp.issparse(X) else X)
         smallest = values.min(initial=0.0)
         if smallest < 0:
@@ -97,7 +88,7 @@ class Chi2(Decaying):
             )
 
 
-def _chi2_distance(X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"]) -> Array:
+def _chi2_distance(X: Rows, Z: Annotated[Matrix, "m, d"]) -> Array:
     """Σ_d (x_d − z_d)² / (x_d + z_d), (n, m).
 
     It adds up over the dimensions, so sparse data is made dense only a few columns at a time.

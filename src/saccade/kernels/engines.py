@@ -26,44 +26,13 @@ class Engine(Protocol):
     """What makes kernel matrices. A Gram stays with its engine: rows are appended and subsets made where it is."""
 
     def dense(self, kernel: Kernel, X: Matrix, weight: Array | None, held: bool) -> Gram:
-        """Of any kernel.
+        """K of any kernel, which is settled on the training rows X (n, d) here.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            Not settled yet.
-        X : Matrix
-            Training rows, (n, d).
-        weight : Array or None
-            How many copies each row stands for, (n,); None for one each.
-        held : bool
-            Whether n² numbers may be held.
-
-        Returns
-        -------
-        Gram
-            K with the kernel settled on X.
+        `weight` (n,) says how many copies each row stands for, None for one each; `held`, whether n² numbers may be.
         """
 
     def intersection(self, kernel: HIK, X: Matrix, weight: Array | None, coding: Coding) -> TabledGram:
-        """Of an intersection kernel, by codes and levels.
-
-        Parameters
-        ----------
-        kernel : HIK
-            Not settled yet.
-        X : Matrix
-            Training rows, (n, d).
-        weight : Array or None
-            How many copies each row stands for, (n,); None for one each.
-        coding : Coding
-            How values become codes.
-
-        Returns
-        -------
-        TabledGram
-            K with the kernel settled on X.
-        """
+        """K of an intersection kernel, by codes and levels; `coding` says how values become codes."""
 
 
 class MemoryEngine:

@@ -10,8 +10,8 @@ from scipy.linalg import LinAlgWarning
 
 from .._core import limits
 from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix, check_kernel
-from .dense_values import decay, symmetric
+from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
+from .distances import decay, symmetric
 from .learned import prefixed
 
 __all__ = ["GeneralizedRBF"]
@@ -51,13 +51,11 @@ class GeneralizedRBF(Kernel):
         self.base = base
         self.beta = beta
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # The same kernel over the settled base, with a number for β.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         base = check_kernel("base", self.base).resolved(X, weight)
         return GeneralizedRBF(base, beta=typical_beta(base, X, weight) if self.beta == "auto" else self._check()[1])
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         if self.beta == "auto":
             return self.resolved(X)(X, Z)
         base, beta = self._check()
@@ -67,13 +65,10 @@ class GeneralizedRBF(Kernel):
         K = decay(distance, beta)
         return symmetric(K, 1.0) if Z is None else K
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # One, for every row.
+    def diag(self, X: Rows) -> Array:
         return np.ones(X.shape[0])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log β = −β D k, D the squared distances, and those of the base for what Σ F ∂D makes of Σ A ∂k.
         # D_ij = κ_ii + κ_jj − 2κ_ij, so that Σ F_ij ∂D_ij = Σ [2 diag(F1) − 2F]_ij ∂κ_ij. "auto" is β = ½ / mean D.
         resolved = self.resolved(X, weight)
@@ -102,11 +97,7 @@ class GeneralizedRBF(Kernel):
         return check_kernel("base", self.base), check_positive("beta", self.beta, remedy)
 
 
-def typical_beta(
-    base: Kernel,
-    X: Annotated[Matrix, "n, d"],
-    weight: Annotated[Array, "n"] | None = None,  # copies of each row
-) -> float:
+def typical_beta(base: Kernel, X: Rows, weight: Annotated[Array, "n: copies of each row"] | None = None) -> float:
     """½ over the mean squared distance of two different examples in the feature space of the base; 1 if that is zero.
 
     Two copies of a row are different examples. Of many examples, some that are spread evenly give the mean distance.
@@ -117,17 +108,12 @@ def typical_beta(
     return 0.5 / distance if _are_apart(distance, off) else 1.0
 
 
-def _are_apart(
-    distance: float,
-    off: float,  # what rounding may change
-) -> bool:
+def _are_apart(distance: float, off: Annotated[float, "what rounding may change"]) -> bool:
     """Whether a mean squared distance is more than zero: rounding makes none, and float64 can invert it."""
     return distance > max(2.0 * off, float(np.finfo(np.float64).tiny))
 
 
-def mean_distance(
-    squared: Annotated[Array, "n, n"], X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None
-) -> float:
+def mean_distance(squared: Annotated[Array, "n, n"], X: Rows, weight: PerRow | None = None) -> float:
     """The mean squared distance of two different examples, from the distances of all."""
     rows, share = _pairs(X, weight)
     return float(share @ np.maximum(squared[np.ix_(rows, rows)], 0.0) @ share)
@@ -149,7 +135,7 @@ def _warn_of_rounding(base: Kernel, off: float) -> None:
     )
 
 
-def _some(weight: Annotated[Array, "n"]) -> tuple[Array, Array]:  # (b,), (b,)
+def _some(weight: PerRow) -> tuple[Array, Array]:  # (b,), (b,)
     """All row numbers and their weights; where there are too many copies, those at even places among them."""
     total, most = float(weight.sum()), limits.MEAN_DISTANCE_EXAMPLES
     if max(total, weight.size) <= most:

@@ -23,7 +23,7 @@ from ..operators.base import Operator
 if TYPE_CHECKING:
     from ..operators.norms import NormTables
     from ..operators.tables import PiecewiseTables
-    from .base import Array, Kernel, Matrix
+    from .base import Array, Kernel, Matrix, PerRow, Rows
     from .intersection import HIK
     from .slope import KernelSlope
     from .space import Space
@@ -36,10 +36,7 @@ class Gram(Operator):
     """k with every data-dependent part settled."""
 
     @abstractmethod
-    def rows(
-        self,
-        numbers: Annotated[Array, "b"],  # ascending, each once
-    ) -> Annotated[Matrix, "b, d"]:
+    def rows(self, numbers: Annotated[Array, "b: ascending, each once"]) -> Annotated[Matrix, "b, d"]:
         """Some training rows as K knows them: with a number of levels, rounded to these."""
 
     def row_blocks(self) -> Iterator[tuple[slice, Matrix]]:
@@ -47,7 +44,7 @@ class Gram(Operator):
         for some in batches(self.shape[0], limits.ROWS_AT_ONCE):
             yield some, self.rows(np.arange(some.start, some.stop))
 
-    def all_rows(self) -> Annotated[Matrix, "n, d"]:
+    def all_rows(self) -> Rows:
         """All training rows at once, for those who cannot work on blocks."""
         return stack_rows(*(block for _, block in self.row_blocks()))
 
@@ -60,22 +57,15 @@ class Gram(Operator):
         """With the rows of X behind the others, for the same kernel."""
 
     @abstractmethod
-    def with_kernel(self, kernel: Kernel, weight: Annotated[Array, "n"] | None = None) -> Self:
+    def with_kernel(self, kernel: Kernel, weight: PerRow | None = None) -> Self:
         """These rows under another kernel, which is settled on them first."""
 
     @abstractmethod
-    def subset(
-        self,
-        rows: Annotated[Array, "b"],  # ascending row numbers
-    ) -> Self:
+    def subset(self, rows: Annotated[Array, "b: ascending row numbers"]) -> Self:
         """Some of the rows, for the same kernel."""
 
     @abstractmethod
-    def space(
-        self,
-        kernel: Kernel,  # not settled yet
-        weight: Annotated[Array, "n"] | None = None,
-    ) -> Space:
+    def space(self, kernel: Annotated[Kernel, "not settled yet"], weight: PerRow | None = None) -> Space:
         """The kernels on these rows that tuning may choose from when it starts at `kernel`."""
 
     def extends_to(self, other: Gram) -> bool:
@@ -107,11 +97,7 @@ class Gram(Operator):
         some, places = np.unique(rows, return_inverse=True)
         return np.asarray(self.cross(self.rows(some))[:, places])
 
-    def between(
-        self,
-        a: Annotated[Array, "p"],  # row numbers
-        b: Annotated[Array, "q"],
-    ) -> Annotated[Array, "p, q"]:
+    def between(self, a: Annotated[Array, "p: row numbers"], b: Annotated[Array, "q"]) -> Annotated[Array, "p, q"]:
         """K[a, b], from the rows alone."""
         if a is b:
             return self.block(a)
@@ -128,10 +114,7 @@ class Gram(Operator):
         """Numbers of the rows that `as_given` has; None where `rows` has them all, unrounded."""
         return None
 
-    def as_given(
-        self,
-        numbers: Annotated[Array, "b"],  # ascending
-    ) -> Annotated[Matrix, "b, d"]:
+    def as_given(self, numbers: Annotated[Array, "b: ascending"]) -> Annotated[Matrix, "b, d"]:
         """Training rows as they came, before any rounding to levels."""
         return self.rows(numbers)
 
@@ -151,8 +134,7 @@ class TabledGram(Gram):
 
     @abstractmethod
     def norm_tables(
-        self,
-        Ws: Sequence[Annotated[Array, "n, r"]],  # each, the leading direction first
+        self, Ws: Annotated[Sequence[Annotated[Array, "n, r"]], "each, the leading direction first"]
     ) -> tuple[NormTables, ...]:
         """x ↦ ‖Wᵀk(X, x)‖ of each W, as tables that bound it from below."""
 
@@ -161,7 +143,7 @@ class TabledGram(Gram):
         """The derivative of a number with respect to every level, from that with respect to K."""
 
     @abstractmethod
-    def level_counts(self, weight: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
+    def level_counts(self, weight: PerRow) -> Annotated[Array, "L"]:
         """The weight of the training rows at each level of `tables`; rows at zero count nowhere."""
 
     @abstractmethod

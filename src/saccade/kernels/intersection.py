@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,9 +17,9 @@ from ..operators.codes import Codes, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .chain import Chain
-from .dense_values import symmetric
+from .distances import symmetric
 from .gram import TabledGram
 from .learned import prefixed
 from .transforms import Transform
@@ -108,11 +108,11 @@ class HIK(Kernel):
 
     def gram(
         self,
-        X: Annotated[Matrix, "n, d"],
+        X: Rows,
         *,
         levels: int | None = None,
         binning: str = "quantile",
-        weight: Annotated[Array, "n"] | None = None,
+        weight: PerRow | None = None,
         held: bool = True,
         seed: int = 0,
         engine: Engine | None = None,
@@ -206,10 +206,8 @@ class HIK(Kernel):
 
         Parameters
         ----------
-        x : Array
-            Values, (k,).
-        dims : Array
-            The dimension of each, (k,).
+        x, dims : Array
+            Values and the dimension of each, (k,).
 
         Returns
         -------
@@ -281,10 +279,7 @@ class HIK(Kernel):
 
     def _sums(self, X: Matrix) -> Array:
         """k(x, x) for every row, or inf."""
-        X, some = (
-            canonical(X),
-            batches(X.shape[0], limits.ROWS_AT_ONCE),
-        )  # features are float64 copies: a block at a time
+        X, some = canonical(X), batches(X.shape[0], limits.ROWS_AT_ONCE)  # features are float64 copies
         with np.errstate(over="ignore"):
             return np.concatenate([np.asarray(self._features(X[rows]).sum(axis=1)).ravel() for rows in some])
 

@@ -21,7 +21,7 @@ from ..operators.intersection_base import Intersection
 from ..operators.norms import NormTables, all_norm_tables
 from ..operators.subset import sorted_columns, subset
 from ..operators.tables import PiecewiseTables
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .gram import Gram, TabledGram, check_kind
 from .intersection import HIK
 from .intersection_space import IntersectionSpace
@@ -94,7 +94,7 @@ class IntersectionGram(TabledGram):
     def norm_tables(self, Ws: Sequence[Array]) -> tuple[NormTables, ...]:
         return all_norm_tables(self._operator, Ws)
 
-    def level_sums(self, v: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
+    def level_sums(self, v: PerRow) -> Annotated[Array, "L"]:
         """Σ v_i over the entries at each level of the codes."""
         return self._operator.level_sums(v)
 
@@ -173,14 +173,12 @@ class IntersectionGram(TabledGram):
         assert isinstance(kernel, HIK)
         return self.with_levels(*resolved_on_codes(kernel, self._operator, weight))
 
-    def resolved(self, kernel: HIK, weight: Annotated[Array, "n"] | None) -> HIK:
+    def resolved(self, kernel: HIK, weight: PerRow | None) -> HIK:
         """Another kernel settled on these rows."""
         return resolved_on_codes(kernel, self._operator, weight)[0]
 
     def with_levels(
-        self,
-        kernel: HIK,  # settled
-        levels: Annotated[Array, "L"],  # kernel.levels of the codes
+        self, kernel: Annotated[HIK, "settled"], levels: Annotated[Array, "L: kernel.levels of the codes"]
     ) -> Self:
         """The rows with another kernel, whose levels are made already."""
         return replace(self, kernel=kernel, _operator=self._operator.with_levels(levels))
@@ -198,8 +196,8 @@ class IntersectionGram(TabledGram):
 
 def intersection_gram(
     kernel: HIK,  # not settled yet
-    X: Annotated[Matrix, "n, d"],
-    weight: Annotated[Array, "n"] | None,
+    X: Rows,
+    weight: PerRow | None,
     coding: Coding,
     operate: Operate = intersection,
 ) -> IntersectionGram:
@@ -214,9 +212,7 @@ def intersection_gram(
 
 
 def resolved_on_codes(
-    kernel: HIK,
-    K: Intersection,  # of the codes, with any levels
-    weight: Annotated[Array, "n"] | None = None,
+    kernel: HIK, K: Annotated[Intersection, "of the codes, with any levels"], weight: PerRow | None = None
 ) -> tuple[HIK, Array]:  # and (L,)
     """As `kernel.resolved`, from coded data, and the levels, which are transformed once and then scaled."""
     levels = K.codes.values

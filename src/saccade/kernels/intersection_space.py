@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import Array
+from .._core.arrays import Array, PerRow
 from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput
 from ..operators.codes import level_dims
@@ -37,10 +37,7 @@ class IntersectionSpace:
     """The coordinates of the transforms of an HIK, and the logarithm of its scale where that is "auto"."""
 
     def __init__(
-        self,
-        kernel: HIK,  # not settled yet
-        gram: IntersectionGram,
-        weight: Annotated[Array, "n"] | None = None,
+        self, kernel: Annotated[HIK, "not settled yet"], gram: IntersectionGram, weight: PerRow | None = None
     ) -> None:
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
         self._values = gram.codes.values

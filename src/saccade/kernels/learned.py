@@ -12,7 +12,7 @@ from sklearn.base import clone
 from .._core.checks import is_number
 
 if TYPE_CHECKING:
-    from .base import Array, Kernel, Matrix
+    from .base import Array, Kernel, PerRow, Rows
 
 NUDGE = 1e-4  # of a logarithm
 
@@ -58,11 +58,7 @@ def _is_learned(owner: object, name: str, value: object) -> bool:
 
 
 def differences(
-    kernel: Kernel,
-    X: Annotated[Matrix, "n, d"],
-    A: Annotated[Array, "n, n"],  # symmetric
-    weight: Annotated[Array, "n"] | None,
-    names: Iterable[str],
+    kernel: Kernel, X: Rows, A: Annotated[Array, "n, n: symmetric"], weight: PerRow | None, names: Iterable[str]
 ) -> dict[str, Array]:
     """As `Kernel.gradient` for the named parameters, from two kernel matrices for each number."""
     values = learned(kernel)

@@ -11,17 +11,14 @@ from .._core.checks import canonical
 from ..operators.codes import encode, level_dims, split_signs
 from ..operators.compress import compressed
 from ..operators.intersection_base import Intersection
-from .base import Array, Matrix, shares
+from .base import Array, Matrix, PerRow, Rows, shares
 from .intersection import HIK
 from .learned import prefixed
 from .transforms import Transform
 
 
 def gradient(
-    kernel: HIK,  # not settled yet
-    X: Annotated[Matrix, "n, d"],
-    A: Annotated[Array, "n, n"],
-    weight: Annotated[Array, "n"] | None,
+    kernel: Annotated[HIK, "not settled yet"], X: Rows, A: Annotated[Array, "n, n"], weight: PerRow | None
 ) -> dict[str, Array]:
     """`kernel.gradient`: one pass over the codes gives the derivative with respect to each level."""
     kernel.check_width(X.shape[1])
@@ -50,9 +47,7 @@ def level_gradient(
     kernel: HIK,  # not settled yet
     x: Annotated[Array, "L"],  # raw levels
     dims: Annotated[Array, "L"],
-    upstream: Annotated[
-        Array, "L"
-    ],  # the derivative of a number with respect to `apply(x, dims)` of the settled kernel
+    upstream: Annotated[Array, "L"],  # the derivative of a number by `apply(x, dims)` of the settled kernel
     share: Annotated[Array, "L"],  # the mean self-similarity of the training data is Σ share · level
 ) -> tuple[dict[str, Array], Array]:  # and (L,)
     """The derivatives of that number with respect to the parameters, as in `gradient`, and to x."""

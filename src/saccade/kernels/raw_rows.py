@@ -23,16 +23,10 @@ class RawRows:
     numbers: Annotated[Array, "k"]  # ascending
     X: Annotated[Any, "k, d"]  # dense or CSR
 
-    def __getitem__(
-        self,
-        numbers: Annotated[Array, "b"],  # some of those that are kept
-    ) -> Annotated[Any, "b, d"]:
+    def __getitem__(self, numbers: Annotated[Array, "b: some of those that are kept"]) -> Annotated[Any, "b, d"]:
         return self.X[np.searchsorted(self.numbers, numbers)]
 
-    def subset(
-        self,
-        rows: Annotated[Array, "b"],  # ascending
-    ) -> RawRows:
+    def subset(self, rows: Annotated[Array, "b: ascending"]) -> RawRows:
         """Those among some examples, by their numbers there."""
         some = np.isin(self.numbers, rows)
         return RawRows(np.searchsorted(rows, self.numbers[some]), self.X[some])

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.arrays import Array
+from .._core.arrays import Array, PerRow
 from ..operators.intersection_base import Intersection
 
 
@@ -41,7 +41,7 @@ class VectorSlope(NamedTuple):
     def matrix(self) -> Annotated[Array, "n, n"]:
         return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)
 
-    def diag(self) -> Annotated[Array, "n"]:
+    def diag(self) -> PerRow:
         """The derivative with respect to the diagonal of K, which is also that with respect to the noise."""
         own = np.einsum("ij,ij->i", self.left, self.right) - np.einsum("ij,ij->i", self.squares, self.squares)
         return np.asarray(own)

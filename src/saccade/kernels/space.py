@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._core.arrays import Array
+from .._core.arrays import Array, PerRow
 from .._core.checks import is_number
 from .learned import differences, is_log, learned, owner_of, with_values
 from .slope import CentredSlope
@@ -52,12 +52,7 @@ class Space(Protocol):
 class DenseSpace:
     """All parameters that `saccade.kernels.learned` lists, mostly by their logarithms."""
 
-    def __init__(
-        self,
-        kernel: Kernel,  # not settled yet
-        gram: Gram,
-        weight: Annotated[Array, "n"] | None = None,
-    ) -> None:
+    def __init__(self, kernel: Annotated[Kernel, "not settled yet"], gram: Gram, weight: PerRow | None = None) -> None:
         self._kernel, self._gram, self._weight = kernel.opened(gram.all_rows()), gram, weight
         self._start, top = learned(self._kernel), np.full(1, abs(gram.all_rows()).max())
         plain = tuple(name for name in self._start if not is_log(self._kernel, name))

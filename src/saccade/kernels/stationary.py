@@ -12,10 +12,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
 from .._core.errors import InvalidParameter
-from .base import Array, Kernel, Matrix
+from .base import Array, Kernel, Matrix, PerRow, Rows
 from .decaying import Decaying
-from .dense_values import VANISHED, decay, symmetric
-from .distances import refined, scaled_rows, squared_euclidean
+from .distances import VANISHED, decay, refined, scaled_rows, squared_euclidean, symmetric
 
 __all__ = ["RBF", "Laplacian", "Matern"]
 
@@ -27,42 +26,31 @@ class Radial(Kernel):
     amplitude: float
 
     @abc.abstractmethod
-    def _profile(
-        self,
-        squared: Annotated[Array, "n, m"],  # r², overwritten
-    ) -> Array:
+    def _profile(self, squared: Annotated[Array, "n, m: r², overwritten"]) -> Array:
         """f(r)."""
 
     @abc.abstractmethod
-    def _steepness(
-        self,
-        squared: Annotated[Array, "n, m"],  # r², overwritten
-    ) -> Array:
+    def _steepness(self, squared: Annotated[Array, "n, m: r², overwritten"]) -> Array:
         """−f′(r) / r; at r = 0 anything finite."""
 
     def _squared(self, A: Matrix, B: Matrix | None) -> Array:
         """r² of scaled rows."""
         return squared_euclidean(A, B)
 
-    def resolved(self, X: Annotated[Matrix, "n, d"], weight: Annotated[Array, "n"] | None = None) -> Kernel:
-        # Self, once the parameters are known to fit the data.
+    def resolved(self, X: Rows, weight: PerRow | None = None) -> Kernel:
         self._check(X)
         return self
 
-    def __call__(self, X: Annotated[Matrix, "n, d"], Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
-        """The dense block (n, m)."""
+    def __call__(self, X: Rows, Z: Annotated[Matrix, "m, d"] | None = None) -> Array:
         scales, amplitude = self._check(X)
         K = self._profile(self._squared(*scaled_rows(X, Z, scales)))
         K *= amplitude
         return symmetric(K, amplitude) if Z is None else K
 
-    def diag(self, X: Annotated[Matrix, "n, d"]) -> Array:
-        # The amplitude, for every row.
+    def diag(self, X: Rows) -> Array:
         return np.full(X.shape[0], self._check(X)[1])
 
-    def gradient(
-        self, X: Annotated[Matrix, "n, d"], A: Annotated[Array, "n, n"], weight: Annotated[Array, "n"] | None = None
-    ) -> dict[str, Array]:
+    def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
         # ∂k/∂log ℓ_d = amplitude · (−f′(r)/r) · (x_d − z_d)²/ℓ_d², and k itself for the amplitude.
         scales, amplitude = self._check(X)
         U, _ = scaled_rows(X, None, scales)

@@ -75,20 +75,13 @@ class Transform(BaseEstimator, abc.ABC):
     ) -> Annotated[Array, "k"]:
         """g(x)."""
 
-    def resolved(
-        self,
-        x: Annotated[Array, "k"],  # the values it will see
-        dims: Annotated[Array, "k"],
-        width: int,
-    ) -> Self:
+    def resolved(self, x: Annotated[Array, "k"], dims: Annotated[Array, "k"], width: int) -> Self:
         """Give every parameter that was left open its start.
 
         Parameters
         ----------
-        x : Array
-            The values it will see, (k,).
-        dims : Array
-            The dimension of each value, (k,); anything when `width` is 0.
+        x, dims : Array
+            The values it will see and the dimension of each, (k,); any dimension when `width` is 0.
         width : int
             Dimensions of the data.
 
@@ -100,19 +93,13 @@ class Transform(BaseEstimator, abc.ABC):
         return self
 
     @abc.abstractmethod
-    def coordinates(
-        self,
-        x: Annotated[Array, "k"],  # the values it will see
-        dims: Annotated[Array, "k"],
-    ) -> Annotated[Array, "p, 4"]:
+    def coordinates(self, x: Annotated[Array, "k"], dims: Annotated[Array, "k"]) -> Annotated[Array, "p, 4"]:
         """What can be learned, one row per coordinate.
 
         Parameters
         ----------
-        x : Array
-            The values it will see, (k,).
-        dims : Array
-            The dimension of each value, (k,); anything when `width` is 0.
+        x, dims : Array
+            The values it will see and the dimension of each, (k,); any dimension when `width` is 0.
 
         Returns
         -------
@@ -137,21 +124,14 @@ class Transform(BaseEstimator, abc.ABC):
 
     @abc.abstractmethod
     def pull(
-        self,
-        x: Annotated[Array, "k"],
-        dims: Annotated[Array, "k"],
-        upstream: Annotated[Array, "k"],  # the derivative of a number with respect to g(x)
+        self, x: Annotated[Array, "k"], dims: Annotated[Array, "k"], upstream: Annotated[Array, "k"]
     ) -> tuple[Array, Array]:  # (p,), (k,)
         """Derivatives of that number with respect to the coordinates, and to x.
 
         Parameters
         ----------
-        x : Array
-            The values it will see, (k,).
-        dims : Array
-            The dimension of each value, (k,); anything when `width` is 0.
-        upstream : Array
-            The derivative of a number with respect to g(x), (k,).
+        x, dims, upstream : Array
+            Values, the dimension of each, and the derivative of a number with respect to g(x), (k,) each.
 
         Returns
         -------
@@ -166,12 +146,8 @@ class Transform(BaseEstimator, abc.ABC):
 
         Parameters
         ----------
-        x : Array
-            The values it will see, (k,).
-        dims : Array
-            The dimension of each value, (k,); anything when `width` is 0.
-        upstream : Array
-            The derivative of a number with respect to g(x), (k,).
+        x, dims, upstream : Array
+            Values, the dimension of each, and the derivative of a number with respect to g(x), (k,) each.
 
         Returns
         -------
@@ -201,12 +177,8 @@ class Transform(BaseEstimator, abc.ABC):
 
         Parameters
         ----------
-        x : Array
-            The values it will see, (k,).
-        dims : Array
-            The dimension of each value, (k,); anything when `width` is 0.
-        upstream : Array
-            The derivative of a number with respect to g(x), (k,).
+        x, dims, upstream : Array
+            Values, the dimension of each, and the derivative of a number with respect to g(x), (k,) each.
         share : Array
             How much of each value the mean self-similarity of the training data holds, (k,).
 

@@ -36,12 +36,10 @@ class Power(Transform):
     array([0., 2.])
     """
 
+    by_dimension = False
+
     def __init__(self, eta: float = 0.5) -> None:
         self.eta = eta
-
-    @property
-    def by_dimension(self) -> bool:
-        return False
 
     def __call__(self, x: Array, dims: Array) -> Array:
         eta = self._checked()
@@ -96,13 +94,10 @@ class Exponential(Transform):
     """
 
     is_log = False
+    by_dimension = False
 
     def __init__(self, eta: float = 1.0) -> None:
         self.eta = eta
-
-    @property
-    def by_dimension(self) -> bool:
-        return False
 
     def __call__(self, x: Array, dims: Array) -> Array:
         eta = self._checked()

@@ -1,12 +1,12 @@
 """Codes with further rows behind the others."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import PerRow
 from saccade._core.errors import InvalidParameter
 from saccade.operators.codes import CodeBlocks, Codes, encode, encode_as, even_rows, suiting_rows
 from saccade.operators.decode import decode
@@ -17,7 +17,7 @@ def append(
     X: Any,
     levels: int | None = None,
     binning: str = "quantile",
-    weight: Annotated[Array, "n"] | None = None,  # of the old rows and those of X
+    weight: PerRow | None = None,  # of the old rows and those of X
     *,
     most_rows: int | None = None,  # of a block; None: as the cache likes it
     most_levels: int = limits.MAX_LEVELS,  # of exact codes in blocks

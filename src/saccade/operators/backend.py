@@ -167,7 +167,7 @@ class CPU:
         def work(_: int, a: int, b: int) -> None:
             R.T[:, a:b] -= small @ B[a:b].T
 
-        share(work, len(B), thread_count())
+        share(work, len(B))
 
     def for_product(self, p: Array, dtype: Any) -> Array:
         return p.astype(dtype, order="C")

@@ -85,7 +85,7 @@ class BinnedIntersection(Intersection):
         A = self._histograms(left, lanes).sum(axis=0)
         B = A if right is None else self._histograms(right, lanes).sum(axis=0)
         calls = ranged(gradient_loops.binned_moments, (self.codes.level_starts,), (A, B, right is None, G, lanes))
-        share_calls(calls, self.codes.shape[1], thread_count())
+        share_calls(calls, self.codes.shape[1])
 
     def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Annotated[Array, "parts, L, lanes"]:
         """Sums of V over the rows at each level, in parts to be added up."""
@@ -105,7 +105,7 @@ class BinnedIntersection(Intersection):
         H: Array = np.zeros((1, self.levels.size, len(lanes)), V.dtype)
         cuts = np.searchsorted(rows, c.bases)
         fixed = c.starts, c.codes, c.bases, c.level_starts, cuts, rows
-        share_calls(ranged(loops.histogram_of, fixed, (V, H[0], lanes)), c.shape[1], thread_count())
+        share_calls(ranged(loops.histogram_of, fixed, (V, H[0], lanes)), c.shape[1])
         return H
 
     def _table(self, H: Array, lanes: tuple[int, ...]) -> Annotated[Array, "L, lanes"]:
@@ -113,15 +113,14 @@ class BinnedIntersection(Intersection):
         from saccade.operators import loops
 
         calls = ranged(loops.cumulate, (self.codes.level_starts, self.steps(H.dtype)), (H, lanes))
-        share_calls(calls, self.codes.shape[1], thread_count())
+        share_calls(calls, self.codes.shape[1])
         return np.asarray(H[0])
 
     def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "n, lanes"]:
         from saccade.operators import loops
 
         out = np.zeros((self.shape[0], len(lanes)), T.dtype)
-        calls = ranged(loops.look_up, self._layout, (T, out, lanes))
-        share_calls(calls, self.codes.bases.size - 1, thread_count())
+        share_calls(ranged(loops.look_up, self._layout, (T, out, lanes)), self.codes.bases.size - 1)
         return out
 
     def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "p, lanes"]:
@@ -132,7 +131,7 @@ class BinnedIntersection(Intersection):
         found, chosen = np.zeros((rows.size, len(lanes)), T.dtype), rows[order]
         cuts = np.searchsorted(chosen, c.bases)
         fixed = c.starts, c.codes, c.bases, c.level_starts, cuts, chosen
-        share_calls(ranged(loops.look_up_at, fixed, (T, found, lanes)), rows.size, thread_count())
+        share_calls(ranged(loops.look_up_at, fixed, (T, found, lanes)), rows.size)
         out = np.empty_like(found)
         out[order] = found
         return out

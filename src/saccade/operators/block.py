@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import share_calls, thread_count
+from saccade._core.threads import share_calls
 
 PANEL = 32  # rows of the second set side by side: as many running sums as hide the time of one addition
 NARROW = 4  # the same where there are no more: a third of the time for one row
@@ -41,7 +41,7 @@ def intersections(
         scratch = aligned(dims, len(lanes)), aligned(1, len(lanes))
         return partial(loops.intersect, *entries, upper, first, last, out, *scratch, lanes)
 
-    share_calls(calls, -(-Z.shape[0] // len(lanes)), thread_count())
+    share_calls(calls, -(-Z.shape[0] // len(lanes)))
     return out
 
 

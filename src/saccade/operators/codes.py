@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.chunks import batches
 from saccade._core.threads import ranged, share, share_calls, thread_count
 from saccade.operators.code_layouts import CodeBlocks, Codes, SortedColumns, level_dims, row_type
@@ -65,8 +65,7 @@ def encode(
     X: Annotated[Any, "n, D"],  # non-negative, dense or CSR without duplicate entries
     levels: int | None = None,
     binning: str = "quantile",
-    weight: Annotated[Array, "n"]
-    | None = None,  # how many copies of itself each row stands for, where levels are quantiles
+    weight: PerRow | None = None,  # how many copies of itself each row stands for, where levels are quantiles
     *,
     dense: bool | None = None,
     most_rows: int | None = None,  # of a block; None: as the cache likes it
@@ -88,9 +87,7 @@ def encode(
     return encode_as(X, level_starts, np.concatenate([np.zeros(0), *tables]), dense=dense, block_rows=block_rows)
 
 
-def _columns(
-    X: Any,  # dense or CSR
-) -> SortedColumns:
+def _columns(X: Annotated[Any, "dense or CSR"]) -> SortedColumns:
     """The positive entries by dimension, not sorted yet: those of a dimension in the order of their rows."""
     from saccade.operators import encode_loops
 
@@ -109,33 +106,26 @@ def _columns(
     return SortedColumns((n, D), starts, rows, values)
 
 
-def _dense_columns(
-    X: Array,  # C-contiguous
-) -> SortedColumns:
+def _dense_columns(X: Annotated[Array, "C-contiguous"]) -> SortedColumns:
     """Those of a dense matrix: as CSR, it would take five times the memory for a while."""
     from saccade.operators import encode_loops
 
     n, D = X.shape
     starts = np.append(0, np.cumsum(np.count_nonzero(X > 0, axis=0)))
     rows, values = np.empty(starts[-1], row_type(n)), np.empty(starts[-1])
-    share_calls(ranged(encode_loops.dense_to_columns, (X, starts), (rows, values)), D, thread_count())
+    share_calls(ranged(encode_loops.dense_to_columns, (X, starts), (rows, values)), D)
     return SortedColumns((n, D), starts, rows, values)
 
 
-def _sorted(
-    columns: SortedColumns,  # changed
-) -> SortedColumns:
+def _sorted(columns: Annotated[SortedColumns, "changed"]) -> SortedColumns:
     from saccade.operators import encode_loops
 
     c, bits = columns, columns.values.view(np.int64)
-    share_calls(ranged(encode_loops.sort_columns, (c.starts,), (bits, c.rows)), c.shape[1], thread_count())
+    share_calls(ranged(encode_loops.sort_columns, (c.starts,), (bits, c.rows)), c.shape[1])
     return c
 
 
-def _distinct_levels(
-    X: Any,  # dense, or columns
-    most: int,
-) -> list[Array] | None:
+def _distinct_levels(X: Annotated[Any, "dense, or columns"], most: int) -> list[Array] | None:
     """Zero and every distinct value of each dimension, or None when some dimension has more than `most`."""
     from saccade.operators import encode_loops
 
@@ -154,7 +144,7 @@ def _distinct_levels(
                 return
             tables[d] = np.append(0.0, np.sort(found[:count].view(np.float64)))
 
-    share(look, X.shape[1], thread_count())
+    share(look, X.shape[1])
     known = [table for table in tables if table is not None]
     return known if len(known) == len(tables) else None
 
@@ -179,10 +169,7 @@ def _chosen_levels(X: Any, levels: int, binning: str, weight: Array | None, samp
     return tables
 
 
-def _sorted_parts(
-    X: Any,
-    some: Annotated[Array, "s"],  # row numbers, ascending
-) -> Iterator[SortedColumns]:
+def _sorted_parts(X: Any, some: Annotated[Array, "s: row numbers, ascending"]) -> Iterator[SortedColumns]:
     """Some rows as sorted columns: a few dimensions of a dense matrix at a time, all of a sparse one."""
     every, at_once = some.size == X.shape[0], limits.SORTED_AT_ONCE // max(some.size, 1)
     if sp.issparse(X):
@@ -192,10 +179,7 @@ def _sorted_parts(
         yield _sorted(_columns(X[:, part] if every else X[some, part]))
 
 
-def _even_places(
-    copies: Annotated[Array, "k"],  # how often each entry counts
-    count: int,
-) -> Annotated[Array, "count"]:
+def _even_places(copies: Annotated[Array, "k: how often each entry counts"], count: int) -> Annotated[Array, "count"]:
     """Entries at even distances, the last one first, in the list that repeats each as often as it counts."""
     ends = np.cumsum(copies)
     places = np.linspace(ends[-1] - min(1.0, copies[-1]), 0.0, count)
@@ -271,7 +255,7 @@ def _encode_dense(X: Any, bases: Array, borders: Array, border_starts: Array) ->
     for first, last in pairwise(bases):
         block = X[first:last].toarray() if sp.issparse(X) else X[first:last]
         read, write = (block, borders, border_starts), (first * D, codes)
-        share_calls(ranged(encode_loops.encode_dense, read, write), D, thread_count())
+        share_calls(ranged(encode_loops.encode_dense, read, write), D)
     return starts.astype(np.int64), None, codes
 
 
@@ -282,10 +266,9 @@ def _encode_sparse(X: Any, bases: Array, borders: Array, border_starts: Array) -
     D, blocks = X.shape[1], bases.size - 1
     counts = np.zeros(blocks * D, np.int64)
     read = X.indptr, X.indices, X.data, bases
-    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts,)), blocks, thread_count())
+    share_calls(ranged(encode_loops.count_sparse, (*read, D), (counts,)), blocks)
     starts = np.concatenate([[0], np.cumsum(counts)])
     rows = np.empty(starts[-1], np.uint16)
     codes = np.empty(starts[-1], np.uint8)
-    calls = ranged(encode_loops.encode_sparse, (*read, borders, border_starts), (starts, rows, codes))
-    share_calls(calls, blocks, thread_count())
+    share_calls(ranged(encode_loops.encode_sparse, (*read, borders, border_starts), (starts, rows, codes)), blocks)
     return starts, rows, codes

@@ -6,15 +6,12 @@ from typing import Annotated
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share_calls, thread_count
+from saccade._core.arrays import Array, PerRow
+from saccade._core.threads import ranged, share_calls
 from saccade.operators.codes import CodeBlocks, Codes, SortedColumns
 
 
-def decode(
-    codes: Codes,
-    rows: Array | None = None,  # ascending row numbers; None for all
-) -> sp.csr_matrix:
+def decode(codes: Codes, rows: Annotated[Array | None, "ascending row numbers; None for all"] = None) -> sp.csr_matrix:
     """The rows that the codes stand for."""
     n, D = codes.shape
     shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
@@ -27,24 +24,21 @@ def decode(
 
 def _decode_sorted(
     codes: SortedColumns,
-    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
+    place: PerRow,  # new row numbers, −1 for rows that are not wanted
     shape: tuple[int, int],
 ) -> sp.csr_matrix:
     from saccade.operators import encode_loops
 
     c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
-    share_calls(ranged(encode_loops.count_placed, (c.starts, c.rows, wanted), (counts,)), D, thread_count())
+    share_calls(ranged(encode_loops.count_placed, (c.starts, c.rows, wanted), (counts,)), D)
     heads = np.append(0, np.cumsum(counts))
     row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])
     read = c.starts, c.rows, c.values, wanted, place, heads
-    share_calls(ranged(encode_loops.pick_placed, read, (row, value)), D, thread_count())
+    share_calls(ranged(encode_loops.pick_placed, read, (row, value)), D)
     return sp.csr_matrix((value, (row, np.repeat(np.arange(D), counts))), shape=shape)
 
 
-def new_numbers(
-    n: int,
-    rows: Array | None,  # ascending row numbers; None for all
-) -> Annotated[Array, "n"]:
+def new_numbers(n: int, rows: Annotated[Array | None, "ascending row numbers; None for all"]) -> PerRow:
     """The number of each row among those that are wanted, −1 for the others."""
     place = np.arange(n) if rows is None else np.full(n, -1)
     if rows is not None:
@@ -53,8 +47,7 @@ def new_numbers(
 
 
 def entries(
-    codes: CodeBlocks,
-    place: Annotated[Array, "n"],  # new row numbers, −1 for rows that are not wanted
+    codes: CodeBlocks, place: Annotated[Array, "n: new row numbers, −1 for rows that are not wanted"]
 ) -> tuple[Array, Array, Array]:  # (e,) each
     """Dimension, new row and code of the entries of all rows with a place, block after block."""
     wanted = [block for block, (a, b) in enumerate(pairwise(codes.bases)) if (place[a:b] >= 0).any()]

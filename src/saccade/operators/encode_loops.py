@@ -153,11 +153,8 @@ def sort_columns(starts, first, last, bits, rows):
     longest = 1
     for d in range(first, last):
         longest = max(longest, starts[d + 1] - starts[d])
-    heads, some, some_rows = (
-        np.empty(4 * longest + 1, np.int64),
-        np.empty(longest, np.int64),
-        np.empty(longest, rows.dtype),
-    )
+    heads, some = np.empty(4 * longest + 1, np.int64), np.empty(longest, np.int64)
+    some_rows = np.empty(longest, rows.dtype)
     for d in range(first, last):
         own, owners = bits[starts[d] : starts[d + 1]], rows[starts[d] : starts[d + 1]]
         count = U(own.size)

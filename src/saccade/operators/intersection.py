@@ -9,10 +9,7 @@ from saccade.operators.intersection_base import Intersection
 from saccade.operators.sorted_intersection import SortedIntersection
 
 
-def intersection(
-    codes: Codes,
-    levels: Annotated[Array, "L"],  # what the kernel makes of codes.values
-) -> Intersection:
+def intersection(codes: Codes, levels: Annotated[Array, "L: what the kernel makes of codes.values"]) -> Intersection:
     """The operator for the layout that the codes have."""
     kind = SortedIntersection if isinstance(codes, SortedColumns) else BinnedIntersection
     return kind(codes, levels)

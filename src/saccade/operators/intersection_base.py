@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.operators.base import Operator
 from saccade.operators.codes import Codes, SortedColumns
@@ -27,11 +27,7 @@ LINE_LANES = 8  # columns that `lines` takes together: V of 10,000 rows then sta
 class Intersection(Operator):
     """Products, diagonal and tables of the kernel matrix of `codes`, which another kernel on the data may share."""
 
-    def __init__(
-        self,
-        codes: Codes,
-        levels: Annotated[Array, "L"],  # what the kernel makes of codes.values
-    ) -> None:
+    def __init__(self, codes: Codes, levels: Annotated[Array, "L: what the kernel makes of codes.values"]) -> None:
         self.codes, self.levels, self.starts = codes, levels, codes.level_starts
         self._steps: dict[Any, Array] = {}
 
@@ -64,8 +60,7 @@ class Intersection(Operator):
         steps = self._steps.get(dtype)
         if steps is None:
             steps = np.empty(self.levels.size, dtype)
-            calls = ranged(loops.rises, (self.levels, self.starts), (steps,))
-            share_calls(calls, self.starts.size - 1, thread_count())
+            share_calls(ranged(loops.rises, (self.levels, self.starts), (steps,)), self.starts.size - 1)
         if not exact:
             self._steps[dtype] = steps
         return steps
@@ -83,9 +78,7 @@ class Intersection(Operator):
         return self.matmul(np.ones((self.shape[0], 1)))[:, 0], 0.0
 
     def level_gradient(
-        self,
-        left: Annotated[Array, "n, m"],
-        right: Annotated[Array, "n, m"] | None = None,  # None for `left`
+        self, left: Annotated[Array, "n, m"], right: Annotated[Array, "n, m: None for `left`"] | None = None
     ) -> Annotated[Array, "L"]:
         """The derivative of Σ_m left_mᵀ K right_m with respect to every level, for one pass over the data.
 
@@ -99,10 +92,7 @@ class Intersection(Operator):
             first += len(lanes)
         return self._of_levels(G)
 
-    def matrix_gradient(
-        self,
-        A: Annotated[Array, "n, n"],  # symmetric
-    ) -> Annotated[Array, "L"]:
+    def matrix_gradient(self, A: Annotated[Array, "n, n: symmetric"]) -> Annotated[Array, "L"]:
         """The derivative of Σ_ij A_ij K_ij with respect to every level."""
         return self.level_gradient(A, np.eye(len(A)))
 
@@ -120,7 +110,7 @@ class Intersection(Operator):
         """The sums of the levels of each row and of their squares."""
 
     @abstractmethod
-    def level_sums(self, v: Annotated[Array, "n"]) -> Annotated[Array, "L"]:
+    def level_sums(self, v: PerRow) -> Annotated[Array, "L"]:
         """Σ v_i over the entries at each level: the derivative of Σ_i v_i K_ii with respect to every level."""
 
     @abstractmethod

@@ -28,9 +28,7 @@ class Lines:
 
     blocks: Annotated[Array, "blocks, N, lanes"]  # float32: columns 0, 1, … of the tables, so many in a block
     rank: int  # columns
-    above: Annotated[
-        Array, "N"
-    ]  # by how much a line of the first column is above its table, on the piece that begins at a node
+    above: Annotated[Array, "N"]  # how far a line of the first column is above its table, on the piece after a node
     size: Annotated[Array, "N"]  # ‖T‖² of the other columns
     lost: Annotated[Array, "N"]  # the largest squared distance of the other columns from their lines on that piece
 

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.threads import ranged, share_calls, thread_count
@@ -36,9 +36,7 @@ class NormTables:
     levels: Annotated[Array, "L"]  # float64, ascending in each dimension
     blocks: Annotated[Array, "blocks, L, lanes"]  # float32: T as the walk needs it, with zeros after the last column
     rank: int  # columns of T
-    slack: Annotated[
-        Array, "L, 2"
-    ]  # float32: of the first column and of the others, on the piece that begins at a node
+    slack: Annotated[Array, "L, 2"]  # float32: of the first column and of the others, on the piece after a node
 
     @classmethod
     def of(
@@ -57,10 +55,7 @@ class NormTables:
         whole = self.blocks[0] if len(self.blocks) == 1 else np.concatenate(list(self.blocks), axis=1)
         return np.asarray(whole[:, : self.rank])
 
-    def squared_norms(
-        self,
-        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
-    ) -> Annotated[Array, "n"]:
+    def squared_norms(self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]) -> PerRow:
         """A lower bound of ‖Wᵀk*‖² for every row."""
         from saccade.operators import few_loops, predict_loops
 
@@ -71,16 +66,13 @@ class NormTables:
             few = partial(few_loops.walk_squares_few, *read, T, self.slack)
             share_calls(lambda t, a, b: partial(few, a, b, out, f[t], lanes), X.shape[0], len(f))
         else:
-            calls = ranged(predict_loops.walk_squares, (*read, self.blocks, self.slack), (out, lanes))
-            share_calls(calls, X.shape[0], thread_count())
+            share_calls(ranged(predict_loops.walk_squares, (*read, self.blocks, self.slack), (out, lanes)), X.shape[0])
         sure = np.maximum(np.column_stack([out[:, 0], np.sqrt(out[:, 1])]) - out[:, 2:], 0.0)
         return np.asarray(np.square(sure).sum(axis=1))
 
 
 def norm_tables(
-    K: Intersection,
-    W: Annotated[Array, "n, r"],  # the leading direction first
-    nodes: int | None = None,
+    K: Intersection, W: Annotated[Array, "n, r: the leading direction first"], nodes: int | None = None
 ) -> NormTables:
     """The tables of ‖Wᵀk*‖ with at most `nodes` nodes per dimension.
 
@@ -91,9 +83,7 @@ def norm_tables(
 
 
 def all_norm_tables(
-    K: Intersection,
-    Ws: Sequence[Annotated[Array, "n, r"]],  # each
-    nodes: int | None = None,
+    K: Intersection, Ws: Annotated[Sequence[Annotated[Array, "n, r"]], "each"], nodes: int | None = None
 ) -> tuple[NormTables, ...]:
     """`norm_tables` of several W, which share the nodes."""
     for W in Ws:

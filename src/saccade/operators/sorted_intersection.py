@@ -31,11 +31,8 @@ class SortedIntersection(Intersection):
         from saccade.operators import loops
 
         c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0], 2))
-        ran = share_calls(
-            lambda t, a, b: partial(loops.sum_by_row, c.starts, c.rows, self.levels, a, b, parts[t]),
-            c.shape[1],
-            len(parts),
-        )
+        loop = partial(loops.sum_by_row, c.starts, c.rows, self.levels)
+        ran = share_calls(lambda t, a, b: partial(loop, a, b, parts[t]), c.shape[1], len(parts))
         return np.asarray(parts[:ran].sum(axis=0))
 
     def matmul(self, V: Array) -> Array:
@@ -78,16 +75,13 @@ class SortedIntersection(Intersection):
         from saccade.operators import gradient_loops
 
         c, G = self.codes, np.empty(self.levels.size)
-        share_calls(
-            ranged(gradient_loops.sorted_matrix_moments, (c.starts, c.rows), (A, G)), c.shape[1], thread_count()
-        )
+        share_calls(ranged(gradient_loops.sorted_matrix_moments, (c.starts, c.rows), (A, G)), c.shape[1])
         return self._of_levels(G)
 
     def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
         from saccade.operators import gradient_loops
 
-        c = self.codes
-        longest = self._longest
+        c, longest = self.codes, self._longest
         other = left[:0] if right is None else right
 
         def calls(_: int, first: int, last: int) -> Callable[[], None]:
@@ -95,7 +89,7 @@ class SortedIntersection(Intersection):
             write = left, other, A, A if right is None else B, G, lanes
             return partial(gradient_loops.sorted_moments, c.starts, c.rows, first, last, *write)
 
-        share_calls(calls, c.shape[1], thread_count())
+        share_calls(calls, c.shape[1])
 
     def tables(self, V: Array) -> PiecewiseTables:
         from saccade.operators import loops
@@ -105,9 +99,7 @@ class SortedIntersection(Intersection):
         T = np.empty((levels.size, V.shape[1]))
         for some, block, lanes in lane_blocks(V, 4):
             part = T if len(lanes) == V.shape[1] else np.empty((levels.size, len(lanes)))
-
-            calls = ranged(loops.sorted_tables, (c.starts, c.rows, steps), (block, part, lanes))
-            share_calls(calls, D, thread_count())
+            share_calls(ranged(loops.sorted_tables, (c.starts, c.rows, steps), (block, part, lanes)), D)
             if part is not T:
                 T[:, some] = part[:, : V.shape[1] - some.start]
         return PiecewiseTables(level_starts, levels, T)

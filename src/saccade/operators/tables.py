@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share, share_calls, thread_count
+from saccade._core.threads import ranged, share, share_calls
 
 
 def lane_tuple(columns: int) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def stacked(V: Annotated[Array, "n, m"], lanes: int) -> Annotated[Array, "blocks
             part = V[first:last, k * lanes : (k + 1) * lanes]
             block[first:last, : part.shape[1]] = part
 
-    share(copy, n, thread_count())
+    share(copy, n)
     return blocks
 
 
@@ -75,8 +75,7 @@ class PiecewiseTables:
         return _blocks(self.T)
 
     def walk(
-        self,
-        X: Annotated[sp.csr_matrix, "n, D"],  # values after the kernel's transforms
+        self, X: Annotated[sp.csr_matrix, "n, D: values after the kernel's transforms"]
     ) -> Annotated[Array, "n, m"]:
         """f(x) for every row."""
         from saccade.operators import few_loops, predict_loops
@@ -102,8 +101,7 @@ class GridTables:
         return int(self.T.shape[0]) // max(self.per_unit.size, 1)
 
     def walk(
-        self,
-        X: Annotated[sp.csr_matrix, "n, d"],  # values as they come, no transform, with their signs
+        self, X: Annotated[sp.csr_matrix, "n, d: values as they come, no transform, with their signs"]
     ) -> Annotated[Array, "n, m"]:
         """f(x) for every row, in constant time per value. Tables of negative values follow those of positive ones."""
         from saccade.operators import predict_loops
@@ -123,7 +121,7 @@ def _walk(loop: Callable[..., None], read: tuple[Any, ...], blocks: list[Array],
     for k, T in enumerate(blocks):
         lanes = (0,) * T.shape[1]
         out = np.zeros((n, len(lanes)), T.dtype)
-        share_calls(ranged(loop, (*read, T), (out, lanes)), n, thread_count())
+        share_calls(ranged(loop, (*read, T), (out, lanes)), n)
         result[:, 16 * k : 16 * (k + 1)] = out[:, : m - 16 * k]
     return result
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import betaincinv, ndtr
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 FIRST_LOOK = 16  # audited examples; fewer say next to nothing
 GROWTH = 4  # the next look is a quarter further on
@@ -67,7 +67,7 @@ def share_interval(
 
 def left_out_accuracy(
     decision: Annotated[Array, "n, M"],  # a mean for each class without the example; NaN where it is not known
-    label: Annotated[Array, "n"],  # class numbers
+    label: PerRow,  # class numbers
     error: float,  # relative, of labels ±1 minus these means
 ) -> tuple[float, float]:
     """Share of examples that get their own class when left out, and its standard error.

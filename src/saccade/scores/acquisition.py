@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 from saccade._core.errors import InvalidInput
 
 LOG_ROOT_2PI = 0.5 * float(np.log(2.0 * np.pi))
@@ -20,9 +20,7 @@ SERIES = np.cumprod([1.0, *(-(2.0 * k + 1.0) for k in range(1, 11))])
 TIE = 1e-9  # relative: values of a draw closer than this are equal, and the first is taken, on every processor
 
 
-def probability_of_improvement(
-    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
-) -> Annotated[Array, "n"]:
+def probability_of_improvement(mean: PerRow, variance: PerRow, best: float | Array, xi: float = 0.0) -> PerRow:
     """PI_ξ = Φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0. S §11; Kushner (1964).
 
     >>> probability_of_improvement(np.array([0.5, 0.4]), np.array([0.04, 0.0]), 0.5)
@@ -32,17 +30,13 @@ def probability_of_improvement(
     return np.where(sigma > 0, ndtr(_ratio(gap, sigma)), 0.0)
 
 
-def log_probability_of_improvement(
-    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
-) -> Annotated[Array, "n"]:
+def log_probability_of_improvement(mean: PerRow, variance: PerRow, best: float | Array, xi: float = 0.0) -> PerRow:
     """log PI_ξ, which still ranks where PI_ξ is 0 in float64 (z < −38); −inf where σ = 0."""
     gap, sigma = _gap(mean, variance, best, xi)
     return np.where(sigma > 0, log_ndtr(_ratio(gap, sigma)), -np.inf)
 
 
-def expected_improvement(
-    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
-) -> Annotated[Array, "n"]:
+def expected_improvement(mean: PerRow, variance: PerRow, best: float | Array, xi: float = 0.0) -> PerRow:
     """EI_ξ = E max(f − f⁺ − ξ, 0) = (μ − f⁺ − ξ) Φ(z) + σ φ(z), z = (μ − f⁺ − ξ)/σ; 0 where σ = 0.
 
     S §11 (which prints it once without the bracket); Močkus (1975), Jones, Schonlau, Welch (1998). It is made from
@@ -54,9 +48,7 @@ def expected_improvement(
     return np.asarray(np.exp(log_expected_improvement(mean, variance, best, xi)))
 
 
-def log_expected_improvement(
-    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], best: float | Array, xi: float = 0.0
-) -> Annotated[Array, "n"]:
+def log_expected_improvement(mean: PerRow, variance: PerRow, best: float | Array, xi: float = 0.0) -> PerRow:
     """log EI_ξ = log σ + log h(z), h(z) = φ(z) + z Φ(z); −inf where σ = 0, or z² overflows (|z| > 1e154).
 
     It still ranks where EI_ξ is 0 in float64 (z < −38). Ament, Daulton, Eriksson, Balandat, Bakshy: unexpected
@@ -71,9 +63,7 @@ def log_expected_improvement(
     return np.where(sigma > 0, np.log(found) + _log_h(_ratio(gap, sigma)), -np.inf)
 
 
-def upper_confidence_bound(
-    mean: Annotated[Array, "n"], variance: Annotated[Array, "n"], weight: float = 2.0
-) -> Annotated[Array, "n"]:
+def upper_confidence_bound(mean: PerRow, variance: PerRow, weight: float = 2.0) -> PerRow:
     """μ + κ σ. Srinivas, Krause, Kakade, Seeger (2010), whose κ is √β_t.
 
     >>> upper_confidence_bound(np.array([0.5]), np.array([0.04]))
@@ -82,7 +72,7 @@ def upper_confidence_bound(
     return np.asarray(mean + weight * np.sqrt(np.maximum(variance, 0.0)))
 
 
-def maximum_variance(variance: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
+def maximum_variance(variance: PerRow) -> PerRow:
     """σ²: look where least is known. S §12 (4), "max entropy": the entropy ½ log(2πe σ²) ranks alike."""
     return np.maximum(variance, 0.0)
 
@@ -134,7 +124,7 @@ def _ratio(gap: Array, sigma: Array) -> Array:
         return np.divide(gap, sigma, out=np.zeros(gap.shape), where=sigma > 0)
 
 
-def _log_h(z: Annotated[Array, "n"]) -> Annotated[Array, "n"]:
+def _log_h(z: PerRow) -> PerRow:
     """log(φ(z) + z Φ(z)).
 
     From z = −1 on as it stands. Below, φ(z) (1 − |z| √(π/2) erfcx(|z|/√2)), since Φ(z) = ½ exp(−z²/2) erfcx(|z|/√2).

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 Measure = Literal["probability", "variance", "mean", "ratio"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
@@ -17,13 +17,13 @@ ROUNDING = 1e-12  # of the prior variance, of a label and of a score: smaller di
 
 def membership(
     measure: Measure,
-    mean: Annotated[Array, "n"] | None,  # None for "variance"
-    variance: Annotated[Array, "n"] | None,  # of the latent function; None for "mean"
+    mean: PerRow | None,  # None for "variance"
+    variance: PerRow | None,  # of the latent function; None for "mean"
     noise: float,
     *,
     sign: bool = False,  # whether a label is the sign of f plus noise, instead of f plus noise
-    prior: Annotated[Array, "n"] | float = 1.0,  # k(x, x), for "ratio"
-) -> Annotated[Array, "n"]:
+    prior: PerRow | float = 1.0,  # k(x, x), for "ratio"
+) -> PerRow:
     """O Table 1: M = μ, V = −σ², P = log p(y = 1), H = μ/σ. Higher is more like the training examples.
 
     P is the density N(1; μ, σ² + noise) of the label in a regression, and Φ(μ/√(σ² + noise)) for Laplace and EP; its
@@ -49,13 +49,13 @@ def membership(
 
 def lowest_membership(
     measure: Measure,
-    mean: Annotated[Array, "n"],
-    variance: Annotated[Array, "n"],
-    prior: Annotated[Array, "n"],  # k(x, x)
+    mean: PerRow,
+    variance: PerRow,
+    prior: PerRow,  # k(x, x)
     noise: float,
     *,
     sign: bool = False,
-) -> Annotated[Array, "n"]:
+) -> PerRow:
     """The least that `membership` can be when rounding moves mean and variance.
 
     Equal examples have means and variances that are equal but for rounding, which may make them differ by any factor
@@ -74,9 +74,9 @@ def lowest_membership(
 
 
 def unexplained(
-    variance: Annotated[Array, "n"],  # of the latent function
-    prior: Annotated[Array, "n"],  # k(x, x), its variance before any training
-) -> Annotated[Array, "n"]:
+    variance: PerRow,  # of the latent function
+    prior: PerRow,  # k(x, x), its variance before any training
+) -> PerRow:
     """The share of the prior variance that training left: 0 for an example seen often, 1 for one like no other.
 
     An example without any feature (k(x, x) = 0) is like no other.
@@ -89,8 +89,7 @@ def unexplained(
 
 
 def threshold(
-    scores: Annotated[Array, "n"],  # of training examples, each as if it had not been there
-    contamination: float,
+    scores: Annotated[Array, "n: of training examples, each as if it had not been there"], contamination: float
 ) -> float:
     """The score that the given share of them, rounded down, falls below.
 
@@ -126,7 +125,7 @@ def p_values(
 
 def own_p_values(
     scores: Annotated[Array, "b"],  # of training examples, each as if it had not been there
-    normal: Annotated[Array, "n"],  # ascending, of all of them, less what rounding may do
+    normal: PerRow,  # ascending, of all of them, less what rounding may do
 ) -> Annotated[Array, "b"]:
     """p-values of the training examples themselves, each compared with the n − 1 others.
 
@@ -145,10 +144,10 @@ def _place(scores: Array, normal: Array, n: int) -> tuple[Array, Array]:  # (b,)
 
 
 def fisher_product(
-    explained: Annotated[Array, "n"],  # p-values of one sign of novelty
-    confidence: Annotated[Array, "n"],  # of the other
+    explained: PerRow,  # p-values of one sign of novelty
+    confidence: PerRow,  # of the other
     weight: float = 0.5,  # of the other, from 0 to 1
-) -> Annotated[Array, "n"]:
+) -> PerRow:
     """One number of two p-values: their product (Fisher's method), or with a weight of 0 or 1 the square of one.
 
     >>> fisher_product(np.array([0.5]), np.array([0.1])), fisher_product(np.array([0.5]), np.array([0.1]), 1.0)
@@ -157,7 +156,7 @@ def fisher_product(
     return np.asarray(explained ** (2.0 * (1.0 - weight)) * confidence ** (2.0 * weight))
 
 
-def quantiles(scores: Annotated[Array, "n"], count: int = 501) -> Annotated[Array, "count"]:
+def quantiles(scores: PerRow, count: int = 501) -> Annotated[Array, "count"]:
     """So many of the scores in ascending order, evenly from the smallest to the largest."""
     places = ((np.arange(count) + 0.5) * (scores.size / count)).astype(int)  # each as often as any other
     places[0], places[-1] = 0, scores.size - 1
@@ -165,9 +164,8 @@ def quantiles(scores: Annotated[Array, "n"], count: int = 501) -> Annotated[Arra
 
 
 def repeated(
-    scores: Annotated[Array, "n"],
-    weight: Annotated[Array, "n"]
-    | None,  # how many equal examples each score stands for, a fraction perhaps; None for one
+    scores: PerRow,
+    weight: PerRow | None,  # how many equal examples each score stands for, a fraction perhaps; None for one
 ) -> Annotated[Array, "k"]:
     """The scores in ascending order, each as often as its weight says.
 

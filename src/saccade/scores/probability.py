@@ -6,15 +6,13 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 LOG_TEMPERATURES = (-7.0, 9.0)  # where the search looks
 TIED = 1e-9  # by which rounding may part two equal means of labels ±1
 
 
-def class_means(
-    mean: Annotated[Array, "n, 1"],  # for two classes, (n, M) for more
-) -> Annotated[Array, "n, M"]:
+def class_means(mean: Annotated[Array, "n, 1: for two classes, (n, M) for more"]) -> Annotated[Array, "n, M"]:
     """One latent mean per class; with two classes the first has the negative of the second's."""
     return np.hstack([-mean, mean]) if mean.shape[1] == 1 else mean
 
@@ -29,9 +27,7 @@ def probabilities(mean: Annotated[Array, "n, 1 | n, M"], sharpness: float) -> An
 
 
 def standardized_mean(
-    mean: Annotated[Array, "n, m"],
-    variance: Annotated[Array, "n, 1 | n, m"],  # of the latent f
-    noise: float,
+    mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n, 1 | n, m: of the latent f"], noise: float
 ) -> Annotated[Array, "n, m"]:
     """μ/√(σ² + noise): with the cumulative-Gaussian likelihood, p(y = 1) is Φ of it."""
     return np.asarray(mean / np.sqrt(variance + noise))
@@ -39,8 +35,8 @@ def standardized_mean(
 
 def fit_sharpness(
     mean: Annotated[Array, "n, 1 | n, M"],  # leave-one-out means
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
+    label: PerRow,  # class numbers
+    weight: PerRow | None = None,
 ) -> float:
     """The sharpness (inverse temperature) with the least leave-one-out cross-entropy.
 
@@ -72,9 +68,7 @@ def _targets(label: Array, M: int, weight: Array | None) -> Annotated[Array, "n,
 
 
 def cross_entropy(
-    mean: Annotated[Array, "n, 1 | n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
+    mean: Annotated[Array, "n, 1 | n, M"], label: Annotated[PerRow, "class numbers"], weight: PerRow | None = None
 ) -> tuple[float, Array]:  # and its derivative, like mean
     """The cross-entropy per example at the best sharpness for these means.
 
@@ -89,10 +83,8 @@ def cross_entropy(
 
 
 def example_costs(
-    mean: Annotated[Array, "n, 1 | n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    weight: Annotated[Array, "n"] | None = None,
-) -> Annotated[Array, "n"]:
+    mean: Annotated[Array, "n, 1 | n, M"], label: Annotated[PerRow, "class numbers"], weight: PerRow | None = None
+) -> PerRow:
     """What each example costs: its cross-entropy at the best sharpness for these means, and 1 where the class is wrong.
 
     The cross-entropy alone prefers a smooth model that is a little more often wrong, the errors alone jump.
@@ -105,9 +97,7 @@ def example_costs(
 
 
 def expected_calibration_error(
-    probability: Annotated[Array, "n, M"],
-    label: Annotated[Array, "n"],  # class numbers
-    bins: int = 15,
+    probability: Annotated[Array, "n, M"], label: Annotated[Array, "n: class numbers"], bins: int = 15
 ) -> float:
     """Mean gap between confidence and accuracy over equal-width bins of confidence, weighted by their size.
 

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import numpy as np
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, PerRow
 
 TINY = float(np.finfo(np.float64).tiny)
 
 
-def lead(mean: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
+def lead(mean: Annotated[Array, "n, m"]) -> PerRow:
     """|μ| for two classes, whose means are μ and −μ; for more, half the distance between the two largest means.
 
     >>> lead(np.array([[-0.5, 0.5], [0.25, -0.25]])), lead(np.array([[0.9, 0.1, -1.0]]))
@@ -25,24 +25,22 @@ def lead(mean: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     return np.asarray((two[:, 1] - two[:, 0]) / 2)
 
 
-def margin(mean: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
+def margin(mean: Annotated[Array, "n, m"]) -> PerRow:
     """K Table 1, distance: argmin |μ|. (K's text has argmax; its table is right.)"""
     return np.asarray(1.0 / (1.0 + lead(mean)))
 
 
-def uncertainty(mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n"], noise: float) -> Annotated[Array, "n"]:
+def uncertainty(mean: Annotated[Array, "n, m"], variance: PerRow, noise: float) -> PerRow:
     """K Table 1, uncertainty: argmin |μ|/√(σ² + noise)."""
     return np.asarray(1.0 / (1.0 + lead(mean) / np.sqrt(variance + noise)))
 
 
-def class_uncertainty(
-    mean: Annotated[Array, "n, m"], variance: Annotated[Array, "n"], noise: float
-) -> Annotated[Array, "n, m"]:
+def class_uncertainty(mean: Annotated[Array, "n, m"], variance: PerRow, noise: float) -> Annotated[Array, "n, m"]:
     """Uncertainty of each class against the rest, of which K takes one question each in a round."""
     return np.asarray(1.0 / (1.0 + np.abs(mean) / np.sqrt(variance + noise)[:, None]))
 
 
-def entropy(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
+def entropy(probability: Annotated[Array, "n, m"]) -> PerRow:
     """−Σ p log p, in nats.
 
     >>> entropy(np.array([[0.5, 0.5], [1.0, 0.0]])).round(4)
@@ -51,7 +49,7 @@ def entropy(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
     return np.asarray((probability * -np.log(np.maximum(probability, TINY))).sum(axis=1))
 
 
-def least_margin(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]:
+def least_margin(probability: Annotated[Array, "n, m"]) -> PerRow:
     """1 minus the lead of the likeliest class over the next: 1 for a tie.
 
     >>> least_margin(np.array([[0.5, 0.5], [0.7, 0.3]])).round(4)
@@ -63,11 +61,7 @@ def least_margin(probability: Annotated[Array, "n, m"]) -> Annotated[Array, "n"]
     return np.asarray(1.0 - (two[:, 1] - two[:, 0]))
 
 
-def sigma_optimality(
-    sums: Annotated[Array, "n"],  # Σ_* c(x, x_*)
-    variance: Annotated[Array, "n"],
-    noise: float,
-) -> Annotated[Array, "n"]:
+def sigma_optimality(sums: Annotated[Array, "n: Σ_* c(x, x_*)"], variance: PerRow, noise: float) -> PerRow:
     """(Σ_* c)² / (σ² + noise): by how much a label at x lowers the variance of the sum of f over all targets.
 
     Ma, Garnett, Schneider: Σ-optimality for active learning on Gaussian random fields (2013). Before the first label c
@@ -76,11 +70,7 @@ def sigma_optimality(
     return np.asarray(np.square(sums) / (variance + noise))
 
 
-def variance_reduction(
-    squares: Annotated[Array, "n"],  # Σ_* c(x, x_*)²
-    variance: Annotated[Array, "n"],
-    noise: float,
-) -> Annotated[Array, "n"]:
+def variance_reduction(squares: Annotated[Array, "n: Σ_* c(x, x_*)²"], variance: PerRow, noise: float) -> PerRow:
     """Σ_* c² / (σ² + noise): by how much a label at x lowers the variances of f at all targets together.
 
     V-optimality: Ji and Han, a variance minimisation criterion to active learning on graphs (2012). Before the first
@@ -90,11 +80,8 @@ def variance_reduction(
 
 
 def information_gain(
-    covariance: Annotated[Array, "n, t"],
-    variance: Annotated[Array, "n"],
-    target_variance: Annotated[Array, "t"],
-    noise: float,
-) -> Annotated[Array, "n"]:
+    covariance: Annotated[Array, "n, t"], variance: PerRow, target_variance: Annotated[Array, "t"], noise: float
+) -> PerRow:
     """−½ mean over targets of log(1 − c²/((σ² + noise)(σ_*² + noise))): the nats that a label at x tells of another.
 
     The expected predictive information gain of Bickford Smith and others (2023), in closed form for a Gaussian process.
@@ -105,11 +92,11 @@ def information_gain(
 
 def output_change(
     covariance: Annotated[Array, "n, t"],
-    variance: Annotated[Array, "n"],
+    variance: PerRow,
     noise: float,
     mean: Annotated[Array, "n, m"],
     probability: Annotated[Array, "n, m"],
-) -> Annotated[Array, "n"]:
+) -> PerRow:
     """The expected change of all outputs, Σ_y p(y) Σ_k |y_k − μ_k| · mean over targets of |c| / (σ² + noise).
 
     Freytag, Rodner, Denzler: selecting influential examples (2014). A label y (±1 for each class) at x moves output k

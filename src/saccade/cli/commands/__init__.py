@@ -1,4 +1,1 @@
-"""One module per command of `saccade`.
-
-May import everything else in cli; nothing in cli but its `__init__` imports a command.
-"""
+"""One module per command. May import all else in cli; nothing in cli but its `__init__` imports a command."""

@@ -14,7 +14,6 @@ from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli import pictures as p
 from saccade.cli.duplicates import find_duplicates, warn_of
-from saccade.cli.kernel_text import kernel_text
 from saccade.cli.reports.fit import judged, write_fit_report
 from saccade.cli.tables.columns import Reading
 from saccade.cli.tables.read import Examples, read
@@ -219,7 +218,7 @@ def _trained(estimator: Any, y: Array) -> Rows:
     if hasattr(estimator, "classes_"):
         rows.append(("classes", f"{estimator.classes_.size:,}"))
     if estimator.kernel == "auto":
-        rows.append(("kernel", kernel_text(estimator.kernel_)))
+        rows.append(("kernel", _kernel_text(estimator.kernel_)))
     if estimator.tuning_ is not None:
         learned = {type(t).__name__.lower(): t.eta for t in estimator.kernel_.transforms()}
         learned["noise"] = estimator.noise_
@@ -234,6 +233,30 @@ def _trained(estimator: Any, y: Array) -> Rows:
         share, error = estimator.leave_one_out_accuracy_
         rows.append(("leave-one-out accuracy", f"{share:.4f} ± {error:.4f}"))
     return rows
+
+
+def _kernel_text(kernel: Any) -> str:
+    """The kernel that `--kernel auto` chose, in words: numbers per column would fill the terminal.
+
+    >>> from saccade.kernels import HIK, RBF, GeneralizedRBF, Weights
+    >>> _kernel_text(GeneralizedRBF(HIK(Weights([1.0, 2.0]), scale=1.0), beta=0.25))
+    'exp(-0.25 D), D the L1 distance of columns over their deviations'
+    >>> _kernel_text(RBF([2.0, 3.0]))
+    'exp(-0.5 D), D the squared distance of columns over lengths in proportion to their deviations'
+    >>> _kernel_text(RBF(2.0)), _kernel_text(HIK())
+    ('exp(-0.125 D), D the squared distance of columns as they are', 'HIK()')
+    """
+    from saccade.kernels import RBF, GeneralizedRBF
+
+    if isinstance(kernel, GeneralizedRBF):
+        beta, distance, over = kernel.beta, "L1", "their deviations" if kernel.base.transforms() else ""
+    elif isinstance(kernel, RBF):
+        single = np.size(kernel.length_scale) == 1
+        beta, distance = 0.5 / float(kernel.length_scale) ** 2 if single else 0.5, "squared"
+        over = "" if single else "lengths in proportion to their deviations"
+    else:
+        return repr(kernel)
+    return f"exp(-{beta:.3g} D), D the {distance} distance of columns {f'over {over}' if over else 'as they are'}"
 
 
 def _tested(estimator: Any, X: Any, y: Array) -> Rows:

@@ -1,4 +1,1 @@
-"""Pages that commands write, with their templates.
-
-May import tables and the modules beside it; no command.
-"""
+"""Pages that commands write, with their templates. May import tables and the modules beside it; no command."""

@@ -4,7 +4,7 @@ import base64
 import io
 import os
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from saccade._core.atomic import replacing
@@ -13,8 +13,7 @@ SIDE = 176  # pixels of a thumbnail
 
 
 def render(
-    template: str | Path,  # name of a file in templates/, or the path of one elsewhere
-    **values: Any,
+    template: Annotated[str | Path, "name of a file in templates/, or the path of one elsewhere"], **values: Any
 ) -> Any:  # Markup
     """The template with the values in it. Text is escaped; only Markup, which we make ourselves, is not."""
     from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
@@ -43,10 +42,7 @@ def percent(share: float) -> str:
     return ">99.9 %" if 0.9995 <= share < 1.0 else f"{100 * share:.1f} %"
 
 
-def links(
-    page: Path,
-    pictures: Any,  # Pictures
-) -> list[str]:
+def links(page: Path, pictures: Any) -> list[str]:
     """Addresses of the files of pictures, seen from the page; empty where a picture has no file."""
     paths = getattr(pictures, "paths", None)
     if paths is None:
@@ -79,12 +75,7 @@ def write_page(path: Path, template: str, **values: Any) -> None:
     write(path, render(template, **values))
 
 
-def card(
-    pictures: Any,  # Pictures
-    i: int,
-    link: str = "",
-    side: int = SIDE,
-) -> dict[str, Any]:
+def card(pictures: Any, i: int, link: str = "", side: int = SIDE) -> dict[str, Any]:
     """What the macro `card` shows of a picture."""
     return {"picture": thumbnail(pictures[i], side), "name": pictures.names[i], "link": link}
 

@@ -1,4 +1,1 @@
-"""Tables in and out: examples, labels, questions and boxes from files, and results to files.
-
-May import console and terminal; no command, no report.
-"""
+"""Tables in and out: examples, labels, questions, boxes. May import console and terminal; no command, no report."""

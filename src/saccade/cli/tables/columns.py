@@ -1,6 +1,7 @@
 """Which columns of a table are features, which is the label, which the id."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from saccade._core.errors import InvalidInput
@@ -44,13 +45,10 @@ def choose_columns(
     wanted: tuple[str, ...] = (),  # the features of a model
 ) -> Columns:
     """Sort the columns of a table by what they are for."""
-    label = (
-        _asked(source, names, how, how.label)
-        if how.label is not None
-        else _usual(source, names, LABEL_NAMES, "--label")
-    )
-    id_ = _asked(source, names, how, how.id) if how.id is not None else _index(source, names)
-    taken = {label, id_, *(_asked(source, names, how, name) for name in how.drop)}
+    asked = partial(_asked, source, names, how)
+    label = _usual(source, names, LABEL_NAMES, "--label") if how.label is None else asked(how.label)
+    id_ = _index(source, names) if how.id is None else asked(how.id)
+    taken = {label, id_, *map(asked, how.drop)}
     rest = [k for k in range(len(names)) if k not in taken]
     if not named or not wanted:
         return Columns(label, id_, tuple(rest), ())

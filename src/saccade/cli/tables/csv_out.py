@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Annotated, TextIO
 
 from saccade.cli.terminal import spell_out
 
@@ -33,10 +33,7 @@ def path_cell(name: str) -> str:
     return name if cell(name) == name else f"./{name}"
 
 
-def name_cell(
-    name: str,
-    column: str,  # "file" for names of files
-) -> str:
+def name_cell(name: str, column: Annotated[str, "'file' for names of files"]) -> str:
     return path_cell(name) if column == "file" else cell(name)
 
 

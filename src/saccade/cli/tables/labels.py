@@ -9,7 +9,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.cli.tables.columns import LABEL_NAMES, Reading, choose_columns
 from saccade.cli.tables.csv_file import is_csv, layout_of, read_frame, texts_of
-from saccade.cli.tables.numpy_file import load_array
+from saccade.cli.tables.foreign import load_array
 
 
 def typed(labels: list[str], source: str) -> Annotated[Array, "n"]:

@@ -14,10 +14,9 @@ from saccade.cli import console
 from saccade.cli.tables.columns import NOT_A_FEATURE, Reading, choose_columns, listed
 from saccade.cli.tables.csv_file import CSV, is_csv, layout_of, numbers_of, read_frame, texts_of
 from saccade.cli.tables.csv_out import plain_name
-from saccade.cli.tables.foreign import load_parquet, load_svmlight
+from saccade.cli.tables.foreign import load_archive, load_array, load_parquet, load_svmlight
 from saccade.cli.tables.labels import checked, read_labels, typed, whole
 from saccade.cli.tables.named_labels import names_examples, names_of, read_labelled
-from saccade.cli.tables.numpy_file import load_archive, load_array
 
 
 @dataclass(frozen=True)

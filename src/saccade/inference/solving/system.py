@@ -5,8 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from saccade._core.arrays import Array
-from saccade.operators.base import Operator
-from saccade.operators.single import Single
+from saccade.operators.base import Operator, Single
 from saccade.solvers.cg import LARGEST_SINGLE, LOOSE, solve_cg
 from saccade.solvers.nystrom import Nystrom
 from saccade.solvers.rank_one import Leading
