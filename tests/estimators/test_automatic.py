@@ -140,3 +140,16 @@ def test_other_words_are_refused(parameters: dict[str, Any]) -> None:
 def test_asking_takes_the_kernel_of_the_labels_there_are() -> None:
     labels = np.where(np.arange(300) < 60, y.astype(float), np.nan)
     assert len(query(X, labels, GPClassifier("auto"), batch_size=3)) == 3
+
+
+def test_the_limits_of_a_choice_belong_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches of three along a line: a smaller noise and another kernel win, as soon as there are enough examples."""
+    for count, noise, kind in ((limits.CHOICE_FROM - 1, 0.1, GeneralizedRBF), (limits.CHOICE_FROM, 0.01, RBF)):
+        x = np.linspace(0.0, 1.0, count)
+        assert GPClassifier(RBF(0.2)).fit(x[:, None], np.arange(count) // 3 % 2).noise_ == noise
+        both = GPClassifier("auto").fit(0.05 + 0.9 * np.column_stack([x, 1.0 - x]), np.arange(count) // 2 % 2)
+        assert isinstance(both.kernel_, kind)
+        assert both.noise_ == noise
+    monkeypatch.setattr(limits, "AUTO_KERNEL_UP_TO", 300)
+    assert not isinstance(GPClassifier("auto").fit(X, y).kernel_, HIK)
+    assert isinstance(GPClassifier("auto").fit(np.vstack([X, Z[:1]]), np.append(y, t[:1])).kernel_, HIK)
