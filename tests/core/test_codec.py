@@ -267,7 +267,8 @@ class Box:
         self.inner = inner
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"inner": self.inner}
+        within = {f"inner__{k}": v for k, v in self.inner.get_params().items()} if isinstance(self.inner, Box) else {}
+        return {"inner": self.inner} | (within if deep else {})
 
 
 class Other(Box):
