@@ -15,7 +15,10 @@ import saccade
 from saccade import GPClassifier
 from saccade._core import limits
 from saccade._core.errors import InvalidParameter
+from saccade._core.progress import listening
 from saccade.active import query
+from saccade.estimators.automatic import Automatic
+from saccade.estimators.losses import DensityLosses
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Power
 
 X, y = load_digits(return_X_y=True)
@@ -153,3 +156,18 @@ def test_the_limits_of_a_choice_belong_to_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(limits, "AUTO_KERNEL_UP_TO", 300)
     assert not isinstance(GPClassifier("auto").fit(X, y).kernel_, HIK)
     assert isinstance(GPClassifier("auto").fit(np.vstack([X, Z[:1]]), np.append(y, t[:1])).kernel_, HIK)
+
+
+def test_numbers_and_members_choose_nothing() -> None:
+    assert Automatic() == (False, False, False)
+    values = X[:, :1] - X[:, 1:2]
+    found = Automatic(True, True, True).choose(X, RBF(4.0).gram(X), values, DensityLosses.of(values, None), 0.25, 0)
+    assert found == (None, 0.25)
+
+
+def test_what_is_chosen_is_reported_before_it_is_done() -> None:
+    for kernel, what in (("auto", "choosing the kernel"), (None, "choosing the noise")):
+        heard: list[tuple[str, float]] = []
+        with listening(lambda what, done, heard=heard: heard.append((what, done))):
+            GPClassifier(kernel).fit(X[:60], y[:60])
+        assert [done for said, done in heard if said == what][:1] == [0.0]

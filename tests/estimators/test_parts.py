@@ -303,3 +303,14 @@ def test_nobody_looks_into_a_model() -> None:
         for path in sorted(room.rglob("*.py")) if room.is_dir() else [room]:
             found += [f"{path.relative_to(root)}: {match}" for match in inside.findall(path.read_text())]
     assert not found
+
+
+def test_which_parts_a_file_may_lack_and_which_are_in_its_header() -> None:
+    names = {type(part).__name__: type(part) for part in PARTS}
+    assert [name for name, kind in names.items() if kind.optional] == ["KnownClasses", "ColumnScales"]
+    assert [name for name, kind in names.items() if kind.in_header] == ["TargetUnits"]
+    for part in PARTS:
+        arrays = {name for name in part.record.fields if isinstance(getattr(part, name), np.ndarray)}
+        header, tensors = part.to_file()
+        assert set(tensors) == (set() if type(part).in_header else {f"scores_{name}" for name in arrays})
+        assert set(header) == set(part.record.fields) - (set() if type(part).in_header else arrays)

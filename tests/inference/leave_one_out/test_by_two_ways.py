@@ -11,9 +11,11 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import listening
 from saccade.inference.approximations.by_name import Approximating
+from saccade.inference.approximations.low_rank import low_ranks
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF, Centred, Kernel, Linear
+from saccade.operators.base import Dense
 from tests.tolerances import assert_close
 
 rng = np.random.default_rng(0)
@@ -168,3 +170,42 @@ def test_the_variance_alone_is_that_of_new_examples() -> None:
         assert (np.diff(rows) > 0).all()
         assert_close(variance, other.left_out(rows)[1])
         assert np.abs(variance - known[rows]).max() > 1e-6
+
+
+def test_comparable_are_those_that_every_approximation_can_leave_out() -> None:
+    points = np.array([1, 4, 6, 9])
+    others = np.delete(np.arange(N), points)
+    for method, wanted in (("fitc", others), ("exact", np.arange(N)), ("sod", np.arange(N))):
+        for variance in ("exact", None):
+            gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=Approximating(method, variance, inducing=points))
+            np.testing.assert_array_equal(gp.comparable(), wanted)
+            np.testing.assert_array_equal(gp.comparable(100), wanted)
+            some = gp.comparable(7)
+            assert some.size == np.unique(some).size == 7
+            assert np.isin(some, wanted).all()
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_a_low_rank_holds_some_out_with_all_their_copies(weighed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HELD_OUT_FROM", N)
+    weight = 1.0 + (np.arange(N) % 3) if weighed else None
+    noise = NOISE if weight is None else NOISE / weight[:, None]
+    by = Approximating("lowrank", "lowrank", rank=5)
+    gp = GP.fit(RBF(1.0).gram(X), Y, noise, weight=weight, by=by)
+    rows = gp.comparable()
+    assert 0 < rows.size < N
+    mean, variance = gp.left_out(rows)
+    assert_close(mean, gp.mean(X[rows]))  # they are new to it anyway
+    assert_close(variance, gp.variance(X[rows]))
+
+
+def test_a_low_rank_of_few_examples_is_made_again_without_each() -> None:
+    K, by = RBF(1.0)(X), Approximating("lowrank", "lowrank", rank=5)
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=by)
+    mean, variance = gp.left_out(ROWS)
+    for j, i in enumerate(ROWS):
+        rest = np.delete(np.arange(N), i)
+        low = low_ranks(Dense(K[np.ix_(rest, rest)]), NOISE[rest], 5, np.random.default_rng(0))[0]
+        np.testing.assert_allclose(mean[j], (K[rest, i] @ low.weights(Y[rest])), atol=1e-8)
+        np.testing.assert_allclose(variance[j], low.variance(K[rest, i, None], K[i, i, None])[0], atol=1e-8)
+        assert variance[j, 0] >= without(RBF(1.0), i)[1][0] - 1e-9
