@@ -11,7 +11,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.progress import listening
 from saccade.inference.approximations.by_name import Approximating
-from saccade.inference.approximations.low_rank import low_ranks
+from saccade.inference.approximations.low_rank import LowRank, low_ranks
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF, Centred, Kernel, Linear
@@ -82,6 +82,7 @@ def test_the_mean_alone_moves_the_centre(method: Any) -> None:
         Centred(Linear()).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(method, "exact", inducing=np.arange(12))
     )
     found = gp.left_out_mean(ROWS)
+    assert_close(gp.left_out(ROWS)[0], found)
     for j, i in enumerate(ROWS):
         rest = np.delete(np.arange(N), i)
         by = Approximating(method, "exact", inducing=np.flatnonzero(rest < 12))
@@ -180,8 +181,8 @@ def test_comparable_are_those_that_every_approximation_can_leave_out() -> None:
             gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=Approximating(method, variance, inducing=points))
             np.testing.assert_array_equal(gp.comparable(), wanted)
             np.testing.assert_array_equal(gp.comparable(100), wanted)
-            some = gp.comparable(7)
-            assert some.size == np.unique(some).size == 7
+            some = gp.comparable(15)
+            assert some.size == np.unique(some).size == 15
             assert np.isin(some, wanted).all()
 
 
@@ -209,3 +210,24 @@ def test_a_low_rank_of_few_examples_is_made_again_without_each() -> None:
         np.testing.assert_allclose(mean[j], (K[rest, i] @ low.weights(Y[rest])), atol=1e-8)
         np.testing.assert_allclose(variance[j], low.variance(K[rest, i, None], K[i, i, None])[0], atol=1e-8)
         assert variance[j, 0] >= without(RBF(1.0), i)[1][0] - 1e-9
+
+
+def test_a_centre_moves_in_closed_form_where_all_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each example goes alone then, however few fits there may be."""
+    monkeypatch.setattr(limits, "LEFT_OUT_TOGETHER", 3)
+    gp = GP.fit(Centred(Linear()).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(variance="exact"))
+    for found, wanted in zip(gp.left_out(ROWS), gp.leave_one_out(), strict=True):
+        np.testing.assert_allclose(found, wanted[ROWS], rtol=1e-8, atol=1e-9)
+
+
+def test_a_low_rank_of_many_examples_that_holds_none_out_drops_rows_of_its_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "HELD_OUT_FROM", N)
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=Approximating("lowrank", "lowrank", rank=5, compares=False))
+    low, K = gp.inverse.variance, RBF(1.0)(X)
+    assert isinstance(low, LowRank)
+    for found, wanted in zip(gp.left_out(ROWS), low.left_out(K[:, ROWS], K.diagonal()[ROWS], ROWS, Y), strict=True):
+        assert_close(found, wanted)
+    monkeypatch.setattr(limits, "HELD_OUT_FROM", N + 1)
+    assert np.abs(gp.left_out(ROWS)[1] - low.left_out(K[:, ROWS], K.diagonal()[ROWS], ROWS, Y)[1]).max() > 1e-6
