@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import saccade
-from saccade import GPClassifier, GPRegressor, OneClassGP
+from saccade import GPClassifier, GPRegressor, OneClassGP, Tune
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade.estimators.automatic import Automatic
 from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.columns import ColumnScales
 from saccade.estimators.known_classes import KnownClasses
@@ -24,6 +25,7 @@ from saccade.estimators.targets import ClassTargets, MemberTargets, joined_weigh
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
 from saccade.kernels import HIK, RBF
+from saccade.kernels.dense_gram import DenseGram, StreamedGram
 from saccade.scores.novelty import p_values
 from saccade.scores.probability import fit_sharpness
 from tests.tolerances import assert_close
@@ -314,3 +316,51 @@ def test_which_parts_a_file_may_lack_and_which_are_in_its_header() -> None:
         header, tensors = part.to_file()
         assert set(tensors) == (set() if type(part).in_header else {f"scores_{name}" for name in arrays})
         assert set(header) == set(part.record.fields) - (set() if type(part).in_header else arrays)
+
+
+def test_settings_hold_the_matrix_unless_products_are_enough() -> None:
+    targets = ClassTargets.of(LABEL)
+
+    def kind(**parameters: Any) -> type:
+        return type(GPClassifier(RBF(1.0), noise=0.1, **parameters).settings().learn(X, targets).gp.gram)
+
+    streamed = {"approximation": "diagonal", "variance": "diagonal"}
+    assert kind(**streamed) is StreamedGram
+    assert kind() is DenseGram
+    assert kind(**streamed | {"inference": "laplace"}) is DenseGram
+    grid = Tune("grid", "loo", grid={"length_scale": [0.5, 1.0]})
+    tuned = GPClassifier(RBF(1.0), noise=0.1, tune=grid, **streamed).settings()
+    assert type(tuned.kernel.gram(X, held=False)) is StreamedGram
+    assert type(tuned.learn(X, targets).gp.gram) is DenseGram
+
+
+def test_what_was_learned_stays_when_more_is_learned() -> None:
+    some, every = ClassTargets.of(LABEL[:30]), ClassTargets.of(LABEL)
+    start = np.zeros((40, 1))
+    fixed, auto = GPClassifier(RBF(1.0), noise=0.1).settings(), GPClassifier(RBF(1.0)).settings()
+    before = fixed.learn(X[:30], some)._replace(noise=0.7)
+    assert fixed.learn_more(before, X[30:], every, start).noise == 0.1
+    assert auto.learn_more(before, X[30:], every, start).noise == 0.7
+    grid = Tune("grid", "loo", grid={"length_scale": [0.25, 0.5]})
+    tuned = replace(fixed, tune=grid).learn(X[:30], some)
+    after = fixed.learn_more(tuned._replace(noise=0.7), X[30:], every, start)
+    assert (after.noise, after.gp.kernel, after.tuning) == (0.7, tuned.gp.kernel, tuned.tuning)
+    other = replace(fixed, kernel=RBF(2.0))
+    chosen = replace(other, automatic=Automatic(kernel=True))
+    for settings, kernel in ((fixed, RBF(1.0)), (other, RBF(2.0)), (chosen, RBF(1.0))):
+        assert_close(settings.learn_more(before, X[30:], every, start).gp.kernel(X), kernel(X))
+
+
+def test_one_approximation_of_mean_and_variance_where_there_are_tables() -> None:
+    members = MemberTargets(40)
+    for solver, kernel, method in (("auto", HIK(), "exact"), ("cg", HIK(), "lowrank"), ("cg", RBF(1.0), "exact")):
+        by = OneClassGP(kernel, solver=solver).settings().learn(X, members).gp.by
+        assert (by.mean, by.variance) == (method, method)
+    settings = OneClassGP(RBF(1.0), noise=0.1, solver="cg").settings()
+    assert settings.learn(X, members).gp.solving.solver == "cg"
+    assert replace(settings, noise=0.0).learn(X, members).gp.solving.solver == "cholesky"  # iterating would not end
+
+
+def test_members_have_nothing_to_keep_beside_their_rows() -> None:
+    assert MemberTargets(3).to_state() == {}
+    assert not ClassTargets.of(np.array([0, 1])).balanced
