@@ -176,7 +176,11 @@ def test_what_tables_and_held_out_examples_there_are(monkeypatch: pytest.MonkeyP
     assert gp.with_variance("exact").inverse.tabled is None
     assert GP.fit(RBF(1.0).gram(rows), targets, noise[:, :1], by=low).inverse.tabled is None
     np.testing.assert_array_equal(gp.comparable(), hold_out(np.arange(60), 60, 24, gp.solving.rng()))
-    for columns, rank in ((1, 24), (2, 24), (2, 64)):  # the last spans everything, and holds nothing out
+    some = gp.comparable().size
+    three, apart = np.hstack([targets, np.sign(rows[:, :1] - rows[:, 3:])]), np.tile(noise, (1, 2))
+    cases: list[tuple[Any, int, int, int]] = [("laplace", 1, 24, some), ("laplace", 2, 24, some)]
+    cases += [("laplace", 2, 64, 60), ("laplace", 3, 64, some), ("regression", 3, 64, 60)]  # 60 spans everything
+    for inference, columns, rank, count in cases:  # each column of Laplace has directions of its own
         by = replace(low, rank=rank)
-        laplace = GP.fit(tabled, targets[:, :columns], noise[:, :columns], by=by, inference="laplace")
-        assert laplace.comparable().size == (60 if rank == 64 else gp.comparable().size)
+        other = GP.fit(tabled, three[:, :columns], apart[:, :columns], by=by, inference=inference)
+        assert other.comparable().size == count
