@@ -246,3 +246,32 @@ def test_parquet_types(tmp_path: Path) -> None:
 def test_the_first_row_is_a_header(first: str, second: str | None, named: bool) -> None:
     below = None if second is None else second.split(",")
     assert _is_header(first.split(","), below, how=Reading()) is named
+
+
+@pytest.mark.parametrize("outputs", [True, False])
+def test_regression_is_scored_in_units_of_the_target(
+    outputs: bool, data: Data, tmp_path: Path, saccade: Saccade
+) -> None:
+    y, truth = (rows @ np.arange(6) + 0.25 for rows in (data.X, data.new))
+    model = GPRegressor(noise=0.01, variance="auto" if outputs else None).fit(data.X, y)
+    model.save(tmp_path / "m.saccade")
+    write_csv(tmp_path / "new.csv", data.new, truth + 3.0)
+    result = saccade("predict", "m.saccade", "new.csv", "--score")
+    assert result.stdout.split("\n")[0] == ("row,value,deviation" if outputs else "row,value")
+    assert len(result.stdout.split("\n")[1].split(",")) == (3 if outputs else 2)
+    off = model.predict(data.new) - truth - 3.0
+    assert f"R² {model.score(data.new, truth + 3.0):.4f}, error (RMS) {np.sqrt((off**2).mean()):.4g}" in result.stderr
+    write_csv(tmp_path / "new.csv", data.new, np.array(["cat"] * len(truth)))
+    wrong = saccade("predict", "m.saccade", "new.csv", "--score")
+    assert wrong.exit_code == 2
+    assert "The model predicts numbers, and the label 'cat' is not a number" in wrong.stderr
+
+
+def test_several_numbers_have_columns_of_their_own(data: Data, tmp_path: Path, saccade: Saccade) -> None:
+    model = GPRegressor(noise=0.01).fit(data.X, np.column_stack([data.X[:, 0], data.X @ np.arange(6)]))
+    model.save(tmp_path / "m.saccade")
+    write_csv(tmp_path / "new.csv", data.new, None)
+    rows = list(csv.reader(io.StringIO(saccade("predict", "m.saccade", "new.csv").stdout)))
+    assert rows[0] == ["row", "value 1", "value 2", "deviation 1", "deviation 2"]
+    found = np.array([row[1:] for row in rows[1:]], float)
+    np.testing.assert_allclose(found, np.hstack(load("m.saccade").predict(data.new, return_std=True)), rtol=1e-5)

@@ -10,9 +10,10 @@ import pytest
 
 from saccade._core import codec, limits
 from saccade._core.arrays import Array
+from saccade._core.by_parameters import ByParameters
 from saccade._core.codec import OneOf, Record
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade._core.fields import Field, Many, Maybe, Named, Numbers, Reading, flag, number, plain, text, whole
+from saccade._core.fields import Field, Many, Maybe, Named, Numbers, Reading, Row, flag, number, plain, text, whole
 from tests.memory import at_most
 
 
@@ -220,3 +221,113 @@ def test_whole_numbers_are_neither_text_nor_too_large(written: list[Any]) -> Non
     assert codec.from_json(record, {"rows": [7, 2**53]})["rows"].tolist() == [7, 2**53]
     with pytest.raises(ModelFileError, match="does not describe"):
         codec.from_json(record, {"rows": written})
+
+
+def test_a_list_of_rows_is_as_wide_as_an_earlier_field_says() -> None:
+    assert Numbers("n", "d").read([], Reading(None, {"d": 3})).shape == (0, 3)
+    assert Numbers("n", "d").read([], Reading(None, {})).shape == (0, 0)
+
+
+LONGEST = "a" * limits.LABEL_BYTES
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        (number(0.0, 10.0), [0, 0.0, 10.0, 10], [-1e-9, 10.1, float("inf"), float("nan"), True]),
+        (number(above=0.0), [1e-300, 1e300], [0.0, -1.0, float("inf")]),
+        (number(), [-1e300], [float("-inf"), float("inf")]),
+        (whole(1, 100), [1, 100], [0, 101, 1.0]),
+        (whole(), [0, limits.KNOWN_EXAMPLES], [-1, limits.KNOWN_EXAMPLES + 1]),
+        (flag(), [True, False], [0, 1, None]),
+        (text(most=3), ["", "abc"], ["abcd", 3]),
+        (text(), [LONGEST], [LONGEST + "a"]),
+        (plain(), [None, True, 1, 0.5, LONGEST], [LONGEST + "a", [], {}]),
+        (Many(flag(), 2), [[], [True, False]], [[True] * 3, "ab", [1]]),
+        (Numbers("n", count=3), [[1.0, 2.0, 3.0]], [[1.0] * 4]),
+        (Numbers("n", least=0.0, most=1.0), [[0.0, 1.0]], [[-0.1], [1.1]]),
+        (Numbers("n", least=0.0), [[0.0, 1e300]], [[-1.0]]),
+        (Numbers("n", "n"), [[[1.0, 2.0], [3.0, 4.0]]], [[[1.0, 2.0]]]),
+        (Row((flag(), text())), [[True, "a"]], [[True], [True, "a", "b"], ["a", True], "ab"]),
+        (Row((text(), text())), [["a", "b"]], ["ab", {"a": 1, "b": 2}]),
+        (Maybe(flag()), [None, True], [1]),
+    ],
+)
+def test_bounds_belong_to_what_is_allowed(field: Field, good: list[Any], bad: list[Any]) -> None:
+    for value in good:
+        found = field.read(value, Reading(None, {}, "it"))
+        np.testing.assert_array_equal(found, tuple(value) if isinstance(field, Row) else value)
+    for value in bad:
+        with pytest.raises(ValueError, match="`it"):
+            field.read(value, Reading(None, {}, "it"))
+
+
+def test_a_state_of_the_largest_size_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec.write_json(tmp_path / "s.json", {"a": 1})
+    monkeypatch.setattr(limits, "STATE_BYTES", 8)
+    assert codec.read_json(tmp_path / "s.json") == {"a": 1}
+
+
+class Box:
+    """An object with parameters, as kernels and transformers are."""
+
+    def __init__(self, inner: Any = None) -> None:
+        self.inner = inner
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        within = {f"inner__{k}": v for k, v in self.inner.get_params().items()} if isinstance(self.inner, Box) else {}
+        return {"inner": self.inner} | (within if deep else {})
+
+
+class Other(Box):
+    """One that the table below does not list."""
+
+
+BOXES = ByParameters({"Box"}, {"Box": Box}.__getitem__, depth=2)
+
+
+def boxed(times: int) -> Any:
+    found: Any = None
+    for _ in range(times):
+        found = Box(found)
+    return found
+
+
+def test_objects_by_parameters_lie_at_most_so_deep() -> None:
+    three = json.loads(json.dumps(BOXES.write(boxed(3), None, "")))
+    assert BOXES.read(three, Reading(None, {})).inner.inner.inner is None
+    two = BOXES.write(boxed(2), None, "")
+    for wrap in ("part", "parts", "list"):  # "parts" is of older files
+        for inside in (two, three):
+            content = inside if wrap == "part" else [inside if wrap == "parts" else {"part": inside}]
+            state = {"name": "Box", "given": {"inner": {wrap: content}}}
+            if inside is two:
+                found = BOXES.read(state, Reading(None, {})).inner
+                assert (found if wrap == "part" else found[0]).inner.inner is None
+            else:
+                with pytest.raises(ValueError, match="at most 2 objects within each other"):
+                    BOXES.read(state, Reading(None, {}))
+    with pytest.raises(ModelFileError, match="up to 2 within each other"):
+        BOXES.write(boxed(4), None, "")
+    for unknown in (Other(), Box(Other()), Box([Other()])):
+        with pytest.raises(ModelFileError, match="a model file holds no code"):
+            BOXES.write(unknown, None, "")
+
+
+def test_parameters_of_every_kind_come_back() -> None:
+    for value in (None, True, 3, 0.5, "a", [1, (2.0, "b")], (), [Box(1)]):
+        again = BOXES.read(json.loads(json.dumps(BOXES.write(Box(value), None, ""))), Reading(None, {})).inner
+        assert type(again) is type(value)
+        assert again == value or again[0].inner == 1
+    array = BOXES.read(BOXES.write(Box(np.array([[0.5, 1.0]])), None, ""), Reading(None, {})).inner
+    np.testing.assert_array_equal(array, [[0.5, 1.0]])
+    assert array.dtype == np.float64
+    for value, plain_value in ((np.float32(0.5), 0.5), (np.int64(3), 3), (Path("a"), "a")):
+        written = BOXES.write(Box(value), None, "")["given"]["inner"]
+        assert written == plain_value
+        assert type(written) is type(plain_value)
+    assert BOXES.write(Box(np.random.default_rng(0)), None, "")["given"]["inner"] is None
+    with pytest.raises(ValueError, match="a known value, got 'code'"):
+        BOXES.read({"name": "Box", "given": {"inner": {"code": "x"}}}, Reading(None, {}))
+    with pytest.raises(ValueError, match="one of Box, got 'Other'"):
+        BOXES.read({"name": "Other", "given": {}}, Reading(None, {}))

@@ -15,7 +15,10 @@ import saccade
 from saccade import GPClassifier
 from saccade._core import limits
 from saccade._core.errors import InvalidParameter
+from saccade._core.progress import listening
 from saccade.active import query
+from saccade.estimators.automatic import Automatic
+from saccade.estimators.losses import DensityLosses
 from saccade.kernels import HIK, RBF, GeneralizedRBF, Power
 
 X, y = load_digits(return_X_y=True)
@@ -140,3 +143,31 @@ def test_other_words_are_refused(parameters: dict[str, Any]) -> None:
 def test_asking_takes_the_kernel_of_the_labels_there_are() -> None:
     labels = np.where(np.arange(300) < 60, y.astype(float), np.nan)
     assert len(query(X, labels, GPClassifier("auto"), batch_size=3)) == 3
+
+
+def test_the_limits_of_a_choice_belong_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretches of three along a line: a smaller noise and another kernel win, as soon as there are enough examples."""
+    for count, noise, kind in ((limits.CHOICE_FROM - 1, 0.1, GeneralizedRBF), (limits.CHOICE_FROM, 0.01, RBF)):
+        x = np.linspace(0.0, 1.0, count)
+        assert GPClassifier(RBF(0.2)).fit(x[:, None], np.arange(count) // 3 % 2).noise_ == noise
+        both = GPClassifier("auto").fit(0.05 + 0.9 * np.column_stack([x, 1.0 - x]), np.arange(count) // 2 % 2)
+        assert isinstance(both.kernel_, kind)
+        assert both.noise_ == noise
+    monkeypatch.setattr(limits, "AUTO_KERNEL_UP_TO", 300)
+    assert not isinstance(GPClassifier("auto").fit(X, y).kernel_, HIK)
+    assert isinstance(GPClassifier("auto").fit(np.vstack([X, Z[:1]]), np.append(y, t[:1])).kernel_, HIK)
+
+
+def test_numbers_and_members_choose_nothing() -> None:
+    assert Automatic() == (False, False, False)
+    values = X[:, :1] - X[:, 1:2]
+    found = Automatic(True, True, True).choose(X, RBF(4.0).gram(X), values, DensityLosses.of(values, None), 0.25, 0)
+    assert found == (None, 0.25)
+
+
+def test_what_is_chosen_is_reported_before_it_is_done() -> None:
+    for kernel, what in (("auto", "choosing the kernel"), (None, "choosing the noise")):
+        heard: list[tuple[str, float]] = []
+        with listening(lambda what, done, heard=heard: heard.append((what, done))):
+            GPClassifier(kernel).fit(X[:60], y[:60])
+        assert [done for said, done in heard if said == what][:1] == [0.0]

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import saccade
-from saccade import GPClassifier, GPRegressor, OneClassGP
+from saccade import GPClassifier, GPRegressor, OneClassGP, Tune
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
+from saccade.estimators.automatic import Automatic
 from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.columns import ColumnScales
 from saccade.estimators.known_classes import KnownClasses
@@ -21,10 +23,13 @@ from saccade.estimators.number_targets import Normalising, NumberTargets, Target
 from saccade.estimators.part import Part
 from saccade.estimators.svdd import Ball
 from saccade.estimators.targets import ClassTargets, MemberTargets, joined_weight
+from saccade.estimators.unknown_classes import FEWEST, choose_weight
+from saccade.inference.approximations.by_name import Approximating
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF
-from saccade.scores.novelty import p_values
+from saccade.kernels.dense_gram import DenseGram, StreamedGram
+from saccade.scores.novelty import ROUNDING, p_values, quantiles
 from saccade.scores.probability import fit_sharpness
 from tests.tolerances import assert_close
 
@@ -33,6 +38,7 @@ rng = np.random.default_rng(0)
 X = rng.gamma(0.5, 1.0, (40, 5))
 LABEL = (X[:, 0] > X[:, 1]).astype(int)
 ASCENDING = np.linspace(0.1, 0.9, 501)
+HOW = Normalising(None, True)
 PARTS: list[Part] = [
     Calibration(2.5),
     KnownClasses(ASCENDING, ASCENDING + 1.0, ASCENDING + 2.0, 7, 0.25),
@@ -303,3 +309,143 @@ def test_nobody_looks_into_a_model() -> None:
         for path in sorted(room.rglob("*.py")) if room.is_dir() else [room]:
             found += [f"{path.relative_to(root)}: {match}" for match in inside.findall(path.read_text())]
     assert not found
+
+
+def test_which_parts_a_file_may_lack_and_which_are_in_its_header() -> None:
+    names = {type(part).__name__: type(part) for part in PARTS}
+    assert [name for name, kind in names.items() if kind.optional] == ["KnownClasses", "ColumnScales"]
+    assert [name for name, kind in names.items() if kind.in_header] == ["TargetUnits"]
+    for part in PARTS:
+        arrays = {name for name in part.record.fields if isinstance(getattr(part, name), np.ndarray)}
+        header, tensors = part.to_file()
+        assert set(tensors) == (set() if type(part).in_header else {f"scores_{name}" for name in arrays})
+        assert set(header) == set(part.record.fields) - (set() if type(part).in_header else arrays)
+
+
+def test_settings_hold_the_matrix_unless_products_are_enough() -> None:
+    targets = ClassTargets.of(LABEL)
+
+    def kind(**parameters: Any) -> type:
+        return type(GPClassifier(RBF(1.0), noise=0.1, **parameters).settings().learn(X, targets).gp.gram)
+
+    streamed = {"approximation": "diagonal", "variance": "diagonal"}
+    assert kind(**streamed) is StreamedGram
+    assert kind() is DenseGram
+    assert kind(**streamed | {"inference": "laplace"}) is DenseGram
+    grid = Tune("grid", "loo", grid={"length_scale": [0.5, 1.0]})
+    tuned = GPClassifier(RBF(1.0), noise=0.1, tune=grid, **streamed).settings()
+    assert type(tuned.kernel.gram(X, held=False)) is StreamedGram
+    assert type(tuned.learn(X, targets).gp.gram) is DenseGram
+
+
+def test_what_was_learned_stays_when_more_is_learned() -> None:
+    some, every = ClassTargets.of(LABEL[:30]), ClassTargets.of(LABEL)
+    start = np.zeros((40, 1))
+    fixed, auto = GPClassifier(RBF(1.0), noise=0.1).settings(), GPClassifier(RBF(1.0)).settings()
+    before = fixed.learn(X[:30], some)._replace(noise=0.7)
+    assert fixed.learn_more(before, X[30:], every, start).noise == 0.1
+    assert auto.learn_more(before, X[30:], every, start).noise == 0.7
+    grid = Tune("grid", "loo", grid={"length_scale": [0.25, 0.5]})
+    tuned = replace(fixed, tune=grid).learn(X[:30], some)
+    after = fixed.learn_more(tuned._replace(noise=0.7), X[30:], every, start)
+    assert (after.noise, after.gp.kernel, after.tuning) == (0.7, tuned.gp.kernel, tuned.tuning)
+    other = replace(fixed, kernel=RBF(2.0))
+    chosen = replace(other, automatic=Automatic(kernel=True))
+    for settings, kernel in ((fixed, RBF(1.0)), (other, RBF(2.0)), (chosen, RBF(1.0))):
+        assert_close(settings.learn_more(before, X[30:], every, start).gp.kernel(X), kernel(X))
+
+
+def test_one_approximation_of_mean_and_variance_where_there_are_tables() -> None:
+    members = MemberTargets(40)
+    for solver, kernel, method in (("auto", HIK(), "exact"), ("cg", HIK(), "lowrank"), ("cg", RBF(1.0), "exact")):
+        by = OneClassGP(kernel, solver=solver).settings().learn(X, members).gp.by
+        assert (by.mean, by.variance) == (method, method)
+    settings = OneClassGP(RBF(1.0), noise=0.1, solver="cg").settings()
+    assert settings.learn(X, members).gp.solving.solver == "cg"
+    assert replace(settings, noise=0.0).learn(X, members).gp.solving.solver == "cholesky"  # iterating would not end
+
+
+def test_members_have_nothing_to_keep_beside_their_rows() -> None:
+    assert MemberTargets(3).to_state() == {}
+    assert not ClassTargets.of(np.array([0, 1])).balanced
+
+
+def test_units_before_any_example_and_what_a_file_keeps() -> None:
+    units = TargetUnits.before_fit(X, None)
+    assert (units.offset.tolist(), units.scale.tolist(), units.flat, units.function) == ([0.0], [1.0], True, None)
+    assert TargetUnits.before_fit(X, 3.0).offset.tolist() == [3.0]
+    both = TargetUnits.before_fit(X, lambda rows: rows[:, :2])
+    assert (both.offset.tolist(), both.flat) == ([0.0, 0.0], False)
+    assert_close(both(X), X[:, :2])
+    weight = np.arange(1.0, 41.0)
+    looks = looks_at(np.vstack([X, X]), np.append(X[:, 0], X[:, 1]), np.append(weight, weight), True, False)[0]
+    state = NumberTargets.of(looks, Normalising(None, True)).to_state()
+    assert set(state) == {"y", "weight", "apart"}
+    assert_close(state["y"], X[:, :2].mean(axis=1))
+    assert_close(state["weight"], 2.0 * weight)
+    assert_close(state["apart"][:, 0], weight * (X[:, 0] - X[:, 1]) ** 2 / 2.0)
+    again = NumberTargets.from_state(X, {name: a for name, a in state.items() if a is not None}, HOW, False)
+    assert_close(again.left(), NumberTargets.of(looks, HOW).left())
+
+
+def test_calibration_by_an_approximate_mean_and_of_examples_that_are_not_comparable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "HELD_OUT_FROM", 20)
+    targets, solving = ClassTargets.of(LABEL), Solving(leave_one_out=True)
+    data = HIK().gram(X), targets.columns(), targets.noise_diagonal(0.1)
+    sod = GP.fit(*data, solving=solving, by=Approximating("sod", "sod", inducing=np.arange(15)))
+    for takes in (False, True):
+        decisions = Decisions(takes, 0.1)
+        found = Calibration.of(sod, targets.label, None, decisions)
+        mean, variance = sod.left_out(np.arange(40))
+        wanted = mean / np.sqrt(variance + 0.1) if takes else mean
+        assert_close(found.decision, wanted)
+        assert found.sharpness == pytest.approx(fit_sharpness(wanted, targets.label, None))
+        at = sod.mean(X[:5]) / (np.sqrt(sod.variance(X[:5]) + 0.1) if takes else 1.0)
+        assert_close(decisions.at(sod, X[:5]), at)
+    low = GP.fit(*data, solving=solving, by=Approximating(variance="lowrank", rank=5))
+    others = np.setdiff1d(np.arange(40), low.comparable())
+    assert others.size
+    mean, variance = low.leave_one_out()
+    decision = Calibration.of(low, targets.label, None, Decisions(True, 0.1)).decision
+    assert decision is not None
+    assert_close(decision[others], (mean / np.sqrt(variance + 0.1))[others])
+    assert Calibration.from_state({"sharpness": 0.5}).sharpness == 0.5
+
+
+@pytest.mark.parametrize("classes", [2, FEWEST])
+@pytest.mark.parametrize("weighed", [False, True])
+def test_known_classes_are_those_of_left_out_examples(classes: int, weighed: bool) -> None:
+    order = np.argsort(np.argsort(X[:, 0] - X[:, 1])) * classes // 40
+    weight = 1.0 + np.arange(40) % 2 if weighed else None
+    targets = ClassTargets.of(order, weight)
+    noise = targets.noise_diagonal(0.1)
+    gp = GP.fit(HIK().gram(X), targets.columns(), noise, weight=weight, solving=Solving(leave_one_out=True))
+    decisions = Decisions(False, 0.1)
+    calibration = Calibration.of(gp, targets.label, weight, decisions)
+    known = KnownClasses.of(gp, targets, calibration, decisions)
+    mean, variance = gp.left_out(np.arange(40))
+    copies = np.repeat(np.arange(40), 1 if weight is None else weight.astype(int))
+    left = (variance[:, 0] / gp.kernel.diag(X))[copies]
+    sure = calibration.probabilities(mean).max(axis=1)[copies]
+    assert_close(known.explained, quantiles(-left - ROUNDING))
+    assert_close(known.confidence, quantiles(sure - ROUNDING))
+    assert known.known == copies.size
+    share = choose_weight(gp.kernel(X), gp.kernel.diag(X), order, 0.1, calibration.sharpness)
+    assert known.confidence_weight == pytest.approx(0.5 if classes < FEWEST else share)
+    new = X[:9] * 1.5
+    fresh = gp.variance(new)[:, 0] / gp.kernel.diag(new), calibration.probabilities(gp.mean(new)).max(axis=1)
+    assert_close(known.novelty_at(gp, new, calibration, decisions), known.novelty(*fresh))
+
+
+def test_rows_with_nothing_to_compare_set_no_threshold() -> None:
+    mean, variance = np.array([0.1, 0.5, 0.9, 0.3]), np.full(4, 0.2)
+    scoring = Scoring("mean", False, 0.1, 0.25)
+    some = NormalScores.of(mean, variance, np.array([0.0, 1.0, 1.0, 1.0]), 0.5, scoring)
+    np.testing.assert_allclose(some.normal, [0.3, 0.5, 0.9], rtol=1e-9)
+    assert (some.known, some.middle) == (3, pytest.approx(0.5))
+    none = NormalScores.of(mean, variance, np.zeros(4), 0.5, scoring)  # all alike: all are taken
+    np.testing.assert_allclose(none.normal, [0.1, 0.3, 0.5, 0.9], rtol=1e-9)
+    plain = NormalScores(0.1, mean, 4)
+    assert (plain.least_prior, plain.middle) == (-1.0, 0.0)

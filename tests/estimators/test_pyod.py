@@ -12,7 +12,7 @@ from pyod.models.knn import KNN
 from pyod.models.lscp import LSCP
 from pyod.utils.data import evaluate_print, generate_data
 from pyod.utils.utility import precision_n_scores
-from sklearn.base import clone, is_outlier_detector
+from sklearn.base import BaseEstimator, clone, is_outlier_detector
 from sklearn.ensemble import IsolationForest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -22,6 +22,7 @@ from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.pyod import PyODDetector
 from saccade.estimators.svdd import SVDD
 from saccade.kernels import RBF
+from saccade.scores.novelty import ROUNDING
 
 Array = np.ndarray[Any, np.dtype[Any]]
 DETECTORS = {
@@ -157,3 +158,25 @@ def test_a_threshold_of_ones_own(data: Any) -> None:
     scores = model.decision_function(Z)
     np.testing.assert_array_equal(model.predict(Z), scores > 2.0 * np.median(model.decision_scores_))
     assert model.predict(Z)[truth == 1].mean() > 0.8
+
+
+class Given(BaseEstimator):
+    """A detector that scores a row by its first column."""
+
+    def fit(self, X: Array) -> Given:
+        return self
+
+    def score_samples(self, X: Array) -> Array:
+        return -X[:, 0]
+
+
+def test_rounding_is_relative_to_large_scores_and_the_threshold_itself_is_normal() -> None:
+    low = [1.0, 2.0, 3.0]
+    large = PyODDetector(Given(), contamination=0.25).fit(np.array([*low, 1e6, 1e6 * (1.0 + 1e-13)])[:, None])
+    assert not large.labels_.any()
+    far = PyODDetector(Given(), contamination=0.25).fit(np.array([*low, 1e6, 1e6 * (1.0 + 1e-11)])[:, None])
+    assert far.labels_.tolist() == [0, 0, 0, 0, 1]
+    small = PyODDetector(Given(), contamination=0.25).fit(np.array([0.0, 0.0, 0.0, 0.0, ROUNDING])[:, None])
+    assert small.threshold_ == ROUNDING
+    assert not small.labels_.any()
+    assert not small.predict(np.full((1, 1), ROUNDING)).any()

@@ -8,7 +8,8 @@ import pytest
 
 from saccade import SVDD, GPClassifier, GPRegressor, OneClassGP
 from saccade.datasets.synthetic import histograms
-from saccade.kernels import HIK, RBF, Power
+from saccade.kernels import HIK, RBF, Centred, Linear, Power
+from saccade.kernels.dense_gram import DenseGram, StreamedGram
 from tests.kernels.disk_engine import DiskEngine, is_mapped
 
 X, Y = histograms(300, D=30, nonzeros=8, rng=np.random.default_rng(0))
@@ -49,3 +50,20 @@ def test_codes_stay_in_files(tmp_path: Path) -> None:
 def test_rows_stay_in_files(tmp_path: Path) -> None:
     model = on_disk(GPClassifier(RBF(1.0), noise=0.1), tmp_path).fit(X, Y)
     assert is_mapped(model.gp_.gram.all_rows())
+
+
+def test_memory_holds_the_matrix_or_streams_it_from_rows_of_its_own() -> None:
+    rows, copies = np.random.default_rng(0).random((6, 3)), np.array([1, 3, 1, 2, 1, 1])
+    for held, kind in ((True, DenseGram), (False, StreamedGram)):
+        mine = rows.copy()
+        gram = RBF(1.0).gram(mine, held=held)
+        assert type(gram) is kind
+        mine[:] = 0.0
+        np.testing.assert_allclose(gram.columns(np.arange(6)), RBF(1.0)(rows))
+        assert gram.all_rows().dtype == np.float64
+        assert RBF(1.0).gram(rows.astype(np.float32), held=held).all_rows().dtype == np.float64
+        weighed = Centred(Linear()).gram(rows, weight=copies.astype(float), held=held)  # the centre counts copies
+        every = np.repeat(np.arange(6), copies)
+        first = np.searchsorted(every, np.arange(6))
+        repeated = Centred(Linear()).gram(rows[every], held=held).columns(first)[first]
+        np.testing.assert_allclose(weighed.columns(np.arange(6)), repeated, atol=1e-12)

@@ -9,7 +9,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
 
 from saccade import GPClassifier, GPRegressor, Tune
+from saccade._core import limits
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.inference.approximations.by_name import Approximating
+from saccade.inference.approximations.low_rank import hold_out
 from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Kernel, Power
@@ -139,3 +142,45 @@ def test_a_kernel_of_another_kind_is_refused(tune: Any) -> None:
     model = GPClassifier(HIK(Power(1.0)), tune=tune).partial_fit(X[:30], LABEL[:30])
     with pytest.raises(InvalidParameter, match="stay of one kind"):
         model.set_params(kernel=RBF(1.0)).partial_fit(X[30:], LABEL[30:])
+
+
+def test_factors_grow_only_where_all_else_is_as_it_was() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.random((20, 3))
+    targets, noise = np.sign(rows[:, :1] - rows[:, 1:2]), np.full((20, 1), 0.1)
+    first = RBF(0.5).gram(rows[:15])
+    every = first.append(rows[15:], None)
+    other, sod = np.where(np.arange(20) == 3, 0.2, 0.1)[:, None], Approximating("sod", "sod", inducing=np.arange(9))
+
+    def inverse(**options: Any) -> Any:
+        return GP.fit(first, targets[:15], noise[:15], **{"solving": Solving("cholesky")} | options).inverse
+
+    assert inverse().grows_to(every, noise)
+    assert not inverse().grows_to(first, noise[:15])
+    assert not inverse().grows_to(every, other)
+    assert not inverse().grows_to(every, np.tile(noise, (1, 2)))
+    assert not inverse().grows_to(RBF(0.4).gram(rows), noise)
+    assert not inverse(inference="laplace").grows_to(every, noise)
+    assert not inverse(by=sod).grows_to(every, noise)
+    assert not inverse(solving=Solving("cg")).grows_to(every, noise)
+
+
+def test_what_tables_and_held_out_examples_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HELD_OUT_FROM", 30)
+    rows = np.random.default_rng(0).gamma(0.7, 1.0, (60, 4))
+    targets = np.sign(np.column_stack([rows[:, 0] - rows[:, 1], rows[:, 2] - rows[:, 3]]))
+    low = Approximating(variance="lowrank", rank=24)
+    tabled, noise = HIK(scale=0.3).gram(rows), np.full((60, 2), 0.1)
+    gp = GP.fit(tabled, targets, noise[:, :1], by=low)
+    assert gp.inverse.tabled is tabled
+    assert gp.with_variance("exact").inverse.tabled is None
+    assert GP.fit(RBF(1.0).gram(rows), targets, noise[:, :1], by=low).inverse.tabled is None
+    np.testing.assert_array_equal(gp.comparable(), hold_out(np.arange(60), 60, 24, gp.solving.rng()))
+    some = gp.comparable().size
+    three, apart = np.hstack([targets, np.sign(rows[:, :1] - rows[:, 3:])]), np.tile(noise, (1, 2))
+    cases: list[tuple[Any, int, int, int]] = [("laplace", 1, 24, some), ("laplace", 2, 24, some)]
+    cases += [("laplace", 2, 64, 60), ("laplace", 3, 64, some), ("regression", 3, 64, 60)]  # 60 spans everything
+    for inference, columns, rank, count in cases:  # each column of Laplace has directions of its own
+        by = replace(low, rank=rank)
+        other = GP.fit(tabled, three[:, :columns], apart[:, :columns], by=by, inference=inference)
+        assert other.comparable().size == count

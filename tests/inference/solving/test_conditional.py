@@ -75,3 +75,12 @@ def test_a_rough_iteration_explains_no_more_than_there_is(steps: int) -> None:
     rough, exact = ByIteration(Dense(K), NOISE, 1e-12, steps), k.T @ np.linalg.solve(TRUE, k)
     assert (rough.explained(k) <= exact.diagonal() + 1e-12).all()
     assert (rough.explained(k) < exact.diagonal() - 1e-9).any()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_rough_diagonal_is_from_below_and_off_by_a_square(steps: int) -> None:
+    rough, rows = ByIteration(Dense(K), NOISE, 1e-12, steps), np.array([0, 3, 11])
+    exact, x = np.linalg.inv(TRUE).diagonal()[rows], rough.solve(np.eye(12)[:, rows])
+    diagonal = rough.alpha_and_diagonal(rows, Y)[1]
+    assert_close(diagonal, 2.0 * x[rows, np.arange(3)] - np.einsum("ij,ij->j", x, TRUE @ x))
+    assert (diagonal <= exact + 1e-12).all()
