@@ -29,7 +29,7 @@ from saccade.inference.posterior.gp import GP
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF
 from saccade.kernels.dense_gram import DenseGram, StreamedGram
-from saccade.scores.novelty import ROUNDING, p_values, quantiles
+from saccade.scores.novelty import ROUNDING, fisher_product, own_p_values, p_values, quantiles
 from saccade.scores.probability import fit_sharpness
 from tests.tolerances import assert_close
 
@@ -434,6 +434,8 @@ def test_known_classes_are_those_of_left_out_examples(classes: int, weighed: boo
     assert known.known == copies.size
     share = choose_weight(gp.kernel(X), gp.kernel.diag(X), order, 0.1, calibration.sharpness)
     assert known.confidence_weight == pytest.approx(0.5 if classes < FEWEST else share)
+    rare = own_p_values(-left, np.sort(-left - ROUNDING)), own_p_values(sure, np.sort(sure - ROUNDING))
+    assert_close(known.both, quantiles(fisher_product(*rare, known.confidence_weight)))
     new = X[:9] * 1.5
     fresh = gp.variance(new)[:, 0] / gp.kernel.diag(new), calibration.probabilities(gp.mean(new)).max(axis=1)
     assert_close(known.novelty_at(gp, new, calibration, decisions), known.novelty(*fresh))
