@@ -9,6 +9,7 @@ from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import Approximating
 from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -70,7 +71,8 @@ def test_turning_points_are_where_the_own_class_begins_to_win(m: int) -> None:
 def test_what_cannot_leave_out_says_so() -> None:
     X = np.random.default_rng(0).gamma(0.7, 1.0, (40, 5))
     Y = np.sign(X[:, :1] - X[:, 1:2])
-    gp = GP.fit(HIK().gram(X), Y, np.full((40, 1), 0.1), by=Approximating("exact", "fine"), leave_one_out=True)
+    by, solving = Approximating("exact", "fine"), Solving(leave_one_out=True)
+    gp = GP.fit(HIK().gram(X), Y, np.full((40, 1), 0.1), by=by, solving=solving)
     with pytest.raises(InvalidInput, match='variance="fine" cannot leave examples out'):
         gp.left_out(np.arange(40))
     exact = gp.leave_one_out()[1]
