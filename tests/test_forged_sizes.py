@@ -16,7 +16,7 @@ from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core import limits, model_file
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError, SaccadeError
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.read import read
 from saccade.kernels import HIK, RBF
 from saccade.localize import Localizer, TileSearch
@@ -127,7 +127,7 @@ def npy(array: Array, shape: tuple[int, ...] | None = None) -> bytes:
 
 def refused(path: Path, match: str) -> None:
     with at_most(MEMORY), pytest.raises(InvalidInput, match=match):
-        read(path, Reading(), need_labels=False)
+        read(path, TableReading(), need_labels=False)
 
 
 def test_an_archive_that_unpacks_to_gigabytes(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_real_tables_are_packed_less(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "x.npz", X=table)
     assert table.nbytes < limits.UNPACKED_TIMES / 2 * (tmp_path / "x.npz").stat().st_size
     assert issubclass(InvalidInput, SaccadeError)
-    np.testing.assert_array_equal(read(tmp_path / "x.npz", Reading(), need_labels=False).X, table)
+    np.testing.assert_array_equal(read(tmp_path / "x.npz", TableReading(), need_labels=False).X, table)
 
 
 # ---- chains of pictures

@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 from saccade import GPClassifier, GPRegressor, load
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.csv_file import _is_header
 from saccade.cli.tables.read import read
 from tests.cli.conftest import Data, Saccade
@@ -153,7 +153,7 @@ def test_columns_are_found_by_name(data: Data, tmp_path: Path, saccade: Saccade)
     ],
 )
 def test_csv(tmp_path: Path, text: str, how: Any, names: tuple[str, ...], X: Any, y: Any) -> None:
-    found = read(table(tmp_path / "a.csv", text), Reading(**how))
+    found = read(table(tmp_path / "a.csv", text), TableReading(**how))
     assert found.names == names
     assert found.X.tolist() == X
     assert found.y is not None
@@ -175,38 +175,38 @@ def test_csv(tmp_path: Path, text: str, how: Any, names: tuple[str, ...], X: Any
     ],
 )
 def test_csv_header_is_seen(tmp_path: Path, text: str, header: bool | None, rows: int) -> None:
-    found = read(table(tmp_path / "a.csv", text), Reading(header=header), need_labels=False)
+    found = read(table(tmp_path / "a.csv", text), TableReading(header=header), need_labels=False)
     assert found.X.shape[0] == rows
 
 
 def test_csv_keeps_every_digit(tmp_path: Path) -> None:
     X = np.random.default_rng(0).standard_normal((50, 3)) * 10.0 ** np.arange(-9, 9, 6)
     text = "".join(",".join(map(repr, row)) + "\n" for row in X.tolist())
-    np.testing.assert_array_equal(read(table(tmp_path / "a.csv", text), Reading(), need_labels=False).X, X)
+    np.testing.assert_array_equal(read(table(tmp_path / "a.csv", text), TableReading(), need_labels=False).X, X)
 
 
 @pytest.mark.parametrize("change", [lambda whole: whole[:-20], lambda whole: b"a,label\n1,x\n"], ids=["cut", "no gzip"])
 def test_a_damaged_gzip_file(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
     (tmp_path / "a.csv.gz").write_bytes(change(gzip.compress(b"a,label\n" + b"1,x\n2,y\n" * 99)))
     with pytest.raises(InvalidInput, match="not made by gzip"):
-        read(tmp_path / "a.csv.gz", Reading())
+        read(tmp_path / "a.csv.gz", TableReading())
 
 
 def test_svmlight_counts_from_one_unless_told(tmp_path: Path) -> None:
     path = table(tmp_path / "a.svm", "1 0:1 2:3 # first\n-1 1:2\n")
     with pytest.raises(InvalidInput, match="--zero-based"):
-        read(path, Reading())
-    assert read(path, Reading(zero_based=True)).X.toarray().tolist() == [[1, 0, 3], [0, 2, 0]]
+        read(path, TableReading())
+    assert read(path, TableReading(zero_based=True)).X.toarray().tolist() == [[1, 0, 3], [0, 2, 0]]
     path = table(tmp_path / "b.svm", "1 1:1 3:3\n-1 2:2\n")
-    assert read(path, Reading(), width=5).X.toarray().tolist() == [[1, 0, 3, 0, 0], [0, 2, 0, 0, 0]]
+    assert read(path, TableReading(), width=5).X.toarray().tolist() == [[1, 0, 3, 0, 0], [0, 2, 0, 0, 0]]
     with pytest.raises(InvalidInput, match="beyond the 2"):
-        read(path, Reading(), width=2)
+        read(path, TableReading(), width=2)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float16, np.float32, ">f8"])
 def test_numbers_of_any_type(tmp_path: Path, dtype: Any) -> None:
     np.savez(tmp_path / "a.npz", X=np.array([[0, 1], [1, 0]], dtype), y=np.array([b"a", b"b"]))
-    found = read(tmp_path / "a.npz", Reading())
+    found = read(tmp_path / "a.npz", TableReading())
     assert found.X.tolist() == [[0, 1], [1, 0]]
     assert found.X.dtype in (np.float32, np.float64)
     assert found.y is not None
@@ -218,7 +218,7 @@ def test_parquet_types(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1, 2], "b": [True, False], "c": pd.array([1, 2], "Int64"), "id": ["p", "q"]})
     frame["label"] = pd.Categorical(["x", "y"])
     frame.to_parquet(tmp_path / "a.parquet")
-    found = read(tmp_path / "a.parquet", Reading())
+    found = read(tmp_path / "a.parquet", TableReading())
     assert found.X.tolist() == [[1, 1, 1], [2, 0, 2]]
     assert found.y is not None
     assert (found.y.tolist(), found.ids, found.names) == (["x", "y"], ["p", "q"], ("a", "b", "c"))
@@ -245,7 +245,7 @@ def test_parquet_types(tmp_path: Path) -> None:
 )
 def test_the_first_row_is_a_header(first: str, second: str | None, named: bool) -> None:
     below = None if second is None else second.split(",")
-    assert _is_header(first.split(","), below, how=Reading()) is named
+    assert _is_header(first.split(","), below, how=TableReading()) is named
 
 
 @pytest.mark.parametrize("outputs", [True, False])

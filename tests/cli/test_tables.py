@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.columns import Reading, choose_columns, find
+from saccade.cli.tables.columns import TableReading, choose_columns, find
 from saccade.cli.tables.csv_file import layout_of
 from saccade.cli.tables.questions import Question, append, header
 from saccade.cli.tables.read import read
@@ -37,7 +37,7 @@ def test_examples_without_a_label(tmp_path: Path) -> None:
     """An error that names the first; or they are left out, where that is wanted."""
     (tmp_path / "data.csv").write_text("id,x,y\na,1,2\nb,3,4\nc,5,6\n")
     (tmp_path / "labels.csv").write_text("id,label\nc,dog\na,cat\n")
-    how = Reading(labels=(tmp_path / "labels.csv",))
+    how = TableReading(labels=(tmp_path / "labels.csv",))
     with pytest.raises(InvalidInput, match=r"There is no label for id b of .*data\.csv in .*labels\.csv\. Fill it in"):
         read(tmp_path / "data.csv", how)
     found = read(tmp_path / "data.csv", how, partly=True)
@@ -59,14 +59,14 @@ def test_columns_of_a_model_are_found_by_name(ending: str, tmp_path: Path) -> No
     frame = pd.DataFrame({"b": [1.0, 2.0], "more": [0.0, 0.0], "a": [3.0, 4.0], "label": ["u", "v"], "id": ["p", "q"]})
     path = tmp_path / f"data.{ending}"
     frame.to_parquet(path) if ending == "parquet" else frame.to_csv(path, index=False)
-    found = read(path, Reading(), wanted=("a", "b"))
+    found = read(path, TableReading(), wanted=("a", "b"))
     np.testing.assert_array_equal(found.X, [[3.0, 1.0], [4.0, 2.0]])
     assert (found.names, found.ids, found.id_name, found.ignored) == (("a", "b"), ["p", "q"], "id", ("more",))
     assert found.y is not None
     assert found.y.tolist() == ["u", "v"]
-    assert read(path, Reading(), need_labels=False).y is None
+    assert read(path, TableReading(), need_labels=False).y is None
     with pytest.raises(InvalidInput, match="has no column 'c', which the model was trained with"):
-        read(path, Reading(), wanted=("a", "c"))
+        read(path, TableReading(), wanted=("a", "c"))
 
 
 def test_columns_by_number() -> None:
@@ -80,16 +80,16 @@ def test_columns_by_number() -> None:
 
 
 def test_columns_that_need_not_be_there() -> None:
-    names, how = ["x", "label", "y"], Reading(label="kind", drop=("y",), lenient=True)
+    names, how = ["x", "label", "y"], TableReading(label="kind", drop=("y",), lenient=True)
     found = choose_columns(Path("t.csv"), names, how, named=True)
     assert (found.label, found.id, found.features) == (None, None, (0, 1))
     with pytest.raises(InvalidInput, match="has no column 'kind'"):
-        choose_columns(Path("t.csv"), names, Reading(label="kind"), named=True)
+        choose_columns(Path("t.csv"), names, TableReading(label="kind"), named=True)
     with pytest.raises(InvalidInput, match="has no column '9'"):  # a number is always meant
-        choose_columns(Path("t.csv"), names, Reading(label="9", lenient=True), named=True)
+        choose_columns(Path("t.csv"), names, TableReading(label="9", lenient=True), named=True)
     with pytest.raises(InvalidInput, match=r"has the columns 'label' and 'class'\. Say with --label which one"):
-        choose_columns(Path("t.csv"), ["label", "class"], Reading(), named=True)
-    nameless = choose_columns(Path("t.csv"), ["", "x", "Class"], Reading(), named=True)
+        choose_columns(Path("t.csv"), ["label", "class"], TableReading(), named=True)
+    nameless = choose_columns(Path("t.csv"), ["", "x", "Class"], TableReading(), named=True)
     assert (nameless.label, nameless.id, nameless.features) == (2, 0, (1,))
 
 
@@ -114,9 +114,17 @@ def test_which_line_is_the_header(
     text: str, named: bool, width: int, delimiter: str, before: int, tmp_path: Path
 ) -> None:
     (tmp_path / "t.csv").write_text(text)
-    found = layout_of(tmp_path / "t.csv", Reading())
+    found = layout_of(tmp_path / "t.csv", TableReading())
     assert (found.named, found.width, found.delimiter, found.before) == (named, width, delimiter, before)
     if not named:
         assert found.names == [str(k + 1) for k in range(width)]
     for header_given in (True, False):
-        assert layout_of(tmp_path / "t.csv", Reading(header=header_given)).named is header_given
+        assert layout_of(tmp_path / "t.csv", TableReading(header=header_given)).named is header_given
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_a_file_may_begin_with_empty_lines(delimiter: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"\n\na{delimiter}b\n1{delimiter}2\n3{delimiter}4\n")
+    assert layout_of(path, TableReading()).names == ["a", "b"]
+    np.testing.assert_array_equal(read(path, TableReading(), need_labels=False).X, [[1, 2], [3, 4]])

@@ -13,7 +13,7 @@ from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli import pictures as p
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.read import TABLES, Examples, read, read_matching
 
 UNEQUAL = 0.05  # spread of self-similarities that "variance" may mistake for novelty
@@ -42,7 +42,7 @@ def kind_of(path: Path) -> str:
     return "table" if path.name.lower().endswith(TABLES) else "model"
 
 
-def learn_table(detector: Any, path: Path, how: Reading) -> Detector:
+def learn_table(detector: Any, path: Path, how: TableReading) -> Detector:
     examples = read(path, how, need_labels=False)
     _check_several(path, examples.X.shape[0])
     said = _learn(detector, examples.X, "example", "features")
@@ -105,7 +105,7 @@ def save(detector: Detector, path: Path) -> None:
         )
 
 
-def read_new(detector: Detector, path: Path, how: Reading, seeing: o.PictureOptions) -> Examples:
+def read_new(detector: Detector, path: Path, how: TableReading, seeing: o.PictureOptions) -> Examples:
     """The examples to judge."""
     if kind_of(path) != "pictures":
         # Options that name columns hold for the new table too, as far as it has these columns.

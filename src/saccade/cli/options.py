@@ -17,9 +17,9 @@ import typer
 
 from saccade._core import limits
 from saccade.cli import console
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 
-PANEL = "Reading the data"
+PANEL = "TableReading the data"
 RECIPE = "classic"  # default features of pictures: no network, and good for textures, letters and drawings
 
 
@@ -75,9 +75,11 @@ class ColumnOptions:
         False, "The features of a svmlight file are numbered from 0, not from 1.", "--zero-based"
     )
 
-    def reading(self, labels: tuple[Path, ...] = (), y: str | None = None) -> Reading:
+    def reading(self, labels: tuple[Path, ...] = (), y: str | None = None) -> TableReading:
         """How to read a file."""
-        return Reading(self.label, labels, self.x, y, self.id_, tuple(self.drop or ()), self.header, self.zero_based)
+        return TableReading(
+            self.label, labels, self.x, y, self.id_, tuple(self.drop or ()), self.header, self.zero_based
+        )
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class TableOptions(ColumnOptions):
         return tuple(self.labels or ())
 
     @property
-    def how(self) -> Reading:
+    def how(self) -> TableReading:
         """How to read a file."""
         return self.reading(self.files, self.y)
 

@@ -9,7 +9,7 @@ from saccade._core import limits
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli.options import PictureOptions
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.named_labels import names_of, read_labelled
 from saccade.cli.tables.read import Examples
 from saccade.features.files import EXTENSIONS
@@ -71,7 +71,7 @@ def with_labels(
 ) -> tuple[Any, Any]:
     """The pictures that have a label, and the labels: of two classes at least."""
     if files:
-        rows, y = read_labelled(files, Reading(), names_of(path, named(pictures)))
+        rows, y = read_labelled(files, TableReading(), names_of(path, named(pictures)))
         pictures = pictures[rows]
     else:
         y = _labels(path, pictures)

@@ -21,7 +21,7 @@ from saccade.cli.commands.fit import fit
 from saccade.cli.reports.questions import check_replaceable, write_sheet
 from saccade.cli.tables import named_labels as n
 from saccade.cli.tables import questions as q
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.csv_out import writing
 from saccade.cli.tables.questions import Question
 from saccade.cli.tables.read import Examples, read
@@ -139,7 +139,7 @@ def _model(asked: QuestionOptions, compared: o.KernelOptions) -> Any:
 
 
 def _read(
-    data: Path, how: Reading, compared: o.KernelOptions, seeing: o.FeatureOptions, clf: Any
+    data: Path, how: TableReading, compared: o.KernelOptions, seeing: o.FeatureOptions, clf: Any
 ) -> tuple[Examples, Any]:
     """The examples, and their pictures where they have any."""
     if not data.is_dir():
@@ -151,7 +151,7 @@ def _read(
     return p.named(pictures, X), pictures
 
 
-def _state(data: Path, examples: Examples, how: Reading, questions: Path | None, guess: bool) -> State:
+def _state(data: Path, examples: Examples, how: TableReading, questions: Path | None, guess: bool) -> State:
     names = n.names_of(data, examples)
     lines = [line for path in how.labels for line in n.read_lines(path, how, names)]
     asked = []

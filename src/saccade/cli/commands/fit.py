@@ -15,7 +15,7 @@ from saccade.cli import options as o
 from saccade.cli import pictures as p
 from saccade.cli.duplicates import find_duplicates, warn_of
 from saccade.cli.reports.fit import judged, write_fit_report
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.read import Examples, read
 from saccade.cli.targets import check_targets
 
@@ -94,7 +94,7 @@ def fit(
     console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
 
 
-def _fit_table(estimator: Any, data: Path, model: Path, how: Reading, share: float, seed: int) -> Rows:
+def _fit_table(estimator: Any, data: Path, model: Path, how: TableReading, share: float, seed: int) -> Rows:
     regression = not hasattr(estimator, "predict_proba")
     examples = read(data, how, partly=True)
     target = _targets(examples, regression)

@@ -17,7 +17,7 @@ from saccade.cli import console
 from saccade.cli import detector as d
 from saccade.cli import options as o
 from saccade.cli.reports.novelty import Verdicts, write_report
-from saccade.cli.tables.columns import Reading
+from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.csv_out import cell, name_cell, writing
 from saccade.cli.tables.read import Examples
 from saccade.cli.targets import check_targets
@@ -131,7 +131,7 @@ def novelty(
 
 
 def _detector(
-    fit: Path, score: Path, how: Reading, seeing: o.FeatureOptions, options: DetectorOptions, save: Path | None
+    fit: Path, score: Path, how: TableReading, seeing: o.FeatureOptions, options: DetectorOptions, save: Path | None
 ) -> d.Detector:
     """A detector learned from FIT, or read where FIT is a model file; --save writes it before SCORE is read."""
     kind, other = d.kind_of(fit), d.kind_of(score)

@@ -12,7 +12,7 @@ NOT_A_FEATURE = "Leave the column out with --drop, or name it with --label or --
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """How a file is to be read; what is None or empty is guessed from the file."""
 
     label: str | None = None  # a column, by name or by number from 1
@@ -39,7 +39,7 @@ class Columns:
 def choose_columns(
     source: Path,
     names: list[str],
-    how: Reading,
+    how: TableReading,
     *,
     named: bool,  # False: `names` are only numbers, made up
     wanted: tuple[str, ...] = (),  # the features of a model
@@ -72,7 +72,7 @@ def find(source: Path, names: list[str], column: str) -> int:
     raise InvalidInput(f"{source} has no column {column!r}; it has {listed(names)}.")
 
 
-def _asked(source: Path, names: list[str], how: Reading, column: str) -> int | None:
+def _asked(source: Path, names: list[str], how: TableReading, column: str) -> int | None:
     by_name = not column.removeprefix("-").isdecimal()
     return None if how.lenient and by_name and column not in names else find(source, names, column)
 

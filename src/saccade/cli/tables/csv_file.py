@@ -21,7 +21,7 @@ from saccade._core.arrays import Array
 from saccade._core.declared import check_unpacked
 from saccade._core.errors import InvalidInput, SaccadeError
 from saccade._core.progress import report
-from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, Reading
+from saccade.cli.tables.columns import LABEL_NAMES, NOT_A_FEATURE, TableReading
 from saccade.cli.tables.csv_out import plain
 
 MISSING = ["", "?", "-", "na", "NA", "n/a", "N/A", "none", "None", "NONE", "null", "Null", "NULL"]
@@ -50,7 +50,7 @@ def is_csv(path: Path) -> bool:
     return path.name.lower().endswith(CSV)
 
 
-def layout_of(path: Path, how: Reading) -> Layout:
+def layout_of(path: Path, how: TableReading) -> Layout:
     """Names and delimiter of the columns."""
     delimiter, rows = _first_rows(path)
     if not rows:
@@ -70,7 +70,8 @@ def column_names(path: Path) -> tuple[list[str], str]:
 def _first_rows(path: Path) -> tuple[str, list[tuple[int, list[str]]]]:
     """What separates columns, and the first two rows that are not empty with the number of lines before them."""
     with _text(path, "surrogateescape") as file:
-        delimiter = _delimiter(file.readline(limits.CSV_LINE))
+        lines_of_text = iter(lambda: file.readline(limits.CSV_LINE), "")
+        delimiter = _delimiter(next((line for line in lines_of_text if line.strip()), ""))
         file.seek(0)
         lines = enumerate(csv.reader(file, delimiter=delimiter))
         return delimiter, list(islice(((k, row) for k, row in lines if row), 2))
@@ -223,7 +224,7 @@ def _delimiter(line: str) -> str:
     return max(",;\t", key=bare.count)
 
 
-def _is_header(first: list[str], second: list[str] | None = None, *, how: Reading) -> bool:
+def _is_header(first: list[str], second: list[str] | None = None, *, how: TableReading) -> bool:
     """Whether the first row names the columns.
 
     It does when it holds no number, or one of the names we look for, or a name above a number, or 0, 1, 2, … as pandas

@@ -15,7 +15,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.declared import check_sides, check_unpacked
 from saccade._core.errors import InvalidInput, SaccadeError
-from saccade.cli.tables.columns import Reading, listed
+from saccade.cli.tables.columns import TableReading, listed
 
 X_NAMES = ("X", "x", "features", "data")
 Y_NAMES = ("y", "Y", "labels", "label", "target")
@@ -77,7 +77,7 @@ def load_array(path: Path) -> Array:
     return found
 
 
-def load_archive(path: Path, how: Reading) -> tuple[Any, Array | None]:
+def load_archive(path: Path, how: TableReading) -> tuple[Any, Array | None]:
     """Features and labels of an .npz file, or a sparse matrix that SciPy saved there."""
     with path.open("rb") as file:
         archive = _load(path, file)

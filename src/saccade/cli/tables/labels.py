@@ -7,7 +7,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.columns import LABEL_NAMES, Reading, choose_columns
+from saccade.cli.tables.columns import LABEL_NAMES, TableReading, choose_columns
 from saccade.cli.tables.csv_file import is_csv, layout_of, read_frame, texts_of
 from saccade.cli.tables.foreign import load_array
 
@@ -41,7 +41,7 @@ def _written_so(label: str, number: int | float) -> bool:
     return "_" not in label and not (start[:1] == "0" and start[1:2].isdecimal()) and bool(np.isfinite(number))
 
 
-def read_labels(path: Path, how: Reading) -> Annotated[Array, "n"]:
+def read_labels(path: Path, how: TableReading) -> Annotated[Array, "n"]:
     """One label per row, from .npy, .csv or .txt."""
     if path.suffix.lower() == ".npy":
         return checked(load_array(path), str(path))
@@ -51,7 +51,7 @@ def read_labels(path: Path, how: Reading) -> Annotated[Array, "n"]:
     return typed(texts, str(path))
 
 
-def label_texts(path: Path, how: Reading) -> list[str]:
+def label_texts(path: Path, how: TableReading) -> list[str]:
     """One label per row as it is written; an empty text where there is none. NaN in an .npy file is none."""
     kind = path.suffix.lower()
     if kind == ".npy":
@@ -72,10 +72,14 @@ def label_texts(path: Path, how: Reading) -> list[str]:
     raise InvalidInput(f"{path} cannot be read as labels. Give an .npy, .csv or .txt file with one label per row.")
 
 
-def _label_column(path: Path, how: Reading) -> list[str]:
+def _label_column(path: Path, how: TableReading) -> list[str]:
     """The label column of a CSV file, or the only one."""
     layout = layout_of(path, how)
-    place = 0 if layout.width == 1 else choose_columns(path, layout.names, Reading(how.label), named=layout.named).label
+    place = (
+        0
+        if layout.width == 1
+        else choose_columns(path, layout.names, TableReading(how.label), named=layout.named).label
+    )
     if place is None:
         raise InvalidInput(f"{path} has {layout.width} columns: name the one with the labels with --label.")
     return texts_of(read_frame(layout), place)

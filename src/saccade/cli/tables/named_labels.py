@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from saccade._core.errors import InvalidInput
-from saccade.cli.tables.columns import Reading, choose_columns, listed
+from saccade.cli.tables.columns import TableReading, choose_columns, listed
 from saccade.cli.tables.csv_file import Layout, check_utf8, is_csv, layout_of, line_of, read_frame, texts_of
 from saccade.cli.tables.csv_out import plain_name
 from saccade.cli.tables.labels import label_texts, typed
@@ -62,7 +62,7 @@ def names_of(source: Path, examples: Examples) -> Names:
     return Names(source, examples.id_name, rows)
 
 
-def names_examples(paths: Sequence[Path], how: Reading, column: str) -> bool:
+def names_examples(paths: Sequence[Path], how: TableReading, column: str) -> bool:
     """Whether these files name the examples; several must, where a single one may have one label per row."""
     return len(paths) > 1 or (is_csv(paths[0]) and _naming(layout_of(paths[0], how), column) is not None)
 
@@ -73,9 +73,9 @@ def _naming(layout: Layout, column: str) -> int | None:
     return found[0] if found else None
 
 
-def _named_lines(layout: Layout, how: Reading, names: Names, naming: int) -> list[Line]:
+def _named_lines(layout: Layout, how: TableReading, names: Names, naming: int) -> list[Line]:
     """Rows that have a name or a label. Names of files are bytes, and come through as such."""
-    known = Reading(how.label if how.label in layout.names else None)
+    known = TableReading(how.label if how.label in layout.names else None)
     label = choose_columns(layout.path, layout.names, known, named=True).label
     if label is None:
         raise InvalidInput(f"{layout.path} has no column `label`; it has {listed(layout.names)}. Name it with --label.")
@@ -89,7 +89,7 @@ def _named_lines(layout: Layout, how: Reading, names: Names, naming: int) -> lis
     return [Line(names.rows.get(name), name, text, k, layout, q) for name, text, k, q in every if name or text]
 
 
-def read_lines(path: Path, how: Reading, names: Names) -> list[Line]:
+def read_lines(path: Path, how: TableReading, names: Names) -> list[Line]:
     """The labels of one file: by name where it has the column that names the examples, else one per row in order."""
     if is_csv(path):
         layout = layout_of(path, how)
@@ -134,7 +134,7 @@ def labelled(labels: dict[int, str], source: str) -> tuple[Array, Array]:  # (l,
     return np.fromiter(known, np.int64, len(known)), y
 
 
-def read_labelled(paths: Sequence[Path], how: Reading, names: Names) -> tuple[Array, Array]:  # (l,), (l,)
+def read_labelled(paths: Sequence[Path], how: TableReading, names: Names) -> tuple[Array, Array]:  # (l,), (l,)
     """The rows that these files label, and their labels."""
     every = [line for path in paths for line in read_lines(path, how, names)]
     rows, y = labelled(merged(every, names), ", ".join(map(str, paths)))

@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.cli import console
-from saccade.cli.tables.columns import NOT_A_FEATURE, Reading, choose_columns, listed
+from saccade.cli.tables.columns import NOT_A_FEATURE, TableReading, choose_columns, listed
 from saccade.cli.tables.csv_file import CSV, is_csv, layout_of, numbers_of, read_frame, texts_of
 from saccade.cli.tables.csv_out import plain_name
 from saccade.cli.tables.foreign import load_archive, load_array, load_parquet, load_svmlight
@@ -42,7 +42,7 @@ class Examples:
 
 def read(
     path: Path,
-    how: Reading,
+    how: TableReading,
     *,
     need_labels: bool = True,
     partly: bool = False,  # leave out the examples that --labels does not name, which is an error else
@@ -68,7 +68,7 @@ def read(
 
 def read_matching(
     path: Path,
-    how: Reading,
+    how: TableReading,
     model: Any,  # a fitted estimator
     *,
     need_labels: bool = False,
@@ -86,7 +86,7 @@ def read_matching(
         ) from None
 
 
-def _read_matching(path: Path, how: Reading, model: Any, need_labels: bool) -> Examples:
+def _read_matching(path: Path, how: TableReading, model: Any, need_labels: bool) -> Examples:
     width = model.n_features_in_
     wanted = tuple(model.__dict__.pop("feature_names_in_", ()))  # else scikit-learn asks for a data frame
     examples = read(path, how, need_labels=need_labels, width=width, wanted=wanted)
@@ -101,7 +101,7 @@ def _read_matching(path: Path, how: Reading, model: Any, need_labels: bool) -> E
     return examples
 
 
-def _with_named_labels(path: Path, how: Reading, examples: Examples, partly: bool) -> Examples:
+def _with_named_labels(path: Path, how: TableReading, examples: Examples, partly: bool) -> Examples:
     names = names_of(path, examples)
     rows, y = read_labelled(how.labels, how, names)
     if not partly and len(rows) < len(names.rows):
@@ -113,7 +113,7 @@ def _with_named_labels(path: Path, how: Reading, examples: Examples, partly: boo
     return replace(examples, X=examples.X[rows], y=y, ids=ids)
 
 
-def _with_labels(path: Path, how: Reading, examples: Examples) -> Examples:
+def _with_labels(path: Path, how: TableReading, examples: Examples) -> Examples:
     y = read_labels(how.labels[0], how) if how.labels else examples.y
     if y is None:
         remedy = "Give a file of them with --labels"
@@ -140,7 +140,7 @@ class _Need(NamedTuple):
     wanted: tuple[str, ...]  # their names
 
 
-def _from_csv(path: Path, how: Reading, need: _Need) -> Examples:
+def _from_csv(path: Path, how: TableReading, need: _Need) -> Examples:
     layout = layout_of(path, how)
     columns = choose_columns(path, layout.names, how, named=layout.named, wanted=need.wanted)
     if not columns.features:
@@ -156,7 +156,7 @@ def _from_csv(path: Path, how: Reading, need: _Need) -> Examples:
     return Examples(X, y, names if len(set(names)) == len(names) else (), ids, id_name, columns.ignored)
 
 
-def _from_parquet(path: Path, how: Reading, need: _Need) -> Examples:
+def _from_parquet(path: Path, how: TableReading, need: _Need) -> Examples:
     from pandas.api.types import is_numeric_dtype
 
     frame = load_parquet(path)
@@ -184,12 +184,12 @@ def _parquet_labels(path: Path, column: Any) -> Array:
     return checked(y, str(path))
 
 
-def _from_numpy(path: Path, how: Reading, need: _Need) -> Examples:
+def _from_numpy(path: Path, how: TableReading, need: _Need) -> Examples:
     X, y = load_archive(path, how) if path.suffix.lower() == ".npz" else (load_array(path), None)
     return Examples(_numbers(path, X), checked(y, str(path)) if y is not None and need.labels else None)
 
 
-def _from_svmlight(path: Path, how: Reading, need: _Need) -> Examples:
+def _from_svmlight(path: Path, how: TableReading, need: _Need) -> Examples:
     X, y = load_svmlight(path, how.zero_based, need.width)
     return Examples(X, whole(checked(y, str(path))))
 

@@ -167,8 +167,9 @@ class Tune(BaseEstimator):
 
 def _are_listed(name: str, values: object) -> bool:
     """Whether this is a list, not an empty one, of what a grid may have."""
-    many = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str) and len(values) > 0
-    return many and all(_is_listed(name, value) for value in values)
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str) or len(values) == 0:
+        return False
+    return all(_is_listed(name, value) for value in values)
 
 
 def _is_listed(name: str, value: object) -> bool:
