@@ -8,10 +8,16 @@ from sklearn.utils import check_random_state
 from saccade._core.errors import InvalidParameter
 
 
+class DrawnSeed(int):
+    """A seed that was drawn from a random state, as a model file keeps it: `draw` gives it back."""
+
+
 def draw(
     random_state: Annotated[Any, "None, an int, a numpy.random.RandomState or a numpy.random.Generator"], below: int
 ) -> int:
     """A random number from 0 to `below` − 1; a RandomState or Generator moves on."""
+    if isinstance(random_state, DrawnSeed):
+        return int(random_state) % below
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(below))
     try:

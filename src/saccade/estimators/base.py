@@ -73,6 +73,7 @@ class GaussianProcess(BaseEstimator):
     feature_names_in_: Array
     file_parts: ClassVar[dict[str, type[Part]]] = {}  # what a model file keeps beside the tables, by attribute
     file_tables: ClassVar[str] = "gp_"  # the attribute that has the tables
+    settable: ClassVar[tuple[str, ...]] = ()  # numbers that a user may set after a fit
 
     def settings(self) -> Settings:
         """The parameters, checked: what `fit` learns with.

@@ -127,6 +127,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     targets_: ClassTargets
     calibration_: Calibration
     novelty_reference_: KnownClasses | None = None
+    settable: ClassVar[tuple[str, ...]] = ("sharpness_",)
     file_parts: ClassVar[dict[str, type[Part]]] = {"calibration_": Calibration, "novelty_reference_": KnownClasses}
 
     def __init__(

@@ -11,10 +11,11 @@ import scipy.sparse as sp
 
 from saccade._core import model_file
 from saccade._core.arrays import Array
-from saccade._core.checks import check_choice
+from saccade._core.checks import check_choice, check_count
 from saccade._core.codec import from_json
 from saccade._core.declared import check_sides
 from saccade._core.errors import ModelFileError
+from saccade._core.random_state import DrawnSeed
 from saccade.estimators.class_labels import label_type, read_classes
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.model_writing import PREFIX, SUPPORT
@@ -146,6 +147,8 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
         raise ValueError("rows or targets are not finite")
     if isinstance(model, SVDD):
         return _read_ball(model, X, parts, header["extra"], path)
+    if "seed" in header:
+        model.random_state = DrawnSeed(check_count("seed", header["seed"], "Save the model again.", least=0))
     if isinstance(model, GPClassifier):
         classes = read_classes(header["classes"])
         # by number while it is fitted: one forged label may have megabytes
@@ -157,6 +160,10 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
         model.hold(model.settings().learn(X, numbers), numbers)
     else:
         model.fit(X)
+    for name, value in header.get("set", {}).items():
+        if name not in model.settable or type(value) is not float or not np.isfinite(value):
+            raise ValueError(f"{name} set to {value!r}")
+        setattr(model, name, value)
 
 
 def _read_rows(header: dict[str, Any], parts: dict[str, Array], width: int) -> Any:

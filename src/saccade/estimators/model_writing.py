@@ -20,6 +20,7 @@ from saccade._core.checks import check_flag
 from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
 from saccade._core.feature_steps import describe
+from saccade._core.random_state import DrawnSeed
 from saccade.estimators.class_labels import write_classes
 from saccade.estimators.part import Part
 from saccade.inference.posterior.base import Posterior
@@ -45,6 +46,7 @@ class Saved(Protocol):
     residual_: float
     converged_: bool
     file_parts: ClassVar[dict[str, type[Part]]]
+    settable: ClassVar[tuple[str, ...]]
     file_tables: ClassVar[str]
 
     @property
@@ -118,8 +120,12 @@ def save_with_examples(
         "examples": int(X.shape[0]),
         "described": describe_kernel(_to_describe(model)),
         "extra": extra or {},
+        "set": {name: float(getattr(model, name)) for name in model.settable},
         **_inducing(model),
+        **_seed(model),
     }
+    if "noise" in header["parameters"]:  # what was learned is not learned again
+        header["parameters"]["noise"] = model.noise_
     _write(path, header, tensors, features)
     if why is not None:
         _warn_of_rows(path, X.shape[0], why)
@@ -139,6 +145,13 @@ def _inducing(model: Saved) -> dict[str, Any]:
     """The numbers of inducing examples, where they were given as such."""
     given = getattr(model, "inducing", None)
     return {"inducing": np.asarray(given).tolist()} if isinstance(given, np.ndarray | list | tuple) else {}
+
+
+def _seed(model: Saved) -> dict[str, Any]:
+    """What was drawn from a random state that is no number."""
+    state, gp = getattr(model, "random_state", None), getattr(model, "gp_", None)
+    drawn = isinstance(state, DrawnSeed | np.random.RandomState | np.random.Generator)
+    return {"seed": gp.solving.seed} if drawn and isinstance(gp, GP) else {}
 
 
 def _warn_of_rows(path: Any, count: int, why: str) -> None:
@@ -162,8 +175,11 @@ def _shared_header(model: Saved) -> dict[str, Any]:
 def _parameters(model: Saved) -> dict[str, Any]:
     """Those a constructor takes; a tuned model is read as one that was given what it learned."""
     every = {name: value for name, value in model.get_params(deep=False).items() if name != "kernel"}
+    every = {name: value.item() if isinstance(value, np.generic) else value for name, value in every.items()}
     plain = {
-        name: value for name, value in every.items() if value is None or isinstance(value, bool | int | float | str)
+        name: value
+        for name, value in every.items()
+        if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, DrawnSeed))
     }
     return plain | {"noise": model.noise_, "tune": None} if model.tuning_ is not None else plain
 

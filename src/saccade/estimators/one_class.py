@@ -31,7 +31,7 @@ from saccade.inference.posterior.supported import supported
 from saccade.inference.solving.regression import Solver
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.gram import TabledGram
-from saccade.scores.novelty import MEASURES, Measure, quantiles
+from saccade.scores.novelty import MEASURES, Measure, quantiles, threshold
 
 
 class OneClassGP(Outliers, GaussianProcess):
@@ -114,6 +114,7 @@ class OneClassGP(Outliers, GaussianProcess):
     leave_one_out_scores_: Annotated[Array, "n"]
     left_out_: LeftOutExamples
     rows_: Any = None  # training rows as they came, where `gp_` has not all of them so
+    settable: ClassVar[tuple[str, ...]] = ("offset_",)
     file_parts: ClassVar[dict[str, type[Part]]] = {"novelty_reference_": NormalScores, "columns_": ColumnScales}
 
     def __init__(
@@ -266,8 +267,13 @@ class OneClassGP(Outliers, GaussianProcess):
 
     def _compare_anew(self, gp: GP) -> None:
         """The threshold of a copy that judges otherwise than its original."""
-        least = self.novelty_reference_.least_prior
-        self.novelty_reference_ = self.left_out_.compared_anew(gp, least, self._scoring())
+        before = self.novelty_reference_
+        found = self.left_out_.compared_anew(gp, before.least_prior, self._scoring())
+        if before.offset != threshold(before.normal, self.contamination):  # set by hand: as rare as it was
+            at = float(np.mean(before.normal < before.offset))
+            moved = float(np.quantile(found.normal, at) - np.quantile(before.normal, at))
+            found = replace(found, offset=before.offset + moved)
+        self.novelty_reference_ = found
 
     def score_samples(self, X: Any) -> Annotated[Array, "n"]:
         """The measure: higher is more normal.

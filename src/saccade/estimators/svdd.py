@@ -109,6 +109,7 @@ class SVDD(Outliers, BaseEstimator):
     centre_: Compressed | None = None  # c as tables
     support_vectors_: Annotated[Any, "n_support, d"] = None  # where there are no tables
     file_parts: ClassVar[dict[str, type[Part]]] = {"ball_": Ball}
+    settable: ClassVar[tuple[str, ...]] = ()
     file_tables: ClassVar[str] = "centre_"
     n_outputs_ = 1
 

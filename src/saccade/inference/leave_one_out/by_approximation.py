@@ -55,7 +55,7 @@ def _by_columns(method: Approximation, gram: Gram, targets: Array, rows: Array) 
     """Some rows at a time, with their columns of K where these are needed."""
     found, every, support = [], gram.diag(), method.support
     size, k_rows = len(targets) if support is None else support.size, NOT_NEEDED
-    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // size)):
+    for some in batches(rows.size, max(1, limits.KERNEL_VALUES_AT_ONCE // max(size, 1))):
         these, prior = rows[some], every[rows[some]]
         if gram.given is not None or method.takes_columns():
             k_rows = gram.columns(these) if support is None else gram.cross(gram.rows(these), support)
