@@ -89,7 +89,7 @@ def test_mean_and_variance_may_be_by_two_ways(mean: str) -> None:
     X = np.random.default_rng(0).gamma(0.7, 1.0, (30, 5))
     Y, noise = np.sign(X[:, :1] - X[:, 1:2]), np.full((30, 1), 0.1)
     by = Approximating(mean, "exact", inducing=np.arange(15))
-    gp = GP.fit(RBF(1.0).gram(X), Y, noise, by=by, leave_one_out=True)
+    gp = GP.fit(RBF(1.0).gram(X), Y, noise, by=by, solving=Solving(leave_one_out=True))
     found = gp.left_out(np.arange(30))
     for i in (3, 20):
         rest = np.delete(np.arange(30), i)
