@@ -125,18 +125,23 @@ def solve(method: str, p: Problem, clock: Clock, max_iter: int = 10**7) -> Any:
     from block_descent import solve_blockwise
     from coordinate_descent import solve_coordinate
 
+    from saccade._core.progress import listening
     from saccade.solvers import nystrom
     from saccade.solvers.cg import solve_cg
 
     n, rng = len(p.y), np.random.default_rng(0)
     noise = np.full(n, NOISE)
-    stop: dict[str, Any] = {"tol": TOL, "max_iter": max_iter, "callback": clock}
+    stop: dict[str, Any] = {"tol": TOL, "max_iter": max_iter}
     if method == "coordinate":
-        return solve_coordinate(p.operator, noise, p.y, rng=rng, **stop)
+        return solve_coordinate(p.operator, noise, p.y, rng=rng, callback=clock, **stop)
     if method == "blockwise":
-        return solve_blockwise(kernel_rows(p.X), p.operator.diag(), noise, p.y, size=10, candidates=20, **stop)
+        rows, size = kernel_rows(p.X), {"size": 10, "candidates": 20}
+        return solve_blockwise(rows, p.operator.diag(), noise, p.y, callback=clock, **size, **stop)
     M = nystrom.build(p.operator, noise, rng.permutation(n)[:RANK]) if method == "cg_nystrom" else None
-    return solve_cg(p.operator, noise[:, None], p.y[:, None], precondition=M, **stop)
+    # Progress is the logarithm of the residual on its way from that of α = 0, which is 1, to TOL; a second run, in
+    # float64, begins with a smaller one.
+    with listening(lambda _, done: clock(0, min([TOL**done, *clock.residuals[-1:]]))):
+        return solve_cg(p.operator, noise[:, None], p.y[:, None], precondition=M, **stop)
 
 
 def kernel_rows(X: Any) -> Callable[[Any], Any]:

@@ -20,7 +20,7 @@ class Predictor(Protocol):
         """One answer per row of X."""
 
 
-class Detector(Protocol):
+class OutlierScorer(Protocol):
     """A model of what is normal."""
 
     def fit(self, X: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
-from saccade.estimators.predictor import Detector
+from saccade.estimators.predictor import OutlierScorer
 from saccade.scores.novelty import ROUNDING
 
 try:
@@ -49,7 +49,7 @@ class PyODDetector(BaseDetector):
     (99, array([0, 1]))
     """
 
-    def __init__(self, detector: Detector | None = None, contamination: Any = 0.1) -> None:
+    def __init__(self, detector: OutlierScorer | None = None, contamination: Any = 0.1) -> None:
         super().__init__(contamination=contamination)
         self.detector = detector
 
@@ -110,7 +110,7 @@ class PyODDetector(BaseDetector):
             )
 
 
-def _default() -> Detector:
+def _default() -> OutlierScorer:
     from saccade.estimators.one_class import OneClassGP
 
     return OneClassGP()
