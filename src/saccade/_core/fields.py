@@ -13,8 +13,6 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import is_number, shown
 
-LARGEST_WHOLE = 2**53  # beyond, float64 has no longer every whole number, and int64 ends at 2⁶³
-
 ABSENT: Final = object()  # in place of what a header does not hold
 Out = dict[str, Array] | None  # tensors by name; None: arrays are written as lists
 
@@ -168,7 +166,7 @@ class Numbers(Field):
         r.need(self.dtype.kind not in "f" or np.isfinite(found).all(), "finite numbers")
         r.need(self.dtype.kind == "f" or (np.isfinite(found) & (found == np.rint(found))).all(), "whole numbers")
         most = self.most if self.below is None else r.sizes[self.below] - 1
-        most = most if self.dtype.kind == "f" else min(most, LARGEST_WHOLE)
+        most = most if self.dtype.kind == "f" else min(most, limits.WHOLE_NUMBER)
         within = (self.least, most) == (-np.inf, np.inf) or ((found >= self.least) & (found <= most)).all()
         r.need(within, f"from {self.least:g} to {most:g}")
         return np.asarray(found, self.dtype)

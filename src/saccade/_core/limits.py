@@ -139,6 +139,7 @@ SOURCE_PIXELS = 8_000_000  # Pixels that a source of a huge picture reads at a t
 TILES = 20_000  # Tiles of a search: what covariances with 1,000 looks need takes 160 MB under each of three settings.
 BOX_COORDINATE = 1e15  # Coordinates of a box: float64 tells quarters of a pixel apart, and areas stay finite.
 GRID_LINES = 100_000  # Grid lines along a side of a picture on which `best_window` lets windows begin and end.
+WHOLE_NUMBER = 2**53  # in a state: beyond, float64 does not have every whole number
 SMALL_FILE_BYTES = 1 << 18  # Bytes of a file whose digest takes less time than to hand it to another thread.
 KEPT_GRID_POINTS = 20_000  # Points of a grid of patches above which it is not kept for the next picture ...
 KEPT_GRIDS = 64  # ... and grids that are kept: pictures of a collection often share a few shapes.

@@ -48,7 +48,7 @@ def tasks(kernel: Kernel, n: int, d: int) -> list[Task]:
 @every_shape
 def test_as_models_without_the_row(kernel: Kernel, n: int, d: int) -> None:
     for task in tasks(kernel, n, d):
-        X, noise = task.gram.rows(), task.noise * task.shape
+        X, noise = task.gram.all_rows(), task.noise * task.shape
         mean, variance = np.empty_like(task.Y), np.empty_like(noise)
         for i in range(n):
             rest = np.delete(np.arange(n), i)
