@@ -21,7 +21,7 @@ import numpy as np
 from common import Array, all_pictures, arguments, class_rate, gp_answers, kernel_matrices, learned_noise, write
 
 CHAINS = ("spatial pyramid", "pyramid match")
-SAMPLE = 60_000  # descriptors that a vocabulary is learned from: a third of the usual, for many vocabularies
+SAMPLE = 60_000  # descriptors that a bins is learned from: a third of the usual, for many vocabularies
 MARGIN = 0.005  # half a point: half a standard error of a rate of 75 % on 1,500 pictures
 CHOICES: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "root": ((False, True), CHAINS),
@@ -44,14 +44,14 @@ def halves(y: Array) -> tuple[Array, Array]:
 @contextmanager
 def constants(blur: float, fall: float) -> Iterator[None]:
     """What is no parameter of a class: the blur that SIFT expects, and how much coarse matches count."""
-    from saccade.features import descriptors, vocabulary
+    from saccade.features import bins, descriptors
 
-    before = descriptors.NO_BLUR, vocabulary.FALL
-    descriptors.NO_BLUR, vocabulary.FALL = blur, fall
+    before = descriptors.NO_BLUR, bins.FALL
+    descriptors.NO_BLUR, bins.FALL = blur, fall
     try:
         yield
     finally:
-        descriptors.NO_BLUR, vocabulary.FALL = before
+        descriptors.NO_BLUR, bins.FALL = before
 
 
 def described(pictures: Any, setting: dict[str, Any]) -> Any:

@@ -102,11 +102,11 @@ def test_defaults_are_the_chosen_ones(common: Any) -> None:
     """What the committed record says is what `DenseSIFT` does."""
     import json
 
-    from saccade.features import DenseSIFT, descriptors, pyramid_match, vocabulary
+    from saccade.features import DenseSIFT, bins, descriptors, pyramid_match
 
     path = EXPERIMENTS / "results" / "choose_descriptors.json"
     chosen = json.loads(path.read_text())["chosen"]
     sift = DenseSIFT()
     assert (sift.root, list(sift.scales), sift.contrast) == (chosen["root"], chosen["scales"], chosen["contrast"])
-    assert (chosen["blur"], chosen["fall"]) == (descriptors.NO_BLUR, vocabulary.FALL)
-    assert pyramid_match.DEPTH["vocabulary"] == chosen["depth"]
+    assert (chosen["blur"], chosen["fall"]) == (descriptors.NO_BLUR, bins.FALL)
+    assert pyramid_match.DEPTH["bins"] == chosen["depth"]
