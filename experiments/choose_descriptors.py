@@ -21,7 +21,7 @@ import numpy as np
 from common import Array, all_pictures, arguments, class_rate, gp_answers, kernel_matrices, learned_noise, write
 
 CHAINS = ("spatial pyramid", "pyramid match")
-SAMPLE = 60_000  # descriptors that a bins is learned from: a third of the usual, for many vocabularies
+SAMPLE = 60_000  # descriptors that a vocabulary is learned from: a third of the usual, for many vocabularies
 MARGIN = 0.005  # half a point: half a standard error of a rate of 75 % on 1,500 pictures
 CHOICES: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
     "root": ((False, True), CHAINS),

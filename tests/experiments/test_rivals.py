@@ -109,4 +109,4 @@ def test_defaults_are_the_chosen_ones(common: Any) -> None:
     sift = DenseSIFT()
     assert (sift.root, list(sift.scales), sift.contrast) == (chosen["root"], chosen["scales"], chosen["contrast"])
     assert (chosen["blur"], chosen["fall"]) == (descriptors.NO_BLUR, bins.FALL)
-    assert pyramid_match.DEPTH["bins"] == chosen["depth"]
+    assert pyramid_match.DEPTH["vocabulary"] == chosen["depth"]
