@@ -160,7 +160,12 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
         model.hold(model.settings().learn(X, numbers), numbers)
     else:
         model.fit(X)
-    for name, value in header.get("set", {}).items():
+    _set_by_hand(model, header.get("set", {}))
+
+
+def _set_by_hand(model: Estimator, numbers: dict[str, Any]) -> None:
+    """Numbers that a user may have set after the fit."""
+    for name, value in numbers.items():
         if name not in model.settable or type(value) is not float or not np.isfinite(value):
             raise ValueError(f"{name} set to {value!r}")
         setattr(model, name, value)
