@@ -280,6 +280,30 @@ def test_the_error_counts_the_noise_of_the_regression() -> None:
     assert np.median(share) > 0.5
 
 
+@pytest.mark.parametrize("probes", [2, 6])
+def test_full_probes_tell_their_error(probes: int) -> None:
+    """Ten draws of probes over all examples: no stated error is too small by much, and none is far too large."""
+    K, dense = problem(many_classes(600, 30)[0])
+    noise, inverse = np.full(600, 0.1), np.linalg.inv(dense + 0.1 * np.eye(600))
+    known, share = known_of(K, noise[:, None], None)[:, 0], []
+    for seed in range(10):
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], (600, probes))
+        found = estimate(signs * (inverse @ signs), noise, dense.diagonal(), known)
+        share.append(np.sqrt(np.square(inverse.diagonal() / found.value - 1.0).mean()) / found.error)
+    assert max(share) < 1.5
+    assert min(share) > 0.3
+
+
+def test_few_examples_count_the_probes_alike() -> None:
+    """Below 100 examples there is one group: what its probes say beside the regression has one share for all."""
+    rng = np.random.default_rng(0)
+    noise, prior, known = np.full(90, 0.5), np.full(90, 5.0), rng.standard_normal((90, 2))
+    probed = 1.0 + 0.1 * rng.standard_normal((90, 4))  # far from both bounds, 1/5.5 and 2
+    found = estimate(probed, noise, prior, known)
+    moved, said = found.value / found.fitted - 1.0, probed.mean(axis=1) / found.fitted - 1.0
+    assert_close(moved, (moved @ said) / (said @ said) * said)
+
+
 @pytest.mark.parametrize("classes", [2, 3, 40])
 def test_the_turning_point_is_where_the_class_changes(classes: int) -> None:
     rng = np.random.default_rng(0)

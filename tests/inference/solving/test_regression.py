@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgWarning
 
 from saccade._core import limits
 from saccade._core.errors import InvalidParameter
 from saccade.inference.solving.diagonal_estimate import known_of
 from saccade.inference.solving.inverse_diagonal import LANES, WANTED, Probes
-from saccade.inference.solving.regression import Solving, is_direct, precondition, solve
+from saccade.inference.solving.regression import Solving, grown, is_direct, precondition, solve
 from saccade.kernels import HIK
 from saccade.operators.base import Dense
 from saccade.solvers.cg import solve_cg
@@ -107,3 +108,14 @@ def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
     np.testing.assert_allclose(value, probes._by_regression(known_of(K, noise, None))[0], rtol=1e-9)
     assert error <= WANTED
     assert np.sqrt(np.square(inverse.diagonal() / value[:, 0] - 1.0).mean()) <= error
+
+
+@pytest.mark.parametrize("noise", [(1.0, 1e-13), (1e-13, 1.0)])
+def test_more_examples_warn_of_the_column_with_the_least_noise(noise: tuple[float, float]) -> None:
+    """Rows repeat others, and two columns have noise of their own: one of the two matrices is nearly singular."""
+    X = np.random.default_rng(0).gamma(0.7, 1.0, (40, 8))
+    K, both = HIK(scale=1.0).gram(np.vstack([X, X[:3]])), np.tile(noise, (43, 1))
+    Y = np.sign(np.random.default_rng(1).standard_normal((43, 2)))
+    first = solve(HIK(scale=1.0).gram(X), both[:40], Y[:40], Solving("cholesky"))
+    with pytest.warns(LinAlgWarning, match="noise 1e-13"):
+        grown(first, K, both, Y)

@@ -39,6 +39,14 @@ def test_what_makes_iterating_slow_or_its_estimates_poor_takes_a_factor() -> Non
     assert labels_by("auto", RBF(1.0).gram(np.random.default_rng(0).random((n, 2))), noise(n), 1) == "auto"
 
 
+def test_units_do_not_choose_the_solver() -> None:
+    """A kernel that is c times as large has the same choice with noise that is c times as large."""
+    X = histograms(1900, 200, 30, rng=np.random.default_rng(0))[0]
+    for c in (1e-4, 1.0, 1e4):
+        K = HIK(scale=c).gram(X)
+        assert [labels_by("auto", K, noise(1900, c * own), 1) for own in (1e-3, 1e-4)] == ["cg", "auto"]
+
+
 @pytest.fixture(scope="module")
 def both() -> tuple[GPClassifier, GPClassifier, Array]:
     """Iterated by default, and with a factor; new rows."""
