@@ -1,5 +1,6 @@
 """`query`: its shape, its strategies against dense algebra, joint batches, costs. Bad input: test_query_input.py."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from saccade import GPClassifier, OneClassGP
 from saccade._core import limits
 from saccade.active import choosing, query
 from saccade.active.batch import best_places, greedy
-from saccade.active.strategies import WAYS
+from saccade.active.choosing import QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.models import Prior, field_of
+from saccade.active.strategies import STRATEGIES
 from saccade.kernels import HIK, RBF
 from saccade.scores import query as scores
 from tests.tolerances import assert_close
@@ -22,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 DIGITS, TRUTH = load_digits(return_X_y=True)
 X, y = DIGITS[:150], TRUTH[:150]
 NOISE = 0.1
-FOR_CLASSES = [name for name, way in WAYS.items() if not way.one_class]
+FOR_CLASSES = [name for name, way in STRATEGIES.items() if not way.one_class]
 every = pytest.mark.parametrize("strategy", FOR_CLASSES)
 
 
@@ -73,6 +76,18 @@ def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatc
     assert np.isnan(utilities[0, :25]).all()
     assert_close(utilities[0, open_] / expected.max(), expected / expected.max(), np.float32)
     assert rows.tolist() == [25 + expected.argmax()]
+
+
+@every
+@pytest.mark.parametrize("size", [1, 3])
+def test_what_reads_the_mean_says_so(strategy: str, size: int) -> None:
+    """A classifier without a mean is refused by what `needs_mean`, and by nothing else."""
+    rows, read = np.arange(25), []
+    field = field_of(Prior(HIK().resolved(X), NOISE), X, rows, y[:25])
+    beliefs = beliefs_of_field(field, y[:25])
+    heard = replace(beliefs, mean=lambda some: read.append(some) or beliefs.mean(some))
+    choose_rows(field, heard, np.arange(25, 150), strategy, QueryRequest(size))
+    assert bool(read) == STRATEGIES[strategy].needs_mean
 
 
 @every

@@ -15,7 +15,7 @@ import pytest
 from saccade import GPClassifier, load
 from saccade._core.arrays import Array
 from saccade.active import query
-from saccade.active.strategies import WAYS
+from saccade.active.strategies import STRATEGIES
 from saccade.cli.commands.ask import ask
 from saccade.cli.commands.fit import fit
 from tests.cli.conftest import Data, Saccade, refused
@@ -293,7 +293,7 @@ def test_one_class_so_far(table: str, saccade: Saccade) -> None:
     refused(saccade("fit", table, "m.saccade", "--labels", "questions.csv"), "at least two classes")
 
 
-@pytest.mark.parametrize("strategy", list(WAYS))
+@pytest.mark.parametrize("strategy", list(STRATEGIES))
 def test_every_strategy(strategy: str, data: Data, table: str, saccade: Saccade) -> None:
     Path("y.csv").write_text("row,label\n" + "".join(f"{i + 1},{int(data.y[i] == 1)}\n" for i in range(0, 120, 3)))
     done = saccade("ask", table, "--labels", "y.csv", "--strategy", strategy, "--batch", 4, "--noise", 0.2)
@@ -304,7 +304,7 @@ def test_every_strategy(strategy: str, data: Data, table: str, saccade: Saccade)
 
 def test_the_help_names_every_strategy() -> None:
     text = get_type_hints(ask, include_extras=True)["strategy"].__metadata__[0].help
-    assert set(WAYS) <= set(re.findall(r"[a-z-]+", text))
+    assert set(STRATEGIES) <= set(re.findall(r"[a-z-]+", text))
 
 
 def _questions(*lines: str) -> None:

@@ -15,7 +15,7 @@ from saccade.active.choosing import Lines, QueryRequest, choose_rows
 from saccade.active.models import beliefs_of, field_of, kernel_and_noise
 from saccade.active.others import query_by
 from saccade.active.pool import check_pool, known_labels
-from saccade.active.strategies import WAYS, Strategy
+from saccade.active.strategies import STRATEGIES, Strategy
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.predictor import Predictor
@@ -105,7 +105,7 @@ def query(
     (True, (3,))
     """
     if isinstance(strategy, str):
-        check_choice("strategy", strategy, tuple(WAYS))
+        check_choice("strategy", strategy, tuple(STRATEGIES))
     for name, flag in {"return_utilities": return_utilities, "joint": joint, "fit_clf": fit_clf}.items():
         check_flag(name, flag)
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
@@ -142,7 +142,11 @@ def _utilities(lines: Lines, n: int) -> Annotated[Array, "b, n"]:
 
 def _check_pair(strategy: str, clf: Predictor) -> None:
     """An error for a strategy that asks a model what it does not know."""
-    if WAYS[strategy].one_class != isinstance(clf, OneClassGP) and strategy not in ("random", "variance", "typical"):
+    if STRATEGIES[strategy].one_class != isinstance(clf, OneClassGP) and strategy not in (
+        "random",
+        "variance",
+        "typical",
+    ):
         raise InvalidParameter(
             f'strategy="{strategy}" and {type(clf).__name__} do not go together: "novel" and "doubtful" are for '
             "OneClassGP, the others for classifiers."

@@ -12,7 +12,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
 from saccade.active.outlook import TIE, TIE_SINGLE, CandidateCovariance, CandidateState
-from saccade.active.strategies import WAYS, StrategySpec
+from saccade.active.strategies import STRATEGIES, StrategySpec
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
@@ -84,7 +84,7 @@ def choose_rows(
     size, joint = min(wanted.size, candidates.size), wanted.joint and strategy != "random"
     if joint and size > limits.BATCH_JOINT:
         return _in_two(field, beliefs, candidates, strategy, wanted)
-    way = WAYS["typical" if WAYS[strategy].needs_classes and beliefs.classes < 2 else strategy]
+    way = STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance:
         candidates = _at_most(limits.COVARIANCE_CANDIDATES, candidates, rng)
@@ -119,7 +119,7 @@ def _in_two(
 def _first(outlook: CandidateState, way: StrategySpec, size: int, wanted: QueryRequest) -> tuple[Array, Lines]:
     """The best candidates one by one, each scored as if it were asked alone."""
     alone = way.score(outlook)
-    turns = way is WAYS["one-a-class"]  # every class has scores of its own
+    turns = way is STRATEGIES["one-a-class"]  # every class has scores of its own
     score = way.score if turns else lambda _: alone
     places, used = greedy(replace(outlook), score, size, wanted.cost_of(outlook.rows), wanted.budget, wanted.keep)
     return outlook.rows[places], [(outlook.rows, scores) for scores in used]

@@ -20,7 +20,7 @@ from saccade.active.pool import check_pool
 from saccade.active.pool_model import PoolModel
 from saccade.active.state_file import load, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
-from saccade.active.strategies import WAYS, Strategy
+from saccade.active.strategies import STRATEGIES, Strategy
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 
@@ -77,8 +77,8 @@ class ActiveLearner(OneAtATime):
         costs: Any = None,
         random_state: Any = None,
     ) -> None:
-        check_choice("strategy", strategy, tuple(WAYS))
-        if WAYS[strategy].one_class:
+        check_choice("strategy", strategy, tuple(STRATEGIES))
+        if STRATEGIES[strategy].one_class:
             raise InvalidParameter(f'strategy="{strategy}" is for OneClassGP: use `query` with one.')
         self.strategy, self.joint = strategy, check_flag("joint", joint)
         self.seed, self.X, self._files = seed_of(random_state), check_pool(X), frozenset[str]()

@@ -11,6 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.active.choosing import Beliefs, beliefs_of_field
 from saccade.active.pool import one_against_rest, pool_gram
+from saccade.active.strategies import STRATEGIES
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.predictor import Predictor
@@ -20,7 +21,6 @@ from saccade.scores.probability import class_means
 
 NOISE = 0.1  # beside a classifier that has none
 MEMBER, NO_MEMBER = ("1", "1.0", "true"), ("0", "0.0", "-1", "-1.0", "false")  # labels of one class
-WITH_MEAN = ("margin", "uncertainty", "one-a-class", "output-change")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def beliefs_of(
     if is_plain(clf) or classes.size < 2:
         return beliefs_of_field(field, label)
     ours = clf if isinstance(clf, GPClassifier) else None
-    if ours is None and strategy in WITH_MEAN:
+    if ours is None and STRATEGIES[strategy].needs_mean:
         raise InvalidParameter(
             f'strategy="{strategy}" needs the mean of a Gaussian process, and {type(clf).__name__} has none. Use '
             'GPClassifier(), or strategy="auto", "entropy" or "least-margin".'

@@ -22,7 +22,7 @@ from saccade._core.fields import InHeader, Many, Maybe, Named, Numbers, Plain, R
 from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
 from saccade.active.stopping import AUDIT
-from saccade.active.strategies import WAYS
+from saccade.active.strategies import STRATEGIES
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK
@@ -163,7 +163,7 @@ CAMPAIGN = Record(
             },
             take=dict,
         ),
-        "strategy": text(*WAYS),
+        "strategy": text(*STRATEGIES),
         "joint": flag(),
         "seed": whole(0, 2**31 - 1),
         "audit": InHeader(AUDIT),

@@ -35,6 +35,7 @@ class StrategySpec:
 
     score: Callable[[CandidateState], Array]
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
+    needs_mean: bool = False  # of a Gaussian process: a classifier without one is refused
     needs_covariance: bool = False  # with targets one by one
     one_class: bool = False
 
@@ -85,20 +86,22 @@ def _variance_reduction(o: CandidateState) -> Array:
     return scores.variance_reduction(o.squares, o.variance, o.noise)
 
 
-WAYS: dict[str, StrategySpec] = {
+STRATEGIES: dict[str, StrategySpec] = {
     "auto": StrategySpec(_auto),
     "random": StrategySpec(_given),
-    "margin": StrategySpec(_apart(lambda o: scores.margin(o.mean)), needs_classes=True),
+    "margin": StrategySpec(_apart(lambda o: scores.margin(o.mean)), needs_classes=True, needs_mean=True),
     "variance": StrategySpec(lambda o: o.variance),
-    "uncertainty": StrategySpec(_apart(lambda o: scores.uncertainty(o.mean, o.variance, o.noise)), needs_classes=True),
-    "one-a-class": StrategySpec(_apart(_one_a_class), needs_classes=True),
+    "uncertainty": StrategySpec(
+        _apart(lambda o: scores.uncertainty(o.mean, o.variance, o.noise)), needs_classes=True, needs_mean=True
+    ),
+    "one-a-class": StrategySpec(_apart(_one_a_class), needs_classes=True, needs_mean=True),
     "entropy": StrategySpec(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
     "least-margin": StrategySpec(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
     "typical": StrategySpec(_sigma),
     "sigma": StrategySpec(_sigma),
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),
-    "output-change": StrategySpec(_output_change, needs_classes=True, needs_covariance=True),
+    "output-change": StrategySpec(_output_change, needs_classes=True, needs_mean=True, needs_covariance=True),
     "novel": StrategySpec(_apart(_given), one_class=True),
     "doubtful": StrategySpec(_apart(_given), one_class=True),
 }

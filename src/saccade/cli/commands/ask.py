@@ -125,10 +125,10 @@ def _check_files(data: Path, out: str, page: Path | None, labels: tuple[Path, ..
 
 def _model(asked: QuestionOptions, compared: o.KernelOptions) -> Any:
     from saccade._core.checks import check_choice, check_noise
-    from saccade.active.strategies import WAYS
+    from saccade.active.strategies import STRATEGIES
 
-    check_choice("strategy", asked.strategy, tuple(WAYS))
-    one_class = WAYS[asked.strategy].one_class
+    check_choice("strategy", asked.strategy, tuple(STRATEGIES))
+    one_class = STRATEGIES[asked.strategy].one_class
     if one_class and asked.guess:
         raise InvalidInput(
             f"--strategy {asked.strategy} knows one class only, so there is no guess. Leave --guess out."
