@@ -11,7 +11,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.localize import Localizer
-from saccade.localize.search.posterior import Location
+from saccade.localize.search.belief import Location
 from saccade.localize.sources.base import Source
 from saccade.scores.acquisition import expected_improvement
 

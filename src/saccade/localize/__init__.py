@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from saccade.localize.boxes import iou, non_maximum_suppression
     from saccade.localize.painting import heat_map
     from saccade.localize.priors.box_prior import BoxPrior
-    from saccade.localize.search.learned_response import Response
+    from saccade.localize.search.belief import Location
     from saccade.localize.search.localizer import Localizer
-    from saccade.localize.search.posterior import Location
+    from saccade.localize.search.response import Response
     from saccade.localize.situations.model import SituationModel
     from saccade.localize.situations.search import SituationSearch
     from saccade.localize.sources.base import crops, open_picture
@@ -45,9 +45,9 @@ __getattr__, __dir__ = lazy_names(
     {
         "BestWindow": "windows.best_window",
         "BoxPrior": "priors.box_prior",
-        "Location": "search.posterior",
+        "Location": "search.belief",
         "Localizer": "search.localizer",
-        "Response": "search.learned_response",
+        "Response": "search.response",
         "SituationModel": "situations.model",
         "SituationSearch": "situations.search",
         "TileSearch": "tiles.search",

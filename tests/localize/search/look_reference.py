@@ -6,7 +6,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.localize import iou
-from saccade.localize.search import belief
+from saccade.localize.search import score_model
 
 
 def shares(boxes: Array, objects: Array, width: float, height: float, fall: float) -> Array:
@@ -18,7 +18,7 @@ def shares(boxes: Array, objects: Array, width: float, height: float, fall: floa
 def predict(given: Any, boxes: Array, objects: Array) -> tuple[Array, Array]:  # (c, h) each
     """Mean and variance of the score of each box, without noise, if each object is the one."""
     known, base, own = given.smooth(boxes)
-    D = belief.shares(boxes, objects, given.evidence.looks.bounds) - known
+    D = score_model.shares(boxes, objects, given.evidence.looks.bounds) - known
     mean = base[:, None] + np.einsum("ich,ih->ch", D, given.beta)
     return mean, own[:, None] + np.einsum("ich,ijh,jch->ch", D, given.inverse, D)
 

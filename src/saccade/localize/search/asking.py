@@ -10,8 +10,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize.boxes import clip, pairs_iou
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.belief import Views
-from saccade.localize.search.posterior import Belief
+from saccade.localize.search.belief import Belief
+from saccade.localize.search.score_model import Views
 from saccade.scores.acquisition import TIE, decaying_xi, maximum_variance, thompson, upper_confidence_bound
 
 if TYPE_CHECKING:

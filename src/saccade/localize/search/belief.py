@@ -1,194 +1,194 @@
-"""What looks say about where an object is: a mixture of Gaussian processes, one for each place where it may be.
+"""Where the object is by all looks: hypotheses weighed by prior and likelihood, and every answer that comes of them.
 
-Scores are in units in which a box far from any object has about 0 and the object's own box about 1:
-
-    score of box b, if the object is t  =  offset + β₁ overlap(b, t) + β₂ nearness(b, t) + clutter(b) + noise
-
-overlap is the intersection over union; nearness = exp(−3 ‖difference of the centres‖), in shares of the picture, is
-how S §12 lets a judge sense an object from a distance. β₁, β₂ and the offset are normal with broad priors and never
-set to a value. Clutter is a smooth function, a Gaussian process over place, size and shape: what the judge takes for an
-object, what it misses, and what this form gets wrong.
-
-Given the object t, scores y at the boxes looked at are normal with mean H_t β₀ and covariance R + H_t B H_tᵀ, where
-H_t are overlap and nearness with t, R is clutter, offset and noise. With R = L Lᵀ, A_t = L⁻¹H_t,
-G_t = A_tᵀA_t, g_t = A_tᵀ L⁻¹y:
-
-    M_t = B⁻¹ + G_t        β_t = β₀ + M_t⁻¹ (g_t − G_t β₀)        the shares of overlap and nearness, given t
-    log p(y | t) = −½ |L⁻¹y − A_t β₀|² + ½ vᵀ M_t⁻¹ v − ½ log |M_t| + …,  v = g_t − G_t β₀
-
-So p(t | y) ∝ prior(t) p(y | t): the prior density is a factor that evidence outweighs, look by look. This is the
-balance β of prior and evidence that S §12 leaves open, and nothing has to be set. The score of a further box is a
-mixture of normals over t.
+The likelihood of a hypothesis is that of `score_model` or of `response`, which know nothing of the hypotheses;
+`importance` draws and weighs these. What is said of places, probabilities and further boxes is said here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from scipy.interpolate import make_interp_spline
 
+from saccade._core import limits
 from saccade._core.arrays import Array
-from saccade._core.threads import ranged, share_calls, thread_count
-from saccade.inference.solving.conditional import ByFactor, unexplained
-from saccade.kernels import RBF
-from saccade.localize.boxes import to_coordinates
-from saccade.solvers.cholesky import factorise
-
-FALL = 3.0  # γ of S §12
-OFFSET = 0.1  # standard deviation of the score far from the object
-BETA = np.array([0.8, 0.1])  # mean of the shares that overlap and nearness have in the score ...
-BETA_SPREAD = np.array([0.25, 0.1])  # ... and their standard deviations
-# The distance over which clutter changes: centre in shares of the picture, log size, log shape.
-CLUTTER_SCALES = np.array([0.1, 0.1, 0.5, 0.5])
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidParameter
+from saccade.localize.boxes import pairs_iou
+from saccade.localize.priors.box_prior import BoxPrior
+from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
+from saccade.localize.search.response import Judgement, Response
+from saccade.localize.search.score_model import GivenObjects, Misfit, ScoreModel, Smooth, Views
 
 
 @dataclass(frozen=True)
-class Misfit:
-    """Standard deviations of what overlap and nearness do not explain of a score."""
+class Location:
+    """Where the object is, by the looks so far.
 
-    noise: float = 0.1  # differs at every look, even of one box
-    clutter: float = 0.05  # nearly equal for nearly equal boxes
+    Parameters
+    ----------
+    box : array of shape (4,)
+        x0, y0, x1, y1.
+    score : float
+        Expected score of this box, in the judge's units.
+    probability : float
+        That the box overlaps the object by a half or more, if the judge does not take something else for the object.
+    present : float
+        Probability that there is an object at all.
+    looks : int
+        Number of scores behind it.
+
+    Examples
+    --------
+    >>> from saccade.localize import Localizer
+    >>> found = Localizer((640, 480), random_state=0).best()
+    >>> found.box.shape, found.looks, found.present
+    ((4,), 0, 1.0)
+    """
+
+    box: Annotated[Array, "4"]
+    score: float
+    probability: float
+    present: float
+    looks: int
 
 
-def shares(
-    boxes: Annotated[Array, "n, 4"], objects: Annotated[Array, "h, 4"], bounds: Annotated[Array, "4"]
-) -> Annotated[Array, "2, n, h"]:
-    """Overlap and nearness of every box with every object."""
-    from saccade.localize.search import loops as look_loops
+class Failure(NamedTuple):
+    """A look for which the judge gave no score."""
 
-    found = np.empty((2, len(boxes), len(objects)))
-    width, height = bounds[2:] - bounds[:2]
-    read = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), float(width), float(height), FALL
-    share_calls(ranged(look_loops.shares, read, (found,)), len(boxes), thread_count())
-    return found
+    box: Annotated[Array, "4"]
+    why: str
 
 
-def clutter_and_offset(
-    a: Annotated[Array, "n, 4"], b: Annotated[Array, "m, 4"], bounds: Annotated[Array, "4"], misfit: Misfit
-) -> Annotated[Array, "n, m"]:
-    """The covariance, between boxes a and b, of the score that no object explains."""
-    if not len(a) or not len(b):
-        return np.zeros((len(a), len(b)))
-    kernel = RBF(length_scale=CLUTTER_SCALES, amplitude=max(misfit.clutter**2, 1e-300))
-    return kernel(to_coordinates(a, bounds), to_coordinates(b, bounds)) + OFFSET**2
-
-
-LEAST_NOISE = 1e-3  # standard deviation: below it, boxes that are nearly the same would make R singular
+STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
+GAIN = 0.1  # ... and the least gain of log evidence for which they are: rounding never decides
+NOISES, CLUTTERS = (1e-3, 1.0), (0.02, 0.5)  # least and most standard deviation that are tried
 
 
 @dataclass(frozen=True)
-class Views:
-    """Boxes looked at and their scores; a box that was looked at several times is one, with the mean of its scores."""
+class Belief:
+    """Where the object may be after the looks, and what other boxes would score."""
 
-    bounds: Annotated[Array, "4"]
-    boxes: Annotated[Array, "n, 4"]
-    scores: Annotated[Array, "n"]
-    counts: Annotated[Array, "n"]
+    evidence: ScoreModel | Judgement
+    where: Hypotheses
+    present: float  # probability that there is one
 
     @classmethod
-    def of(cls, bounds: Array, boxes: Array, scores: Array) -> Views:
-        distinct, first, which, counts = np.unique(
-            boxes, axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
-        order = np.argsort(first)
-        means = np.bincount(which.ravel(), scores, minlength=len(distinct)) / np.maximum(counts, 1)
-        return cls(bounds, distinct[order], means[order], counts[order].astype(np.float64))
+    def after(
+        cls,
+        looks: Views,
+        prior: BoxPrior,
+        judge: Misfit | Response,
+        absent: float,
+        rng: np.random.Generator,
+        pool: Annotated[Array, "p, 4"] | None = None,
+        crowd: bool = True,
+    ) -> Belief:
+        evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
+        many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
+        count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
+        if pool is None:
+            where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        else:
+            where = hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
+        odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
+        against = evidence.log_likelihood_of_none() - where.log_evidence
+        return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
 
+    def choices(
+        self, candidates: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
+    ) -> tuple[Array, Array, Array]:  # (c, h), (c, h), (h,)
+        """The object's part of the candidates' scores, mean and variance, and the largest among boxes looked at.
 
-class ScoreModel:
-    """The log likelihood of looks given a box of the object, and the score of other boxes; for one misfit."""
+        If each object is the one. Clutter is left out: what the judge takes for the object is not worth a look, and no
+        reason to be content with.
+        """
+        given, looked = self.evidence.given(objects), self.evidence.looks.boxes
+        mean, variance = given.of_object(candidates, objects)
+        best = given.of_object(looked, objects)[0].max(axis=0) if len(looked) else np.zeros(len(objects))
+        return mean, variance, best
 
-    def __init__(self, looks: Views, misfit: Misfit) -> None:
-        self.looks, self.misfit = looks, misfit
-        R = clutter_and_offset(looks.boxes, looks.boxes, looks.bounds, misfit)
-        noise = max(misfit.noise, LEAST_NOISE) ** 2 / looks.counts
-        self.clutter = ByFactor(factorise(R, noise))
-        self.z = self.clutter.half(looks.scores[:, None])[:, 0]
-
-    def whitened(self, H: Annotated[Array, "2, n, h"]) -> Annotated[Array, "2, n, h"]:
-        """A_t = L⁻¹ H_t of every object."""
-        _, n, h = H.shape
-        return np.asarray(self.clutter.half(np.hstack(list(H))).reshape(n, 2, h).transpose(1, 0, 2))
-
-    def given(self, objects: Array) -> GivenObjects:  # (h, 4)
-        return GivenObjects.of(self, self.whitened(shares(self.looks.boxes, objects, self.looks.bounds)))
-
-    def log_likelihood(self, objects: Annotated[Array, "h, 4"]) -> Annotated[Array, "h"]:
-        return self.given(objects).log_likelihood
-
-    def log_likelihood_of_none(self) -> float:
-        """If there is no object."""
-        return self.clutter.log_density(self.z[:, None])
-
-
-class Smooth(NamedTuple):
-    """What clutter and offset say of boxes: functions without edges."""
-
-    known: Annotated[Array, "2, c, h"]  # what the looks say of overlap and nearness with each object already
-    base: Annotated[Array, "c"]  # the mean of the score without an object ...
-    own: Annotated[Array, "c"]  # ... and its variance
-
-
-@dataclass(frozen=True)
-class GivenObjects:
-    """The Gaussian process of the scores, given each of several objects."""
-
-    evidence: ScoreModel
-    A: Annotated[Array, "2, n, h"]
-    inverse: Annotated[Array, "2, 2, h"]  # M⁻¹
-    beta: Annotated[Array, "2, h"]
-    log_likelihood: Annotated[Array, "h"]
-
-    @classmethod
-    def of(cls, evidence: ScoreModel, A: Array) -> GivenObjects:
-        z, B = evidence.z, np.square(BETA_SPREAD)
-        G = np.einsum("inh,jnh->ijh", A, A)
-        g = np.einsum("inh,n->ih", A, z)
-        v = g - np.einsum("ijh,j->ih", G, BETA)
-        M = G + np.diag(1.0 / B)[:, :, None]
-        determinant = M[0, 0] * M[1, 1] - M[0, 1] ** 2
-        inverse = np.array([[M[1, 1], -M[0, 1]], [-M[0, 1], M[0, 0]]]) / determinant
-        step = np.einsum("ijh,jh->ih", inverse, v)
-        squares = np.einsum("i,ijh,j->h", BETA, G, BETA) - 2.0 * (BETA @ g)  # beside those of the looks
-        rest = squares - (v * step).sum(axis=0) + np.log(determinant) + np.log(B).sum()
-        found = evidence.log_likelihood_of_none() - 0.5 * rest
-        return cls(evidence, A, inverse, BETA[:, None] + step, found)
-
-    def of_object(
-        self, boxes: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
-    ) -> tuple[Array, Array]:  # (c, h) each
-        """Mean and variance of the part of the score that overlap and nearness have, without clutter and offset."""
-        H = shares(boxes, objects, self.evidence.looks.bounds)
-        return np.einsum("ich,ih->ch", H, self.beta), np.einsum("ich,ijh,jch->ch", H, self.inverse, H)
-
-    def mixed(
-        self,
-        boxes: Annotated[Array, "c, 4"],
-        objects: Annotated[Array, "h, 4"],
-        weights: Annotated[Array, "h"],
-        smooth: Smooth,
-    ) -> tuple[Array, Array]:  # (c,), (c,)
-        """Mean and variance of the score of boxes, without noise, over all objects."""
-        from saccade.localize.search import loops as look_loops
-
+    def moments(self, boxes: Annotated[Array, "c, 4"]) -> tuple[Array, Array]:  # (c,), (c,)
+        """Mean and variance of the score of boxes over all hypotheses."""
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
+        given = self.evidence.given(objects)
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
-        width, height = self.evidence.looks.bounds[2:] - self.evidence.looks.bounds[:2]
-        places = np.ascontiguousarray(boxes), np.ascontiguousarray(objects), weights
-        read = *places, self.beta, self.inverse, *smooth, float(width), float(height), FALL
-        share_calls(ranged(look_loops.moments, read, (mean, variance)), len(boxes), thread_count())
+        for rows in batches(len(boxes), limits.BOXES_AT_ONCE):
+            mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
         return mean, variance
 
-    def moments(self, boxes: Array, objects: Array, weights: Array) -> tuple[Array, Array]:  # (c,), (c,)
-        """Mean and variance of the score of boxes over all objects, as `mixed` with the smooth parts of the boxes."""
-        return self.mixed(boxes, objects, weights, self.smooth(boxes))
+    def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
+        """Hypotheses with the largest weights, which sum to 1 again."""
+        most = np.argsort(-self.where.weights, kind="stable")[:count]
+        return self.where.boxes[most], self.where.weights[most] / self.where.weights[most].sum()
 
-    def smooth(self, boxes: Annotated[Array, "c, 4"]) -> Smooth:
-        W, own = self._explained(boxes)
-        return Smooth(np.stack([W.T @ part for part in self.A]), W.T @ self.evidence.z, own)
+    def better_misfit(self) -> Misfit:
+        """Noise and clutter near the present ones under which the looks are likelier, if there are."""
+        assert isinstance(self.evidence, ScoreModel)
+        looks, now = self.evidence.looks, self.evidence.misfit
+        objects, weights = self._likeliest(limits.HYPOTHESES_TO_TUNE)
+        base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(objects)
+        tried = [now]
+        tried += [replace(now, noise=float(np.clip(now.noise * step, *NOISES))) for step in STEPS]
+        tried += [replace(now, clutter=float(np.clip(now.clutter * step, *CLUTTERS))) for step in STEPS]
+        found = [np.logaddexp.reduce(base + ScoreModel(looks, misfit).log_likelihood(objects)) for misfit in tried]
+        best = int(np.argmax(found))
+        return tried[best] if found[best] > found[0] + GAIN else now
 
-    def _explained(self, boxes: Array) -> tuple[Array, Array]:  # (n, c), (c,)
-        """L⁻¹ times the covariance of looks and boxes, and the variance of each box that looks leave it."""
-        looks, misfit = self.evidence.looks, self.evidence.misfit
-        W = self.evidence.clutter.half(clutter_and_offset(looks.boxes, boxes, looks.bounds, misfit))
-        return W, unexplained(misfit.clutter**2 + OFFSET**2, W)
+    def best(self) -> tuple[Array, float]:
+        """The box with the largest expected overlap, and how probable it is that it overlaps by a half or more."""
+        boxes, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
+        overlap = pairs_iou(boxes, boxes)
+        place = int(np.argmax(overlap @ weights))
+        return boxes[place], min(1.0, float((overlap[place] >= 0.5) @ weights))
+
+
+COARSE = 48  # places a side: a fifth of the distance over which clutter changes
+
+
+def grid_boxes(
+    bounds: Annotated[Array, "4"], size: Annotated[Array, "width, height"], rows: int, columns: int
+) -> Annotated[Array, "rows · columns, 4"]:
+    """Boxes of one size around places in the middle of rows · columns equal cells; at the edge they extend beyond."""
+    return _boxes(bounds, size, _middles(rows), _middles(columns))
+
+
+def grid_moments(
+    belief: Belief, size: Annotated[Array, "2"], rows: int, columns: int, rng: np.random.Generator
+) -> tuple[Array, Array]:  # (rows, columns) each
+    """Mean and variance of the score of such boxes over hypotheses drawn by their weights."""
+    bounds = belief.evidence.looks.bounds
+    objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_FOR_MAPS, rng)]
+    given, weights = belief.evidence.given(objects), np.full(len(objects), 1.0 / len(objects))
+    if rows * columns > limits.MAP_CELLS:
+        raise InvalidParameter(f"A map has at most {limits.MAP_CELLS:,} cells, got {rows} x {columns}.")
+    boxes = grid_boxes(bounds, size, rows, columns)
+    if isinstance(given, Judgement):
+        mean, variance = belief.moments(boxes)
+    else:
+        mean, variance = given.mixed(boxes, objects, weights, _spread(given, bounds, size, rows, columns))
+    return mean.reshape(rows, columns), variance.reshape(rows, columns)
+
+
+def _spread(given: GivenObjects, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
+    """What clutter and offset say of every place: they are smooth, and a cubic spline carries it from a coarse grid."""
+    down, right = (np.linspace(0.0, 1.0, min(COARSE, max(4, side))) for side in (rows, columns))
+    coarse = given.smooth(_boxes(bounds, size, down, right))
+    parts = np.concatenate([coarse.known.transpose(0, 2, 1).reshape(-1, len(coarse.base)), [coarse.base, coarse.own]])
+    table = parts.reshape(len(parts), down.size, right.size)
+    up, across = (make_interp_spline(at, np.eye(at.size))(_middles(n)) for at, n in ((down, rows), (right, columns)))
+    fine = (up @ table @ across.T).reshape(len(parts), -1)
+    known = fine[:-2].reshape(2, -1, fine.shape[1]).swapaxes(1, 2)
+    return Smooth(np.ascontiguousarray(known), fine[-2], np.maximum(fine[-1], 0.0))
+
+
+def _middles(n: int) -> Array:
+    return (np.arange(n) + 0.5) / n
+
+
+def _boxes(bounds: Array, size: Array, down: Array, right: Array) -> Array:
+    y, x = np.meshgrid(down, right, indexing="ij")
+    centres = bounds[:2] + np.column_stack([x.ravel(), y.ravel()]) * (bounds[2:] - bounds[:2])
+    return np.hstack([centres - 0.5 * size, centres + 0.5 * size])

@@ -14,11 +14,11 @@ from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.asking import Policy, belief_of, next_boxes, random_numbers
-from saccade.localize.search.belief import Misfit
+from saccade.localize.search.belief import Belief, Failure, Location, grid_moments
 from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
-from saccade.localize.search.learned_response import Response
 from saccade.localize.search.looking import Judge, go_on, judge_of_boxes, look
-from saccade.localize.search.posterior import Belief, Failure, Location, grid_moments
+from saccade.localize.search.response import Response
+from saccade.localize.search.score_model import Misfit
 from saccade.localize.search.state import LOCALIZER
 
 

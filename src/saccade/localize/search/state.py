@@ -11,10 +11,10 @@ from saccade._core.fields import Many, Maybe, Numbers, Row, flag, number, text, 
 from saccade.localize.boxes import check_boxes
 from saccade.localize.priors.state import BOX_PRIOR
 from saccade.localize.search.asking import Policy
-from saccade.localize.search.belief import Misfit
+from saccade.localize.search.belief import Failure
 from saccade.localize.search.checks import check_looks
-from saccade.localize.search.learned_response import RESPONSE
-from saccade.localize.search.posterior import Failure
+from saccade.localize.search.response import RESPONSE
+from saccade.localize.search.score_model import Misfit
 
 if TYPE_CHECKING:
     from saccade.localize.search.localizer import Localizer

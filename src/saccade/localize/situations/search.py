@@ -6,8 +6,8 @@ from typing import Any
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.errors import InvalidInput
+from saccade.localize.search.belief import Location
 from saccade.localize.search.localizer import Localizer
-from saccade.localize.search.posterior import Location
 from saccade.localize.situations.model import SituationModel
 
 

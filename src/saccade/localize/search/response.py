@@ -1,7 +1,7 @@
 """How a real judge scores a box that overlaps the object by so much, learned from windows whose overlap is known.
 
-Real judges are seldom the straight line that `belief` assumes. A classifier says almost nothing up to an overlap of
-a half, then jumps, and misses some boxes that show the object well. So scores are put into a few bins, and a table
+Real judges are seldom the straight line that `score_model` assumes. A classifier says almost nothing up to an overlap
+of a half, then jumps, and misses some boxes that show the object well. So scores are put into a few bins, and a table
 holds how often each bin comes at each overlap o: P(bin | o). Given the object t, looks at boxes b_i with overlaps
 o_i are a Gaussian copula: each has the distribution of the table, and nearby boxes err together.
 
@@ -27,7 +27,7 @@ from saccade._core.fields import Numbers, number
 from saccade.kernels import RBF
 from saccade.localize.boxes import as_numbers, pairs_iou, to_coordinates
 from saccade.localize.priors.state import AsDict
-from saccade.localize.search.belief import CLUTTER_SCALES
+from saccade.localize.search.score_model import CLUTTER_SCALES
 from saccade.solvers.cholesky import factorise
 
 BINS = 8  # of scores

@@ -14,10 +14,10 @@ from saccade.kernels import RBF
 from saccade.localize import Localizer, iou
 from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.belief import CLUTTER_SCALES, Views
+from saccade.localize.search.belief import grid_boxes
 from saccade.localize.search.importance import hypotheses_of_pool
-from saccade.localize.search.learned_response import GRID, LEAST_TAIL, Judgement, Response
-from saccade.localize.search.posterior import grid_boxes
+from saccade.localize.search.response import GRID, LEAST_TAIL, Judgement, Response
+from saccade.localize.search.score_model import CLUTTER_SCALES, Views
 from tests.tolerances import assert_close
 
 BOUNDS = np.array([0.0, 0.0, 640.0, 480.0])

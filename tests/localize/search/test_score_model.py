@@ -1,4 +1,4 @@
-"""The belief of a search against dense algebra."""
+"""The score model and the belief of a search against dense algebra."""
 
 from dataclasses import replace
 
@@ -10,7 +10,8 @@ from scipy.stats import multivariate_normal
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.localize import BoxPrior
-from saccade.localize.search.belief import (
+from saccade.localize.search.belief import GAIN, STEPS, Belief, grid_boxes, grid_moments
+from saccade.localize.search.score_model import (
     BETA,
     BETA_SPREAD,
     FALL,
@@ -20,7 +21,6 @@ from saccade.localize.search.belief import (
     clutter_and_offset,
     shares,
 )
-from saccade.localize.search.posterior import GAIN, STEPS, Belief, grid_boxes, grid_moments
 from tests.localize.search import look_reference
 
 BOUNDS = np.array([10.0, 20.0, 650.0, 500.0])
