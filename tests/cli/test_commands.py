@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module, metadata
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -293,6 +294,19 @@ def test_version(saccade: Saccade) -> None:
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["fit", "--help"], ["predict", "-h"], ["info", "--help"]])
 def test_help(arguments: list[str], saccade: Saccade) -> None:
     assert "Usage:" in saccade(*arguments).output
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_help_is_broken_where_the_terminal_ends(name: str, saccade: Saccade, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    shown = saccade(name, "--help").output
+    said = shown.partition("Usage:")[2].partition("╭")[0]
+    lines = [[line.strip() for line in part.splitlines()] for part in re.split(r"\n *\n", said)[1:] if part.strip()]
+    assert lines
+    for part in lines:  # a line ends only where the next word would not fit
+        assert all(len(a) + len(b.split()[0]) >= 86 for a, b in pairwise(part)), part
+    if name not in ("find", "info"):
+        assert "─ Reading the data ─" in shown
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from importlib import import_module
+from inspect import getdoc
 from typing import Annotated, Any
 
 import typer
@@ -56,8 +57,9 @@ class _Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: Any) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
-        alone = typer.Typer(**SETTINGS)
-        alone.command(name)(getattr(import_module(f"saccade.cli.commands.{name}"), str(name)))
+        alone, run = typer.Typer(**SETTINGS), getattr(import_module(f"saccade.cli.commands.{name}"), str(name))
+        paragraphs = (getdoc(run) or "").split("\n\n")  # a terminal breaks their lines where its own width ends
+        alone.command(name, help="\n\n".join(" ".join(each.split()) for each in paragraphs))(run)
         command = typer.main.get_command(alone)
         self._options.clear()
         self._options.update(option for parameter in getattr(command, "params", ()) for option in parameter.opts)

@@ -19,7 +19,7 @@ from saccade._core import limits
 from saccade.cli import console
 from saccade.cli.tables.columns import TableReading
 
-PANEL = "TableReading the data"
+PANEL = "Reading the data"
 RECIPE = "classic"  # default features of pictures: no network, and good for textures, letters and drawings
 
 
