@@ -190,6 +190,14 @@ def test_report(folder: Path, saccade: Any) -> None:
     page = (folder / "f.html").read_text(encoding="utf-8")
     assert "a&lt;b&gt;&amp;.png" in page
     assert "a<b>" not in page
+    doubts = [float(text) for text in re.findall(r"<figure data-doubt=\"([\d.e-]+)\"", page)]
+    coco = found(folder / "boxes.json")["annotations"]
+    assert doubts == pytest.approx([1 - each["score"] for each in coco], abs=1e-5)
+    boxes = [each["bbox"] for each in coco]
+    drawn = re.findall(r'class="box" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"', page)
+    assert np.array(drawn, float) == pytest.approx(np.array(boxes), abs=0.11)
+    assert re.findall(r'href="(#search-\d)"', page) == ["#search-1", "#search-2"]
+    assert page.count('<g class="looks">') == 2
     assert not re.findall(r"https?://|@import|<link|<img src=\"(?!data:)", page)
     parts = re.findall(r'<script type="application/json" class="data">(.*?)</script>', page)
     assert len(parts) == 2

@@ -88,6 +88,36 @@ def test_a_table_lists_the_largest_shares(tmp_path: Path, saccade: Any, regressi
     assert listed[FEATURES] == ("8 others", f"{shares.data[order[FEATURES:]].sum():+.3f}")
 
 
+def test_one_class_in_every_example(tmp_path: Path, saccade: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 4)).round(3), np.repeat(["ant", "bee", "cat"], 20)
+    X[np.arange(60), np.repeat([0, 1, 2], 20)] += 1.0
+    model = GPClassifier().fit(X, y)
+    model.save(tmp_path / "m.saccade")
+    rows = X[[0, 20, 40]]
+    (tmp_path / "t.csv").write_text("a,b,c,d\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    done = saccade("predict", "m.saccade", "t.csv", "-o", "a.csv", "--why", "why.html", "--why-class", "bee")
+    assert done.exit_code == 0, done.stderr
+    page = (tmp_path / "why.html").read_text(encoding="utf-8")
+    assert re.findall(r"<figcaption><b>(\w+)</b> [^,]+%, against (\w+)", page) == [
+        ("bee", "ant"),
+        ("bee", str(model.classes_[[0, 2]][model.predict_proba(rows[1:2])[0, [0, 2]].argmax()])),
+        ("bee", "cat"),
+    ]
+    margins = [float(text) for text in re.findall(r"margin (-?[\d.]+)", page)]
+    assert margins[1] > 0 > max(margins[0], margins[2])
+    expected = model.explain(rows[:1]).of(0, 1, against=0).sum()
+    assert margins[0] == pytest.approx(expected, abs=0.006)
+    for arguments, words in (
+        (["--why", "w.html", "--why-class", "dog"], "It knows ant, bee, cat"),
+        (["--why-class", "bee"], "Add --why"),
+    ):
+        refused = saccade("predict", "m.saccade", "t.csv", "-o", "b.csv", *arguments)
+        assert refused.exit_code == 2
+        assert words in " ".join(refused.stderr.split())
+        assert not (tmp_path / "b.csv").exists()
+
+
 def test_what_cannot_be_painted_is_said_before_the_work(tmp_path: Path, saccade: Any) -> None:
     save(tmp_path / "m.saccade", HOG((64, 64)))
     write_folder(tmp_path / "new", each=1)

@@ -19,7 +19,7 @@ from saccade._core.progress import report
 from saccade.cli import console, pictures
 from saccade.cli import options as o
 from saccade.cli.reports.contact_sheet import Answers, write_sheet
-from saccade.cli.reports.why import check_explains, write_why
+from saccade.cli.reports.why import check_explains, class_to_explain, write_why
 from saccade.cli.tables.csv_out import cell, name_cell, writing
 from saccade.cli.tables.read import Examples, read_matching
 from saccade.cli.targets import check_targets
@@ -36,6 +36,9 @@ class AnswerOptions:
     )
     why: Path | None = o.option(
         None, "Also write an .html page that shows what spoke for each answer, and where.", metavar="FILE"
+    )
+    why_class: str | None = o.option(
+        None, "With --why: explain this class in every picture instead of the answer.", metavar="CLASS"
     )
     score: bool = o.option(False, "Compare with the labels in DATA.", "--score")
     force: o.Force = False
@@ -66,6 +69,7 @@ def predict(
         examples = _examples(estimator, model, data, wanted, shown, table, bool(told.get("pictures")))
         if wanted.why is not None:
             check_explains(estimator, examples.X)
+        about = class_to_explain(estimator, wanted.why_class, page=wanted.why is not None)
     crossing = wanted.out == "-" and sys.stdout.isatty()  # a bar would cross the lines
     with nullcontext() if crossing else console.progress(), writing(wanted.out) as file:
         answers = _write(file, estimator, examples, wanted.all_)
@@ -77,7 +81,7 @@ def predict(
         console.note(f"Pictures with their answers in {wanted.sheet}.")
     if wanted.why is not None:
         with console.progress():
-            write_why(wanted.why, data, estimator, examples)
+            write_why(wanted.why, data, estimator, examples, about)
         console.note(f"What spoke for each answer is in {wanted.why}.")
     if wanted.score:
         console.note(_score(estimator, answers.label, examples.y))

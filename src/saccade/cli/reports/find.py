@@ -1,4 +1,4 @@
-"""The page of `saccade find`: every search as a player of its steps, with the panels of S §12."""
+"""The page of `saccade find`: all answers, the least sure first, and each search as a player of its steps (S §12)."""
 
 import base64
 import json
@@ -17,28 +17,56 @@ from saccade.cli.reports import html_page
 
 def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
     """One page that needs nothing else."""
-    shown = [each for each in searches if each.steps]
+    shown = searches[: limits.SHEET_PICTURES]
+    played = [number for number, each in enumerate(shown, 1) if each.steps]
     html_page.write_page(
         path,
         "find.html",
         label=label,
         count=console.count(len(searches), "picture"),
         hidden=len(searches) - len(shown),
-        players=[player(each, label) for each in shown],
+        answers=[answer(each, number if number in played else 0) for number, each in enumerate(shown, 1)],
+        players=[(number, player(shown[number - 1], label)) for number in played],
     )
+
+
+def answer(search: ObjectSearch, number: int) -> dict[str, Any]:
+    """What the overview shows of one search: the picture, the box in it, and how sure it is."""
+    height, width = search.picture.shape[:2]
+    found, low = search.found, search.localizer.scores[0]
+    share = np.clip((search.localizer.told - low) / (search.localizer.scores[1] - low), 0.0, 1.0)
+    return {
+        "name": search.name,
+        "picture": html_page.thumbnail(_small(search), limits.REPORT_SIDE),
+        "size": (width, height),
+        "box": _rectangle(found.box),
+        "looks": [(_rectangle(box), round(float(of), 2)) for box, of in zip(search.localizer.boxes, share, strict=True)],
+        "probability": found.probability,
+        "sure": sure_text(found.probability),
+        "count": console.count(found.looks, "look"),
+        "player": f"#search-{number}" if number else "",
+    }
+
+
+def _rectangle(box: Array) -> dict[str, float]:
+    """The attributes of an SVG <rect>."""
+    x0, y0, x1, y1 = (round(float(v), 1) for v in box)
+    return {"x": x0, "y": y0, "width": round(x1 - x0, 1), "height": round(y1 - y0, 1)}
+
+
+def _small(search: ObjectSearch) -> Array:
+    height, width = search.picture.shape[:2]
+    return search.picture.read((0, 0, width, height), min(1.0, limits.REPORT_SIDE / max(width, height)))
 
 
 def player(search: ObjectSearch, label: str) -> dict[str, Any]:
     """What `player.html` needs to show one search."""
     from markupsafe import Markup
 
-    height, width = search.picture.shape[:2]
-    scale = min(1.0, limits.REPORT_SIDE / max(width, height))
-    small = search.picture.read((0, 0, width, height), scale)
     found = search.found
     return {
         "name": search.name,
-        "picture": html_page.thumbnail(small, limits.REPORT_SIDE),
+        "picture": html_page.thumbnail(_small(search), limits.REPORT_SIDE),
         "alternative": f"{search.name}, with the boxes that were looked at",
         "steps": len(search.steps),
         "lead": f"{label}: {sure_text(found.probability)} after {console.count(found.looks, 'look')}, "

@@ -34,13 +34,26 @@ def check_explains(estimator: Any, X: Any) -> None:
         raise InvalidInput(f"--why takes a model with shares of features, and {type(estimator).__name__} has none.")
 
 
-def write_why(path: Path, source: Path, estimator: Any, examples: Examples) -> None:
-    """One page that needs nothing else."""
+def class_to_explain(estimator: Any, name: str | None, page: bool) -> int | None:
+    """Place of the class that --why-class names among the classes of the model."""
+    if name is None:
+        return None
+    if not page:
+        raise InvalidInput("--why-class says what a page explains. Add --why FILE.")
+    names = [str(each) for each in getattr(estimator, "classes_", ())]
+    if name not in names:
+        known = ", ".join(names[:FEATURES]) + (", …" if len(names) > FEATURES else "")
+        raise InvalidInput(f"--why-class {name}: the model does not know this class. It knows {known or 'no classes'}.")
+    return names.index(name)
+
+
+def write_why(path: Path, source: Path, estimator: Any, examples: Examples, about: int | None = None) -> None:
+    """One page that needs nothing else, of each answer, or in every example of one class."""
     of_pictures = hasattr(examples.X, "pictures")
     n = min(examples.X.shape[0], limits.SHEET_PICTURES)
     cards = []
     for row in range(n):
-        cards.append({"name": examples.name(row), **_explained(estimator, examples, row)})
+        cards.append({"name": examples.name(row), **_explained(estimator, examples, row, about)})
         report("explaining", (row + 1) / n)
     html_page.write_page(
         path,
@@ -49,16 +62,17 @@ def write_why(path: Path, source: Path, estimator: Any, examples: Examples) -> N
         place="place" if of_pictures else "feature",
         count=console.count(examples.X.shape[0], "picture" if of_pictures else "example"),
         hidden=examples.X.shape[0] - n,
+        about=None if about is None else estimator.classes_[about],
         numbers=not hasattr(estimator, "classes_"),
         targets=estimator.tables_.T.shape[1],
         cards=cards,
     )
 
 
-def _explained(estimator: Any, examples: Examples, row: int) -> dict[str, Any]:
+def _explained(estimator: Any, examples: Examples, row: int, about: int | None) -> dict[str, Any]:
     """The answer about one example with its picture and the map of shares, or with its largest features."""
     x = examples.X[row : row + 1]
-    answer, shares = _answer(estimator, x)
+    answer, shares = _answer(estimator, x, about)
     if not hasattr(examples.X, "pictures"):
         return {**answer, "features": list(_largest(shares, x, examples.names))}
     from saccade.localize.painting import paint
@@ -68,14 +82,16 @@ def _explained(estimator: Any, examples: Examples, row: int) -> dict[str, Any]:
     return {**answer, "picture": html_page.thumbnail(picture, SIDE), "heat": overlay(heat, SIDE)}
 
 
-def _answer(estimator: Any, X: Any) -> tuple[dict[str, Any], Any]:
-    """The answer about one example, and the shares behind it: of a class, those against the class that comes second."""
+def _answer(estimator: Any, X: Any, about: int | None) -> tuple[dict[str, Any], Any]:
+    """The answer about one example and the shares behind it: of a class, those against the likeliest other class."""
     found = estimator.explain(X)
     if not hasattr(estimator, "classes_"):
         value, offset = float(found.decision()[0, 0]), float(found.offset[0])
         return {"label": f"{value:.6g}", "second": None, "total": value - offset, "offset": offset}, found.of(0)
     p = estimator.predict_proba(X)[0]
-    best, second = np.argsort(-p, kind="stable")[:2]
+    first, second = np.argsort(-p, kind="stable")[:2]
+    best = first if about is None else about
+    second = second if best == first else first
     shares = found.of(0, int(best), against=int(second))
     answer = {"label": estimator.classes_[best], "probability": p[best], "second": estimator.classes_[second]}
     return {**answer, "total": float(shares.sum()), "offset": None}, shares

@@ -31,8 +31,10 @@
     constructor(root) {
       this.root = root;
       this.data = JSON.parse(root.querySelector(".data").textContent);
-      this.slider = root.querySelector("input");
+      this.slider = root.querySelector("input[type=range]");
       this.button = root.querySelector(".play");
+      this.looks = root.querySelector(".controls .looks");
+      this.looks.addEventListener("input", () => this.draw());
       this.timer = null;
       this.slider.addEventListener("input", () => { this.stop(); this.draw(); });
       this.button.addEventListener("click", () => (this.timer ? this.stop() : this.play()));
@@ -69,6 +71,7 @@
       this.button.setAttribute("aria-label", "play");
     }
     draw() {
+      if (this.root.hidden) return;
       const now = this.data.steps[this.step - 1], before = this.step > 1 ? this.data.steps[this.step - 2].looks : 0;
       this.find("output").textContent = `${this.step} / ${this.data.steps.length}`;
       this.slider.setAttribute("aria-valuetext", `step ${this.step}, ${now.looks} looks`);
@@ -84,7 +87,8 @@
       const canvas = this.find(".seen canvas"), stage = this.find(".seen .stage");
       const width = stage.clientWidth, k = width / this.data.size[0];
       const pen = sharp(canvas, width, this.data.size[1] * k), [low, high] = this.data.scores;
-      const order = [...Array(before).keys()].sort((a, b) => this.data.told[a] - this.data.told[b]);
+      const shown = this.looks.checked, from = shown ? before : now.looks;
+      const order = [...Array(shown ? before : 0).keys()].sort((a, b) => this.data.told[a] - this.data.told[b]);
       for (const i of order) {
         const share = Math.min(Math.max((this.data.told[i] - low) / (high - low), 0), 1);
         pen.globalAlpha = 0.25 + 0.75 * share;
@@ -92,10 +96,10 @@
       }
       pen.globalAlpha = 1;
       pen.font = "600 11px system-ui, sans-serif";
-      for (let i = before; i < now.looks; i++) outlined(pen, this.data.boxes[i], k, "#74c0fc", 1.5);
+      for (let i = from; i < now.looks; i++) outlined(pen, this.data.boxes[i], k, "#74c0fc", 1.5);
       outlined(pen, now.box, k, "#ff7a33", 3.5);
       pen.textBaseline = "top";
-      for (let i = before; i < now.looks; i++) {
+      for (let i = from; i < now.looks; i++) {
         const box = this.data.boxes[i], text = String(i + 1), wide = pen.measureText(text).width + 6;
         pen.fillStyle = "rgba(10,40,70,.85)";
         pen.fillRect(box[0] * k, box[1] * k, wide, 14);
@@ -182,21 +186,22 @@
     }
   }
 
-  const players = [...document.querySelectorAll(".player")].map((root) => new Player(root));
+  const all = [...document.querySelectorAll(".player")].map((root) => new Player(root));
   // The player that is used with keys: the one with the focus, or else the first that can be seen.
-  const current = () => players.find((p) => p.root.contains(document.activeElement))
+  const current = (players) => players.find((p) => p.root.contains(document.activeElement))
     || players.find((p) => p.root.getBoundingClientRect().bottom > 80) || players[0];
   document.addEventListener("keydown", (event) => {
-    if (!players.length || event.target === current().slider || event.altKey || event.ctrlKey || event.metaKey) return;
+    const player = current(all.filter((p) => p.root.offsetParent));
+    if (!player || /^(INPUT|SELECT)$/.test(event.target.tagName) || event.altKey || event.ctrlKey || event.metaKey) return;
     const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (by) { current().stop(); current().go(current().step + by); event.preventDefault(); }
+    if (by) { player.stop(); player.go(player.step + by); event.preventDefault(); }
   });
-  const redraw = () => players.forEach((p) => p.draw());
+  const redraw = () => all.forEach((p) => p.draw());
   window.addEventListener("resize", redraw);
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   const jump = () => {
     const found = /step=(\d+)/.exec(location.hash);
-    if (found) players.forEach((p) => p.go(Number(found[1])));
+    if (found) all.forEach((p) => p.go(Number(found[1])));
   };
   window.addEventListener("hashchange", jump);
   jump();

@@ -13,7 +13,7 @@
     const wanted = text.value.toLowerCase();
     let shown = 0;
     for (const card of cards) {
-      const fits = !answer.value || card.dataset.answer === answer.value;
+      const fits = !answer?.value || card.dataset.answer === answer.value;
       card.hidden = !(fits && card.dataset.name.toLowerCase().includes(wanted));
       shown += !card.hidden;
     }
