@@ -84,7 +84,9 @@ def walk(
 def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Annotated[Array, "b, 1 | b, m"]:
     """k(x, x) less what the directions behind the tables explain, from 0 to k(x, x)."""
     prior = np.asarray(features.sum(axis=1))
-    known = np.column_stack([tables.squared_norms(features) for tables in norms])
+    known = np.empty((prior.size, len(norms)))
+    for j, tables in enumerate(norms):
+        known[:, j] = tables.squared_norms(features)
     return np.asarray(np.clip(prior - known, 0.0, prior))
 
 
