@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -20,14 +21,13 @@ from ..operators.intersection import intersection
 from ..operators.intersection_base import Intersection
 from ..operators.norms import NormTables, all_norm_tables
 from ..operators.subset import sorted_columns, subset
-from ..operators.tables import PiecewiseTables
-from .base import Array, Kernel, Matrix, PerRow, Rows
+from .base import Array, Kernel, Matrix, PerRow, Rows, shares
 from .distances import symmetric
 from .gram import Gram, TabledGram, check_kind
 from .intersection import HIK
 from .intersection_space import IntersectionSpace
 from .raw_rows import RawRows, raw_rows
-from .slope import KernelSlope
+from .slope import KernelSlope, MatrixSlope, VectorSlope
 from .transform import Transform
 
 
@@ -40,6 +40,11 @@ class Coding(NamedTuple):
 
 
 Operate: TypeAlias = Callable[[Codes, Array], Intersection]  # (codes, levels) -> their products
+
+
+def _answered(name: str) -> Any:
+    """What the operator answers, without a step between."""
+    return property(attrgetter(f"_operator.{name}"))
 
 
 @dataclass(eq=False)
@@ -57,37 +62,12 @@ class IntersectionGram(TabledGram):
 
     def __post_init__(self) -> None:
         with np.errstate(over="ignore"):
-            check_range(self._operator.diag())
+            check_range(self._operator.sums[:, 0])
 
-    @property
-    def codes(self) -> Codes:
-        return self._operator.codes
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._operator.shape
-
-    @property
-    def work(self) -> int:
-        return self._operator.work
-
-    def diag(self) -> Array:
-        return self._operator.diag()
-
-    def squared_parts(self) -> Array:
-        return self._operator.squared_parts()
-
-    def matmul(self, V: Array) -> Array:
-        return self._operator.matmul(V)
-
-    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
-        return self._operator.matmul_rows(rows, V, at)
-
-    def row_sums(self) -> tuple[Array, float]:
-        return self._operator.row_sums()
-
-    def tables(self, V: Array) -> PiecewiseTables:
-        return self._operator.tables(V)
+    codes, shape, work = _answered("codes"), _answered("shape"), _answered("work")
+    diag, squared_parts, row_sums = _answered("diag"), _answered("squared_parts"), _answered("row_sums")
+    matmul, matmul_rows, tables = _answered("matmul"), _answered("matmul_rows"), _answered("tables")
+    level_sums = _answered("level_sums")
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         return self.kernel.features(X)
@@ -95,18 +75,18 @@ class IntersectionGram(TabledGram):
     def norm_tables(self, Ws: Sequence[Array]) -> tuple[NormTables, ...]:
         return all_norm_tables(self._operator, Ws)
 
-    def level_sums(self, v: PerRow) -> Annotated[Array, "L"]:
-        """Σ v_i over the entries at each level of the codes."""
-        return self._operator.level_sums(v)
-
     def level_gradient(self, slope: KernelSlope) -> Array:
-        return slope.levels(self._operator)
+        if isinstance(slope, VectorSlope):
+            both = self._operator.level_gradient(slope.left, slope.right)
+            return both - self._operator.level_gradient(slope.squares) if slope.squares.size else both
+        assert isinstance(slope, MatrixSlope)  # a kernel of levels has no centred part
+        return self._operator.matrix_gradient(slope.A)
 
     def level_counts(self, weight: Array) -> Array:
         counts = self.level_sums(weight)
         if isinstance(self.codes, SortedColumns):  # tables of exact codes have a zero before each dimension's levels
             counts = np.insert(counts, self.codes.starts[:-1], 0.0)
-        return counts
+        return np.asarray(counts)
 
     def rows(self, numbers: Array) -> sp.csr_matrix:
         return decode(self.codes, numbers)
@@ -175,10 +155,6 @@ class IntersectionGram(TabledGram):
         assert isinstance(kernel, HIK)
         return self.with_levels(*resolved_on_codes(kernel, self._operator, weight))
 
-    def resolved(self, kernel: HIK, weight: PerRow | None) -> HIK:
-        """Another kernel settled on these rows."""
-        return resolved_on_codes(kernel, self._operator, weight)[0]
-
     def with_levels(
         self, kernel: Annotated[HIK, "settled"], levels: Annotated[Array, "L: kernel.levels of the codes"]
     ) -> Self:
@@ -188,8 +164,8 @@ class IntersectionGram(TabledGram):
     def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        few = self.shape[0] <= limits.SORTED_COLUMNS_UP_TO
-        return IntersectionSpace(kernel, self._on(sorted_columns(self.codes)) if few else self, weight)
+        gram = self._on(sorted_columns(self.codes)) if self.shape[0] <= limits.SORTED_COLUMNS_UP_TO else self
+        return IntersectionSpace(kernel, gram, gram.level_sums(shares(self.shape[0], weight)))
 
     def _on(self, codes: Codes, **changes: Any) -> Self:
         """The kernel on other codes."""
@@ -208,9 +184,9 @@ def intersection_gram(
     split, (levels, binning, seed) = split_signs(X), coding
     codes = encode(split, levels, binning, weight)
     raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
-    operator = operate(codes, codes.values)
-    kernel, scaled = resolved_on_codes(kernel, operator, weight)
-    return IntersectionGram(kernel, operator.with_levels(scaled), column_max(split), X.shape[1], coding, raw, operate)
+    plain = operate(codes, codes.values)
+    kernel, scaled = resolved_on_codes(kernel, plain, weight)
+    return IntersectionGram(kernel, plain.with_levels(scaled), column_max(split), X.shape[1], coding, raw, operate)
 
 
 def resolved_on_codes(
@@ -222,7 +198,7 @@ def resolved_on_codes(
     def mean(steps: list[Transform]) -> float:
         nonlocal levels
         levels = HIK(steps, scale=1.0).levels(K.codes)
-        return float(np.average(K.with_levels(levels).diag(), weights=weight))
+        return float(K.level_sums(shares(K.shape[0], weight)) @ levels)
 
     resolved = kernel.scaled(mean)
     if not isinstance(kernel.scale, str):

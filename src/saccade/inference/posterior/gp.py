@@ -148,8 +148,9 @@ class GP(Posterior):
 
     @cached_property
     def tables(self) -> PiecewiseTables | GridTables | None:
-        tabled = self.grid is None and isinstance(self.gram, TabledGram)
-        return self.gram.tables(self.solution.alpha) if tabled else self.grid
+        if self.grid is None and isinstance(self.gram, TabledGram):
+            return self.gram.tables(self.solution.alpha)
+        return self.grid
 
     @property
     def variance_method(self) -> Method | None:
