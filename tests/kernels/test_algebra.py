@@ -17,7 +17,6 @@ from sklearn.datasets import load_digits
 from saccade import GPClassifier, GPRegressor, OneClassGP, Tune, load
 from saccade.inference.tuning.evidence_slope import exact_evidence
 from saccade.kernels import HIK, Exponential, Monotone, Power, Scaled, Sum, TransformSum, Weights
-from saccade.kernels.base import shares
 from saccade.kernels.intersection_gram import resolved_on_codes
 from saccade.kernels.intersection_space import IntersectionSpace
 from saccade.kernels.transform_sum import parts_of
@@ -92,8 +91,7 @@ def test_evidence_and_its_derivative_by_every_coordinate(terms: list[tuple[float
     rng = np.random.default_rng(seed)
     X, Y, weight = rng.random((20, D)).round(2), rng.standard_normal((20, 1)), rng.uniform(0.5, 2.0, 20)
     kernel, noise = added(terms), np.full((20, 1), 0.3)
-    gram = kernel.gram(X, weight=weight)
-    space = IntersectionSpace(kernel, gram, gram.level_sums(shares(20, weight)))
+    space = IntersectionSpace(kernel, kernel.gram(X, weight=weight), weight)
     start = space.coordinates.table[:, 0]
     assert len(space.coordinates.names) == start.size
 

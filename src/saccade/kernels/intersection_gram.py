@@ -164,8 +164,8 @@ class IntersectionGram(TabledGram):
     def space(self, kernel: Kernel, weight: Array | None = None) -> IntersectionSpace:
         check_kind(self, kernel)
         assert isinstance(kernel, HIK)
-        gram = self._on(sorted_columns(self.codes)) if self.shape[0] <= limits.SORTED_COLUMNS_UP_TO else self
-        return IntersectionSpace(kernel, gram, gram.level_sums(shares(self.shape[0], weight)))
+        few = self.shape[0] <= limits.SORTED_COLUMNS_UP_TO
+        return IntersectionSpace(kernel, self._on(sorted_columns(self.codes)) if few else self, weight)
 
     def _on(self, codes: Codes, **changes: Any) -> Self:
         """The kernel on other codes."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import Array
+from .._core.arrays import Array, PerRow
 from .._core.chunks import in_chunks
 from .._core.errors import InvalidInput
 from ..operators.codes import level_dims
+from .base import shares
 from .chain import Chain
 from .gram import Gram, TabledGram
 from .intersection import HIK
@@ -36,15 +37,12 @@ class IntersectionSpace:
     """The coordinates of the transforms of an HIK, and the logarithm of its scale where that is "auto"."""
 
     def __init__(
-        self,
-        kernel: Annotated[HIK, "not settled yet"],
-        gram: IntersectionGram,
-        share: Annotated[Array, "L"],  # the mean self-similarity is Σ share · level
+        self, kernel: Annotated[HIK, "not settled yet"], gram: IntersectionGram, weight: PerRow | None = None
     ) -> None:
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
         self._values = gram.codes.values
         self._last: _At | None = None
-        self._shares = share
+        self._shares = share = gram.level_sums(shares(gram.shape[0], weight))
         resolved = kernel.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).levels(gram.codes)))
         self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else resolved.check_scale()
         chain = resolved.chain()
