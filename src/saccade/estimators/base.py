@@ -31,9 +31,9 @@ from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, 
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
-from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
 from saccade.inference.posterior.supported import Supported, supported
+from saccade.inference.solving.evidence import Evidence
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import Tuning, check_tune
 from saccade.kernels import HIK, Kernel

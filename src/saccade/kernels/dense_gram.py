@@ -7,12 +7,12 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from .._core import limits
-from .._core.chunks import batches
-from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, Rows
-from .gram import Gram, check_kind, stack_rows
-from .space import DenseSpace
+from saccade._core import limits
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput
+from saccade.kernels.base import Array, Kernel, Matrix, Rows
+from saccade.kernels.gram import Gram, check_kind, stack_rows
+from saccade.kernels.space import DenseSpace
 
 
 class StreamedGram(Gram):

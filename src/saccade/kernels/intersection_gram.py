@@ -11,24 +11,24 @@ from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from .._core import limits
-from .._core.checks import check_range
-from ..operators.append import append
-from ..operators.block import intersections
-from ..operators.codes import Codes, SortedColumns, column_max, encode, split_signs
-from ..operators.decode import decode
-from ..operators.intersection import intersection
-from ..operators.intersection_base import Intersection
-from ..operators.norms import NormTables, all_norm_tables
-from ..operators.subset import sorted_columns, subset
-from .base import Array, Kernel, Matrix, PerRow, Rows, shares
-from .distances import symmetric
-from .gram import Gram, TabledGram, check_kind
-from .intersection import HIK
-from .intersection_space import IntersectionSpace
-from .raw_rows import RawRows, raw_rows
-from .slope import KernelSlope, MatrixSlope, VectorSlope
-from .transform import Transform
+from saccade._core import limits
+from saccade._core.checks import check_range
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows, shares
+from saccade.kernels.distances import symmetric
+from saccade.kernels.gram import Gram, TabledGram, check_kind
+from saccade.kernels.intersection import HIK
+from saccade.kernels.intersection_space import IntersectionSpace
+from saccade.kernels.raw_rows import RawRows, raw_rows
+from saccade.kernels.slope import KernelSlope, MatrixSlope, VectorSlope
+from saccade.kernels.transform import Transform
+from saccade.operators.append import append
+from saccade.operators.block import intersections
+from saccade.operators.codes import Codes, SortedColumns, column_max, encode, split_signs
+from saccade.operators.decode import decode
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
+from saccade.operators.norms import NormTables, all_norm_tables
+from saccade.operators.subset import sorted_columns, subset
 
 
 class Coding(NamedTuple):

@@ -9,7 +9,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.arrays import Array, PerRow
+from saccade._core.arrays import Array, PerRow
 
 
 class MatrixSlope(NamedTuple):

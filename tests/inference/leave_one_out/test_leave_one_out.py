@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import Approximating
-from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.closed_form import leave_one_out, turning_points
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 

@@ -13,8 +13,8 @@ from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximating
+from saccade.inference.likelihoods.prior_mean import PriorMean
 from saccade.inference.posterior.gp import GP
-from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Kernel
 from tests.tolerances import assert_close

@@ -21,8 +21,8 @@ from saccade.inference.approximations.base import Approximation, outputs
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.leave_one_out.by_approximation import left_out_by
 from saccade.inference.leave_one_out.centre import without_each
-from saccade.inference.leave_one_out.closed_form import leave_one_out
-from saccade.inference.posterior.prior_mean import plus_values
+from saccade.inference.likelihoods.prior_mean import plus_values
+from saccade.inference.solving.closed_form import leave_one_out
 
 if TYPE_CHECKING:
     from saccade.inference.posterior.gp import GP

@@ -12,8 +12,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.inference.approximations.by_name import Method
+from saccade.inference.likelihoods.prior_mean import Mean, plus
 from saccade.inference.posterior.base import Posterior
-from saccade.inference.posterior.prior_mean import Mean, plus
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.intersection import HIK
 from saccade.operators.norms import NormTables

@@ -23,14 +23,14 @@ from saccade.inference.approximations.base import new_columns
 from saccade.inference.approximations.by_name import Approximating, Method
 from saccade.inference.leave_one_out import examples
 from saccade.inference.likelihoods.infer import Inference, infer
+from saccade.inference.likelihoods.prior_mean import PriorMean, plus, plus_values
 from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed import Compressed, check_bins, compress, unexplained, walk
-from saccade.inference.posterior.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.posterior.inverse import Inverse
-from saccade.inference.posterior.prior_mean import PriorMean, plus, plus_values
 from saccade.inference.posterior.relevance import deviations
 from saccade.inference.posterior.sampling import sample
+from saccade.inference.solving.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.solving.regression import Solution, Solving, grown, solve, unsolved
 from saccade.inference.solving.solver_choice import labels_by
 from saccade.kernels.base import Kernel
