@@ -18,7 +18,7 @@ from sklearn.naive_bayes import BernoulliNB
 from saccade import GPClassifier, Tune
 from saccade.datasets.synthetic import histograms
 from saccade.estimators.losses import ClassLosses
-from saccade.inference.posterior.evidence import log_marginal_likelihood
+from saccade.inference.solving.evidence import log_marginal_likelihood
 from saccade.inference.tuning.evidence_slope import exact_evidence, stochastic_evidence
 from saccade.inference.tuning.objective import Objective, Task
 from saccade.kernels import HIK, Power, Weights

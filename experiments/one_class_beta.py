@@ -36,7 +36,7 @@ def typical(D: Array) -> float:
 
 def left_out(K: Array) -> tuple[Array, Array]:
     """Mean and variance of each label 1 from all the others."""
-    from saccade.inference.leave_one_out.closed_form import leave_one_out
+    from saccade.inference.solving.closed_form import leave_one_out
     from saccade.solvers.cholesky import factorise
 
     ones = np.ones((len(K), 1))

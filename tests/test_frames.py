@@ -23,16 +23,8 @@ from saccade.datasets.synthetic import histograms
 from saccade.kernels import HIK, RBF, Centred, Linear, Power
 from saccade.operators import encode_loops, few_loops, gradient_loops, loops, predict_loops, table_loops, vector_loops
 
-MOST = 12
-LONGER = {  # the limit of these until their rooms are shorter
-    "classifier, conjugate gradients": 13,
-    "classifier, 32 levels": 13,
-    "classifier, Laplace by cg": 14,
-    "classifier, tuned": 13,
-    "classifier, tuned by evidence": 13,
-    "one class, optimized": 13,
-}
-SOLVING = 10  # of conjugate gradients, where most of the time goes
+MOST = 11
+SOLVING = 9  # of conjugate gradients, where most of the time goes
 ROOT = str(Path(saccade.__file__).parent)
 LAPACK = tuple(str(Path(module.__file__).parent) for module in (scipy.linalg, np.linalg))
 LOOPS = (encode_loops, few_loops, gradient_loops, loops, predict_loops, table_loops, vector_loops)
@@ -141,7 +133,7 @@ def test_every_chain_is_short(name: str, chains: Chains) -> None:
             every += found
     assert every  # loops were seen
     for one in every:
-        assert len(one) <= LONGER.get(name, MOST), one
+        assert len(one) <= MOST, one
 
 
 @pytest.mark.parametrize("levels", [None, 32])

@@ -358,8 +358,8 @@ def test_what_was_learned_stays_when_more_is_learned() -> None:
 def test_one_approximation_of_mean_and_variance_where_there_are_tables() -> None:
     members = MemberTargets(40)
     for solver, kernel, method in (("auto", HIK(), "exact"), ("cg", HIK(), "lowrank"), ("cg", RBF(1.0), "exact")):
-        by = OneClassGP(kernel, solver=solver).settings().learn(X, members).gp.by
-        assert (by.mean, by.variance) == (method, method)
+        approximation = OneClassGP(kernel, solver=solver).settings().learn(X, members).gp.approximation
+        assert (approximation.mean, approximation.variance) == (method, method)
     settings = OneClassGP(RBF(1.0), noise=0.1, solver="cg").settings()
     assert settings.learn(X, members).gp.solving.solver == "cg"
     assert replace(settings, noise=0.0).learn(X, members).gp.solving.solver == "cholesky"  # iterating would not end
@@ -394,7 +394,7 @@ def test_calibration_by_an_approximate_mean_and_of_examples_that_are_not_compara
     monkeypatch.setattr(limits, "HELD_OUT_FROM", 20)
     targets, solving = ClassTargets.of(LABEL), Solving(leave_one_out=True)
     data = HIK().gram(X), targets.columns(), targets.noise_diagonal(0.1)
-    sod = GP.fit(*data, solving=solving, by=Approximating("sod", "sod", inducing=np.arange(15)))
+    sod = GP.fit(*data, solving=solving, approximation=Approximating("sod", "sod", inducing=np.arange(15)))
     for takes in (False, True):
         decisions = Decisions(takes, 0.1)
         found = Calibration.of(sod, targets.label, None, decisions)
@@ -404,7 +404,7 @@ def test_calibration_by_an_approximate_mean_and_of_examples_that_are_not_compara
         assert found.sharpness == pytest.approx(fit_sharpness(wanted, targets.label, None))
         at = sod.mean(X[:5]) / (np.sqrt(sod.variance(X[:5]) + 0.1) if takes else 1.0)
         assert_close(decisions.at(sod, X[:5]), at)
-    low = GP.fit(*data, solving=solving, by=Approximating(variance="lowrank", rank=5))
+    low = GP.fit(*data, solving=solving, approximation=Approximating(variance="lowrank", rank=5))
     others = np.setdiff1d(np.arange(40), low.comparable())
     assert others.size
     mean, variance = low.leave_one_out()

@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from saccade import SVDD, GPClassifier, GPRegressor, OneClassGP
+from saccade.active import ActiveLearner
+from saccade.active.pool import pool_gram
 from saccade.datasets.synthetic import histograms
 from saccade.kernels import HIK, RBF, Centred, Linear, Power
 from saccade.kernels.dense_gram import DenseGram, StreamedGram
+from saccade.kernels.engines import MEMORY
 from tests.kernels.disk_engine import DiskEngine, is_mapped
 
 X, Y = histograms(300, D=30, nonzeros=8, rng=np.random.default_rng(0))
@@ -50,6 +54,31 @@ def test_codes_stay_in_files(tmp_path: Path) -> None:
 def test_rows_stay_in_files(tmp_path: Path) -> None:
     model = on_disk(GPClassifier(RBF(1.0), noise=0.1), tmp_path).fit(X, Y)
     assert is_mapped(model.gp_.gram.all_rows())
+
+
+@pytest.mark.parametrize("make", [GPClassifier, GPRegressor, OneClassGP, SVDD])
+def test_a_clone_keeps_the_engine(make: Any, tmp_path: Path) -> None:
+    model = on_disk(make(levels=16), tmp_path)
+    copy = clone(model)
+    assert copy.engine is model.engine
+    assert copy.get_params() == model.get_params()
+    assert clone(make()).engine is MEMORY
+
+
+def test_the_pool_of_a_learner_stays_in_files(tmp_path: Path) -> None:
+    model = GPClassifier(HIK(), noise=0.1, levels=16)
+    here, there = (ActiveLearner(X, clf, random_state=0) for clf in (model, on_disk(clone(model), tmp_path)))
+    assert is_mapped(there.field.gram.codes.codes)
+    assert not is_mapped(here.field.gram.codes.codes)
+    for learner in (here, there):
+        rows = learner.ask(20)
+        learner.tell(rows, Y[rows])
+    np.testing.assert_allclose(there.field.mean, here.field.mean, rtol=1e-9, atol=1e-12)
+
+
+def test_a_small_pool_of_exact_rows_is_made_by_the_engine_too(tmp_path: Path) -> None:
+    gram = pool_gram(RBF(1.0), X, None, "quantile", DiskEngine(tmp_path))
+    assert is_mapped(gram.all_rows())
 
 
 def test_memory_holds_the_matrix_or_streams_it_from_rows_of_its_own() -> None:

@@ -17,6 +17,7 @@ from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.predictor import Predictor
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK, Kernel
+from saccade.kernels.engines import MEMORY, Engine
 from saccade.scores.probability import class_means
 
 NOISE = 0.1  # beside a classifier that has none
@@ -31,6 +32,7 @@ class Prior:
     noise: float
     levels: int | None = None
     binning: str = "quantile"
+    engine: Engine = MEMORY
 
 
 def is_plain(clf: Predictor) -> bool:
@@ -49,18 +51,19 @@ def kernel_and_noise(clf: Predictor, X: Any, rows: Array, labels: Array, fit: bo
         return Prior(HIK(), NOISE)
     if not fit:
         check_is_fitted(clf)
-        return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning)
+        return Prior(clf.kernel_, clf.noise_, clf.levels, clf.binning, clf.engine)
     settings = clf.settings()
     learns = clf.tune is not None or clf.kernel == "auto"
     if learns and np.unique(labels).size >= 2:
         tuned = clone(clf).fit(X[rows], labels)
-        return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning)
-    return Prior(settings.kernel, settings.noise, clf.levels, clf.binning)
+        return Prior(tuned.kernel_, tuned.noise_, clf.levels, clf.binning, clf.engine)
+    return Prior(settings.kernel, settings.noise, clf.levels, clf.binning, clf.engine)
 
 
 def field_of(prior: Prior, X: Any, rows: Array, labels: Array) -> PoolPosterior:
     """The posterior of the pool given its labels, one output for each class."""
-    field = PoolPosterior.unobserved(pool_gram(prior.kernel, X, prior.levels, prior.binning), prior.noise)
+    gram = pool_gram(prior.kernel, X, prior.levels, prior.binning, prior.engine)
+    field = PoolPosterior.unobserved(gram, prior.noise)
     return field.observing(rows, one_against_rest(labels, np.unique(labels)))
 
 

@@ -14,6 +14,7 @@ from saccade._core.errors import InvalidInput
 from saccade.active.answers import has_value, label_array, plain
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
+from saccade.kernels.engines import MEMORY, Engine
 from saccade.kernels.gram import Gram
 
 
@@ -52,19 +53,21 @@ def digest(X: Annotated[Any, "n, d"]) -> str:
     return found.hexdigest()
 
 
-def pool_gram(kernel: Kernel, X: Annotated[Any, "n, d"], levels: int | None, binning: str) -> Gram:
-    """The kernel matrix of the pool: held in memory while it is small, else used through products.
+def pool_gram(
+    kernel: Kernel, X: Annotated[Any, "n, d"], levels: int | None, binning: str, engine: Engine = MEMORY
+) -> Gram:
+    """The kernel matrix of the pool: in memory, held while it is small and else used through products; or by an engine.
 
     A pool with very many values is coded with 255 levels per feature, so that a value takes one byte: inference is then
     exact for a slightly coarser kernel.
     """
     n = X.shape[0]
-    if levels is None and n <= limits.POOL_DENSE_UP_TO:
+    if engine is MEMORY and levels is None and n <= limits.POOL_DENSE_UP_TO:
         return DenseGram(kernel.resolved(X), X)
     count = X.nnz if sp.issparse(X) else np.count_nonzero(X)
     if levels is None and count > limits.POOL_EXACT_NUMBERS:
         levels = limits.MAX_LEVELS
-    return kernel.gram(X, levels=levels, binning=binning, weight=None, held=n <= limits.POOL_HELD_UP_TO)
+    return kernel.gram(X, levels=levels, binning=binning, held=n <= limits.POOL_HELD_UP_TO, engine=engine)
 
 
 def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  # (l,), (l,)

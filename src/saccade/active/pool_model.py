@@ -47,9 +47,9 @@ class PoolModel:
             raise InvalidInput("No row of the pool is left besides the audit. Pass a smaller `audit`, or more rows.")
         nothing = np.zeros(0, np.int64)
         prior = kernel_and_noise(given, X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
-        gram = pool_gram(prior.kernel, X[rows], prior.levels, prior.binning)  # the copy of the rows is gone after
-        field = PoolPosterior.unobserved(gram, prior.noise)
-        return cls(X, rows, frozenset(audit.tolist()), given, prior, field)
+        coding = prior.levels, prior.binning, prior.engine
+        gram = pool_gram(prior.kernel, X[rows], *coding)  # the copy of the rows is gone after
+        return cls(X, rows, frozenset(audit.tolist()), given, prior, PoolPosterior.unobserved(gram, prior.noise))
 
     @property
     def labelled(self) -> Array:

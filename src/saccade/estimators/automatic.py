@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -85,7 +86,7 @@ def chosen_kernel(
     report("choosing the kernel", 0.0)
     rows = _sample(len(Y), limits.KERNEL_EXAMPLES, seed)
     examples = _examples(Y, losses, rows)
-    every = (Candidate(*found) for found in candidates(X[rows].astype(np.float64), examples.weight))
+    every = starmap(Candidate, candidates(X[rows].astype(np.float64), examples.weight))
     if examples.count < limits.CHOICE_FROM:
         return next(every).kernel, noise
     with blas_threads_for(rows.size):

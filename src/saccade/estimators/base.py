@@ -8,7 +8,7 @@ from copy import copy
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
@@ -24,6 +24,7 @@ from saccade._core.checks import (
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
 from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
+from saccade.estimators.on_engine import OnEngine
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import Targets
@@ -31,20 +32,19 @@ from saccade.inference.approximations.by_name import APPROXIMATIONS, VARIANCES, 
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
-from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.gp import GP
 from saccade.inference.posterior.supported import Supported, supported
+from saccade.inference.solving.evidence import Evidence
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import Tuning, check_tune
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.kernels.engines import MEMORY, Engine
 from saccade.operators.tables import GridTables, PiecewiseTables
 
 NOTHING_CHOSEN = Automatic()
 
 
-class GaussianProcess(BaseEstimator):
+class GaussianProcess(OnEngine):
     """The base of all estimators with a posterior; what the outputs mean is theirs to say."""
 
     kernel: Kernel | Literal["auto"] | None
@@ -62,7 +62,6 @@ class GaussianProcess(BaseEstimator):
     inducing: Any
     variance_rank: int
     random_state: Any
-    engine: Engine = MEMORY  # where kernel matrices are held
     targets_: Targets
     gp_: GP | Compressed | Supported
     kernel_: Kernel

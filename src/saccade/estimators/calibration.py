@@ -52,7 +52,7 @@ class Calibration(Part):
     ) -> Self:
         """Decisions about all training examples, each as if it had not been there, and the sharpness they deserve."""
         variance = None
-        if gp.by.mean == "exact":
+        if gp.approximation.mean == "exact":
             rows, (mean, variance) = np.arange(label.size), gp.leave_one_out()
         else:
             rows, mean = gp.comparable(limits.EXAMPLES_COMPARED), np.full(gp.sites.targets.shape, np.nan)
@@ -62,9 +62,7 @@ class Calibration(Part):
             return cls(_sharpness(decision[rows], label, weight, rows), mean, decision, error)
         if variance is not None:
             decision = decisions(mean, variance)
-        found = cls(np.nan, mean, decision, error).sharpened(gp, label, weight, decisions, variance)
-        gp.prepare()
-        return found
+        return cls(np.nan, mean, decision, error).sharpened(gp, label, weight, decisions, variance)
 
     def sharpened(
         self,
@@ -78,7 +76,7 @@ class Calibration(Part):
         rows, variance = gp.left_out_variance(exact, limits.EXAMPLES_COMPARED)
         assert self.mean is not None
         assert self.decision is not None
-        mean = self.mean[rows] if gp.by.mean == "exact" else gp.left_out_mean(rows)
+        mean = self.mean[rows] if gp.approximation.mean == "exact" else gp.left_out_mean(rows)
         decision = self.decision.copy()
         decision[rows] = decisions(mean, variance)
         return replace(self, sharpness=_sharpness(decision[rows], label, weight, rows), decision=decision)

@@ -256,8 +256,10 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             What it was learned from.
         """
         gp, self.targets_, self.classes_ = self._keep(learned), targets, targets.classes
-        self.novelty_reference_ = None
-        self.calibration_ = Calibration.of(gp, targets.label, targets.weight, self._decisions())
+        self.novelty_reference_, decisions = None, self._decisions()
+        if decisions.take_variance:
+            gp.prepare()
+        self.calibration_ = Calibration.of(gp, targets.label, targets.weight, decisions)
 
     def _decisions(self) -> Decisions:
         return Decisions(self.inference != "regression", self.noise_)

@@ -119,7 +119,7 @@ def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
 def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Compressed:
     width = _width(header, tensors)
     model.kernel_, model.kernel = read_kernel(header["kernel"], width)
-    return read_tables(header, tensors, model.kernel_, width)
+    return read_tables(header, tensors, model.kernel_, width, path)
 
 
 def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Supported:

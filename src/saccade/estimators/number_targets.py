@@ -16,7 +16,7 @@ from saccade.estimators.part import Part, part_record
 from saccade.estimators.prior_mean import MeanOption, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
 from saccade.estimators.targets import joined_weight, over_copies
-from saccade.inference.posterior.prior_mean import PriorMean
+from saccade.inference.likelihoods.prior_mean import PriorMean
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ from saccade.estimators.prior_mean import MeanOption, check_mean
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import weighed
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.posterior.evidence import Evidence
 from saccade.inference.posterior.sampling import sample_normal
+from saccade.inference.solving.evidence import Evidence
 from saccade.inference.solving.regression import Solver
 from saccade.inference.tuning.options import check_tune
 from saccade.kernels import Kernel

@@ -84,9 +84,9 @@ class Settings:
     def learn(self, X: Any, targets: Targets) -> Learned:
         """The posterior of checked rows X (n, d)."""
         Y, weight, seed = targets.columns(), targets.weight, self._seed()
-        by = self._approximating(len(Y))
+        approximation = self._approximating(len(Y))
         report("encoding", 0.0)
-        held = not by.streams or self.inference != "regression" or self.tune is not None
+        held = not approximation.streams or self.inference != "regression" or self.tune is not None
         options: dict[str, Any] = {"levels": self.levels, "binning": self.binning, "weight": weight, "seed": seed}
         options["engine"] = self.engine
         gram, noise, tuning = self.kernel.gram(X, **options, held=held), self.noise, None
@@ -105,7 +105,7 @@ class Settings:
             mean=mean,
             inference=self.inference,
             solving=self._solving(chosen.noise, seed),
-            by=by,
+            approximation=approximation,
         )
         return Learned(gp, chosen.noise, tuning, (self.levels, self.binning))
 
@@ -122,8 +122,8 @@ class Settings:
             )
         learned = before.tuning is not None or self.automatic.noise
         noise = before.noise if learned else self.noise
-        by, solving = self._approximating(len(Y)), self._solving(noise, seed)
-        gp = replace(gp, inference=self.inference, solving=solving, by=by).extended(
+        approximation, solving = self._approximating(len(Y)), self._solving(noise, seed)
+        gp = replace(gp, inference=self.inference, solving=solving, approximation=approximation).extended(
             X,
             Y,
             targets.noise_diagonal(noise),

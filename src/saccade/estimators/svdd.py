@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,12 +19,12 @@ from saccade._core.chunks import batches
 from saccade._core.fields import number
 from saccade._core.progress import report
 from saccade.estimators.model_writing import save, save_with_examples
+from saccade.estimators.on_engine import OnEngine
 from saccade.estimators.outliers import Outliers
 from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.compressed import Compressed
 from saccade.kernels import HIK, Kernel
 from saccade.kernels.base import check_kernel
-from saccade.kernels.engines import MEMORY, Engine
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.base import Dense, Operator
 from saccade.operators.tables import GridTables, PiecewiseTables
@@ -60,7 +60,7 @@ class Ball(Part):
 Ball.record = part_record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
 
 
-class SVDD(Outliers, BaseEstimator):
+class SVDD(Outliers, OnEngine):
     """The smallest ball in feature space that holds all but a share ν of the examples; what is outside is novel.
 
     Its centre is c = Σ α_i Φ(x_i) with α ≥ 0, Σα = 1, and only the support vectors, on the surface or outside, have an
@@ -99,7 +99,6 @@ class SVDD(Outliers, BaseEstimator):
     array([ 1, -1])
     """
 
-    engine: Engine = MEMORY  # where the kernel matrix is held
     kernel_: Kernel
     n_features_in_: int
     feature_names_in_: Array

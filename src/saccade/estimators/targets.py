@@ -11,7 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_weight
 from saccade._core.errors import InvalidInput
 from saccade.estimators.losses import ClassLosses, DensityLosses
-from saccade.inference.posterior.prior_mean import PriorMean
+from saccade.inference.likelihoods.prior_mean import PriorMean
 from saccade.inference.tuning.objective import Losses
 from saccade.scores.probability import class_means
 

@@ -1,8 +1,8 @@
 """Gaussian processes: the fitted posterior (`GP`), the posterior of a pool (`PoolPosterior`), and what makes them.
 
-posterior        every question about a fitted process      may import all below
-tuning           kernel parameters and noise                solving, posterior.evidence
-leave_one_out    training examples left out                 approximations, solving
+posterior        every question about a fitted process      may import all below, but not tuning
+tuning           kernel parameters and noise                solving
+leave_one_out    training examples left out                 approximations, likelihoods, solving
 approximations   of the inverse of K + N                    solving
 likelihoods      labels as Gaussian sites                   solving
 solving          systems with K + N; `Conditional`, the     kernels, solvers, operators

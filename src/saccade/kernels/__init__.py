@@ -1,15 +1,15 @@
 """Covariance functions; each is a `Kernel`: called on data it gives a dense block."""
 
-from .base import Kernel
-from .centred import Centred
-from .combine import Product, Scaled, Sum
-from .dot import Chi2, Linear
-from .generalized import GeneralizedRBF
-from .intersection import HIK
-from .monotone import Monotone
-from .stationary import RBF, Laplacian, Matern
-from .transform_sum import TransformSum
-from .transforms import Exponential, Power, Transform, Weights
+from saccade.kernels.base import Kernel
+from saccade.kernels.centred import Centred
+from saccade.kernels.combine import Product, Scaled, Sum
+from saccade.kernels.dot import Chi2, Linear
+from saccade.kernels.generalized import GeneralizedRBF
+from saccade.kernels.intersection import HIK
+from saccade.kernels.monotone import Monotone
+from saccade.kernels.stationary import RBF, Laplacian, Matern
+from saccade.kernels.transform_sum import TransformSum
+from saccade.kernels.transforms import Exponential, Power, Transform, Weights
 
 __all__ = [
     "HIK",

@@ -10,14 +10,13 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from saccade._core.arrays import Array, PerRow
-
-from .._core.checks import is_number
-from .._core.errors import InvalidParameter
-from .learned import differences, learned
+from saccade._core.checks import is_number
+from saccade._core.errors import InvalidParameter
+from saccade.kernels.learned import differences, learned
 
 if TYPE_CHECKING:
-    from .engines import Engine
-    from .gram import Gram
+    from saccade.kernels.engines import Engine
+    from saccade.kernels.gram import Gram
 
 __all__ = ["Array", "Kernel", "Matrix", "PerRow", "Rows"]
 
@@ -124,7 +123,7 @@ class Kernel(BaseEstimator, abc.ABC):
         Gram
             K, known by what it can do.
         """
-        from .engines import MEMORY
+        from saccade.kernels.engines import MEMORY
 
         return (engine or MEMORY).dense(self, X, weight, held)
 
@@ -230,13 +229,13 @@ class Kernel(BaseEstimator, abc.ABC):
 
     def __add__(self, other: object) -> Kernel:
         """k + k', again a kernel."""
-        from .combine import Sum
+        from saccade.kernels.combine import Sum
 
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: object) -> Kernel:
         """factor · k for a positive number, or k · k'; again a kernel."""
-        from .combine import Product, Scaled
+        from saccade.kernels.combine import Product, Scaled
 
         if isinstance(other, Kernel):
             return Product(self, other)

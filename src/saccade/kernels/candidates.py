@@ -12,12 +12,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from .base import Array, Kernel, Matrix, PerRow, Rows, shares
-from .distances import decay, scaled_rows, squared_euclidean, symmetric
-from .generalized import GeneralizedRBF, mean_distance
-from .intersection import HIK
-from .stationary import RBF
-from .transforms import Power, Weights
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows, shares
+from saccade.kernels.distances import decay, scaled_rows, squared_euclidean, symmetric
+from saccade.kernels.generalized import GeneralizedRBF, mean_distance
+from saccade.kernels.intersection import HIK
+from saccade.kernels.stationary import RBF
+from saccade.kernels.transforms import Power, Weights
 
 __all__ = ["candidates"]
 

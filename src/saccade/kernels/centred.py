@@ -9,17 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgWarning
 
-from .._core import limits
-from .._core.checks import check_range
-from .._core.chunks import batches
-from ..operators.codes import encode, split_signs
-from ..operators.tables import PiecewiseTables
-from .base import ROUNDING, Array, Kernel, Matrix, PerRow, Rows, check_kernel, shares
-from .distances import symmetric
-from .dot import Linear
-from .generalized import BLURRED
-from .intersection import HIK
-from .learned import prefixed
+from saccade._core import limits
+from saccade._core.checks import check_range
+from saccade._core.chunks import batches
+from saccade.kernels.base import ROUNDING, Array, Kernel, Matrix, PerRow, Rows, check_kernel, shares
+from saccade.kernels.distances import symmetric
+from saccade.kernels.dot import Linear
+from saccade.kernels.generalized import BLURRED
+from saccade.kernels.intersection import HIK
+from saccade.kernels.learned import prefixed
+from saccade.operators.codes import encode, split_signs
+from saccade.operators.tables import PiecewiseTables
 
 __all__ = ["Centred"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array
-from .transforms import Transform
+from saccade.kernels.base import Array
+from saccade.kernels.transforms import Transform
 
 
 class Chain(Transform):

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from .._core.checks import check_positive, check_range
-from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
-from .learned import prefixed
+from saccade._core.checks import check_positive, check_range
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
+from saccade.kernels.learned import prefixed
 
 __all__ = ["Product", "Scaled", "Sum"]
 

@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix, PerRow, Rows
-from .distances import decay, decay_gradient, symmetric
+from saccade._core.checks import check_positive
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows
+from saccade.kernels.distances import decay, decay_gradient, symmetric
 
 
 class Decaying(Kernel):

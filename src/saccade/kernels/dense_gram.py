@@ -7,12 +7,14 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from .._core import limits
-from .._core.chunks import batches
-from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, Rows
-from .gram import Gram, check_kind, stack_rows
-from .space import DenseSpace
+from saccade._core import limits
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput
+from saccade.kernels.base import Array, Kernel, Matrix, Rows
+from saccade.kernels.gram import Gram, check_kind, stack_rows
+from saccade.kernels.space import DenseSpace
+
+FEW = 16  # one of so many values is computed alone: of more, the next question is mostly about the whole matrix
 
 
 class StreamedGram(Gram):
@@ -21,7 +23,7 @@ class StreamedGram(Gram):
     def __init__(
         self, kernel: Annotated[Kernel, "settled"], X: Rows, at_once: int = limits.KERNEL_VALUES_AT_ONCE
     ) -> None:
-        self.kernel, self.X, self._at_once = kernel, X, at_once
+        self.kernel, self.X, self._at_once, self._most = kernel, X, at_once, at_once
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,14 +52,18 @@ class StreamedGram(Gram):
         return self.kernel(self.X, self.X[rows])
 
     def append(self, X: Matrix, weight: Array | None) -> Self:
-        return type(self)(self.kernel, stack_rows(self.X, X))
+        return self._with(self.kernel, stack_rows(self.X, X))
 
     def with_kernel(self, kernel: Kernel, weight: Array | None = None) -> Self:
         check_kind(self, kernel)
-        return type(self)(kernel.resolved(self.X, weight), self.X)
+        return self._with(kernel.resolved(self.X, weight), self.X)
 
     def subset(self, rows: Array) -> Self:
-        return type(self)(self.kernel, self.X[rows])
+        return self._with(self.kernel, self.X[rows])
+
+    def _with(self, kernel: Kernel, X: Matrix) -> Self:
+        """Another kernel or other rows, held in the same way."""
+        return type(self)(kernel, X, self._most)
 
     def space(self, kernel: Kernel, weight: Array | None = None) -> DenseSpace:
         return DenseSpace(kernel, self, weight)
@@ -98,9 +104,9 @@ class DenseGram(StreamedGram):
 
     in_memory = True
 
-    def __init__(self, kernel: Kernel, X: Matrix, limit: int | None = None) -> None:
+    def __init__(self, kernel: Kernel, X: Matrix, limit: int = limits.DENSE_UP_TO) -> None:
         super().__init__(kernel, X)
-        n, limit = X.shape[0], limits.DENSE_UP_TO if limit is None else limit
+        self._most, n = limit, X.shape[0]
         if n > limit:
             raise InvalidInput(
                 f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {limit} examples. "
@@ -125,6 +131,8 @@ class DenseGram(StreamedGram):
         return product.astype(V.dtype, copy=False)
 
     def between(self, a: Array, b: Array) -> Array:
+        if self._K is None and a.size * b.size * FEW <= self.work:
+            return super().between(a, b)
         return np.asarray(self._held()[np.ix_(a, b)])
 
     def matmul(self, V: Array) -> Array:

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.extmath import row_norms
 
-from .._core import limits
-from .._core.checks import canonical
-from .._core.chunks import batches
-from .._core.errors import InvalidInput
-from .base import Array, Matrix, PerRow, Rows
+from saccade._core import limits
+from saccade._core.checks import canonical
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput
+from saccade.kernels.base import Array, Matrix, PerRow, Rows
 
 VANISHED = 1e3  # t from which e^−t is 0 in float64, and with it any power of t times e^−t
 NEAR = 1e-6  # share of ‖a‖² + ‖b‖² below which ‖a−b‖² has lost too many digits for a square root

@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-from .._core import limits
-from .._core.checks import canonical, check_range
-from .._core.chunks import batches
-from .._core.errors import InvalidInput
-from .base import Array, Kernel, Matrix, Rows
-from .decaying import Decaying
-from .distances import symmetric
+from saccade._core import limits
+from saccade._core.checks import canonical, check_range
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput
+from saccade.kernels.base import Array, Kernel, Matrix, Rows
+from saccade.kernels.decaying import Decaying
+from saccade.kernels.distances import symmetric
 
 __all__ = ["Chi2", "Linear"]
 

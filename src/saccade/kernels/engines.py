@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from .dense_gram import DenseGram, StreamedGram
-from .gram import own_rows
-from .intersection_gram import Coding, intersection_gram
+from saccade.kernels.dense_gram import DenseGram, StreamedGram
+from saccade.kernels.gram import own_rows
+from saccade.kernels.intersection_gram import Coding, intersection_gram
 
 if TYPE_CHECKING:
-    from .base import Array, Kernel, Matrix
-    from .gram import Gram, TabledGram
-    from .intersection import HIK
+    from saccade.kernels.base import Array, Kernel, Matrix
+    from saccade.kernels.gram import Gram, TabledGram
+    from saccade.kernels.intersection import HIK
 
 __all__ = ["MEMORY", "Coding", "Engine", "MemoryEngine"]
 

@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 import numpy as np
 from scipy.linalg import LinAlgWarning
 
-from .._core import limits
-from .._core.checks import check_positive
-from .base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
-from .distances import decay, symmetric
-from .learned import prefixed
+from saccade._core import limits
+from saccade._core.checks import check_positive
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows, check_kernel
+from saccade.kernels.distances import decay, symmetric
+from saccade.kernels.learned import prefixed
 
 __all__ = ["GeneralizedRBF"]
 

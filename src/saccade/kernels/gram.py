@@ -15,18 +15,18 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-from .._core import limits
-from .._core.chunks import batches
-from .._core.errors import InvalidParameter
-from ..operators.base import Operator
+from saccade._core import limits
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidParameter
+from saccade.operators.base import Operator
 
 if TYPE_CHECKING:
-    from ..operators.norms import NormTables
-    from ..operators.tables import PiecewiseTables
-    from .base import Array, Kernel, Matrix, PerRow, Rows
-    from .intersection import HIK
-    from .slope import KernelSlope
-    from .space import Space
+    from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows
+    from saccade.kernels.intersection import HIK
+    from saccade.kernels.slope import KernelSlope
+    from saccade.kernels.space import Space
+    from saccade.operators.norms import NormTables
+    from saccade.operators.tables import PiecewiseTables
 
 
 class Gram(Operator):

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from .._core import limits
-from .._core.checks import LARGEST, canonical, check_positive, check_range, is_number
-from .._core.chunks import batches
-from .._core.errors import InvalidInput, InvalidParameter
-from ..operators.block import intersections
-from ..operators.codes import Codes, level_dims, split_signs
-from ..operators.compress import compressed
-from ..operators.intersection import intersection
-from ..operators.intersection_base import Intersection
-from .base import Array, Kernel, Matrix, PerRow, Rows
-from .chain import Chain
-from .distances import symmetric
-from .gram import TabledGram
-from .learned import prefixed
-from .transforms import Transform
+from saccade._core import limits
+from saccade._core.checks import LARGEST, canonical, check_positive, check_range, is_number
+from saccade._core.chunks import batches
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows
+from saccade.kernels.chain import Chain
+from saccade.kernels.distances import symmetric
+from saccade.kernels.gram import TabledGram
+from saccade.kernels.learned import prefixed
+from saccade.kernels.transforms import Transform
+from saccade.operators.block import intersections
+from saccade.operators.codes import Codes, level_dims, split_signs
+from saccade.operators.compress import compressed
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
 
 if TYPE_CHECKING:
-    from .engines import Engine
+    from saccade.kernels.engines import Engine
 
 __all__ = ["HIK"]
 
@@ -74,7 +74,7 @@ class HIK(Kernel):
 
     def __add__(self, other: object) -> Kernel:
         """The HIK of the sum of the transforms, for another HIK."""
-        from .transform_sum import sum_of
+        from saccade.kernels.transform_sum import sum_of
 
         return sum_of(self, other) if isinstance(other, HIK) else super().__add__(other)
 
@@ -102,7 +102,7 @@ class HIK(Kernel):
         return found
 
     def opened(self, X: Matrix) -> HIK:
-        from .level_gradient import opened
+        from saccade.kernels.level_gradient import opened
 
         return opened(self, X)
 
@@ -118,7 +118,7 @@ class HIK(Kernel):
         engine: Engine | None = None,
     ) -> TabledGram:
         # By codes and levels; it is never held as n² numbers.
-        from .engines import MEMORY, Coding
+        from saccade.kernels.engines import MEMORY, Coding
 
         return (engine or MEMORY).intersection(self, X, weight, Coding(levels, binning, seed))
 
@@ -290,6 +290,6 @@ class HIK(Kernel):
         return K if Z is not None else symmetric(K, np.asarray(A.sum(axis=1)).ravel())
 
     def gradient(self, X: Matrix, A: Array, weight: Array | None = None) -> dict[str, Array]:
-        from .level_gradient import gradient
+        from saccade.kernels.level_gradient import gradient
 
         return gradient(self, X, A, weight)

@@ -5,29 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._core import limits
-from .._core.checks import check_range
-from ..operators.append import append
-from ..operators.block import intersections
-from ..operators.codes import Codes, SortedColumns, column_max, encode, split_signs
-from ..operators.decode import decode
-from ..operators.intersection import intersection
-from ..operators.intersection_base import Intersection
-from ..operators.norms import NormTables, all_norm_tables
-from ..operators.subset import sorted_columns, subset
-from ..operators.tables import PiecewiseTables
-from .base import Array, Kernel, Matrix, PerRow, Rows
-from .gram import Gram, TabledGram, check_kind
-from .intersection import HIK
-from .intersection_space import IntersectionSpace
-from .raw_rows import RawRows, raw_rows
-from .slope import KernelSlope
-from .transform import Transform
+from saccade._core import limits
+from saccade._core.checks import check_range
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows, shares
+from saccade.kernels.distances import symmetric
+from saccade.kernels.gram import Gram, TabledGram, check_kind
+from saccade.kernels.intersection import HIK
+from saccade.kernels.intersection_space import IntersectionSpace
+from saccade.kernels.raw_rows import RawRows, raw_rows
+from saccade.kernels.slope import KernelSlope, MatrixSlope, VectorSlope
+from saccade.kernels.transform import Transform
+from saccade.operators.append import append
+from saccade.operators.block import intersections
+from saccade.operators.codes import Codes, SortedColumns, column_max, encode, split_signs
+from saccade.operators.decode import decode
+from saccade.operators.intersection import intersection
+from saccade.operators.intersection_base import Intersection
+from saccade.operators.norms import NormTables, all_norm_tables
+from saccade.operators.subset import sorted_columns, subset
 
 
 class Coding(NamedTuple):
@@ -39,6 +40,11 @@ class Coding(NamedTuple):
 
 
 Operate: TypeAlias = Callable[[Codes, Array], Intersection]  # (codes, levels) -> their products
+
+
+def _answered(name: str) -> Any:
+    """What the operator answers, without a step between."""
+    return property(attrgetter(f"_operator.{name}"))
 
 
 @dataclass(eq=False)
@@ -56,37 +62,12 @@ class IntersectionGram(TabledGram):
 
     def __post_init__(self) -> None:
         with np.errstate(over="ignore"):
-            check_range(self._operator.diag())
+            check_range(self._operator.sums[:, 0])
 
-    @property
-    def codes(self) -> Codes:
-        return self._operator.codes
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self._operator.shape
-
-    @property
-    def work(self) -> int:
-        return self._operator.work
-
-    def diag(self) -> Array:
-        return self._operator.diag()
-
-    def squared_parts(self) -> Array:
-        return self._operator.squared_parts()
-
-    def matmul(self, V: Array) -> Array:
-        return self._operator.matmul(V)
-
-    def matmul_rows(self, rows: Array, V: Array, at: Array | None = None) -> Array:
-        return self._operator.matmul_rows(rows, V, at)
-
-    def row_sums(self) -> tuple[Array, float]:
-        return self._operator.row_sums()
-
-    def tables(self, V: Array) -> PiecewiseTables:
-        return self._operator.tables(V)
+    codes, shape, work = _answered("codes"), _answered("shape"), _answered("work")
+    diag, squared_parts, row_sums = _answered("diag"), _answered("squared_parts"), _answered("row_sums")
+    matmul, matmul_rows, tables = _answered("matmul"), _answered("matmul_rows"), _answered("tables")
+    level_sums = _answered("level_sums")
 
     def features(self, X: Matrix) -> sp.csr_matrix:
         return self.kernel.features(X)
@@ -94,18 +75,18 @@ class IntersectionGram(TabledGram):
     def norm_tables(self, Ws: Sequence[Array]) -> tuple[NormTables, ...]:
         return all_norm_tables(self._operator, Ws)
 
-    def level_sums(self, v: PerRow) -> Annotated[Array, "L"]:
-        """Σ v_i over the entries at each level of the codes."""
-        return self._operator.level_sums(v)
-
     def level_gradient(self, slope: KernelSlope) -> Array:
-        return slope.levels(self._operator)
+        if isinstance(slope, VectorSlope):
+            both = self._operator.level_gradient(slope.left, slope.right)
+            return both - self._operator.level_gradient(slope.squares) if slope.squares.size else both
+        assert isinstance(slope, MatrixSlope)  # a kernel of levels has no centred part
+        return self._operator.matrix_gradient(slope.A)
 
     def level_counts(self, weight: Array) -> Array:
         counts = self.level_sums(weight)
         if isinstance(self.codes, SortedColumns):  # tables of exact codes have a zero before each dimension's levels
             counts = np.insert(counts, self.codes.starts[:-1], 0.0)
-        return counts
+        return np.asarray(counts)
 
     def rows(self, numbers: Array) -> sp.csr_matrix:
         return decode(self.codes, numbers)
@@ -142,7 +123,8 @@ class IntersectionGram(TabledGram):
 
     def to_dense(self) -> Array:
         """From pairs of rows, each once: a quarter of the time of products with unit vectors."""
-        return self.kernel(decode(self.codes))
+        rows = self.kernel.features(decode(self.codes))
+        return symmetric(intersections(rows), np.asarray(rows.sum(axis=1)).ravel())
 
     def extends_to(self, other: Gram) -> bool:
         """The first negative values bring new dimensions, and chosen levels are then chosen anew for all rows."""
@@ -173,10 +155,6 @@ class IntersectionGram(TabledGram):
         assert isinstance(kernel, HIK)
         return self.with_levels(*resolved_on_codes(kernel, self._operator, weight))
 
-    def resolved(self, kernel: HIK, weight: PerRow | None) -> HIK:
-        """Another kernel settled on these rows."""
-        return resolved_on_codes(kernel, self._operator, weight)[0]
-
     def with_levels(
         self, kernel: Annotated[HIK, "settled"], levels: Annotated[Array, "L: kernel.levels of the codes"]
     ) -> Self:
@@ -206,9 +184,9 @@ def intersection_gram(
     split, (levels, binning, seed) = split_signs(X), coding
     codes = encode(split, levels, binning, weight)
     raw = None if levels is None else raw_rows(X, np.random.default_rng(seed))
-    operator = operate(codes, codes.values)
-    kernel, scaled = resolved_on_codes(kernel, operator, weight)
-    return IntersectionGram(kernel, operator.with_levels(scaled), column_max(split), X.shape[1], coding, raw, operate)
+    plain = operate(codes, codes.values)
+    kernel, scaled = resolved_on_codes(kernel, plain, weight)
+    return IntersectionGram(kernel, plain.with_levels(scaled), column_max(split), X.shape[1], coding, raw, operate)
 
 
 def resolved_on_codes(
@@ -220,7 +198,7 @@ def resolved_on_codes(
     def mean(steps: list[Transform]) -> float:
         nonlocal levels
         levels = HIK(steps, scale=1.0).levels(K.codes)
-        return float(np.average(K.with_levels(levels).diag(), weights=weight))
+        return float(K.level_sums(shares(K.shape[0], weight)) @ levels)
 
     resolved = kernel.scaled(mean)
     if not isinstance(kernel.scale, str):

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from .._core.arrays import Array, PerRow
-from .._core.chunks import in_chunks
-from .._core.errors import InvalidInput
-from ..operators.codes import level_dims
-from .base import shares
-from .chain import Chain
-from .gram import Gram, TabledGram
-from .intersection import HIK
-from .slope import KernelSlope
-from .space import Coordinates
+from saccade._core.arrays import Array, PerRow
+from saccade._core.chunks import in_chunks
+from saccade._core.errors import InvalidInput
+from saccade.kernels.base import shares
+from saccade.kernels.chain import Chain
+from saccade.kernels.gram import Gram, TabledGram
+from saccade.kernels.intersection import HIK
+from saccade.kernels.slope import KernelSlope
+from saccade.kernels.space import Coordinates
+from saccade.operators.codes import level_dims
 
 if TYPE_CHECKING:
-    from .intersection_gram import IntersectionGram
+    from saccade.kernels.intersection_gram import IntersectionGram
 
 SCALES = (1e-3, 1e3)  # of the mean self-similarity
 
@@ -42,8 +42,8 @@ class IntersectionSpace:
         self._gram, self._free = gram, isinstance(kernel.scale, str) and kernel.scale == "auto"
         self._values = gram.codes.values
         self._last: _At | None = None
-        self._shares = gram.level_sums(shares(gram.shape[0], weight))
-        resolved = gram.resolved(kernel, weight)
+        self._shares = share = gram.level_sums(shares(gram.shape[0], weight))
+        resolved = kernel.scaled(lambda steps: float(share @ HIK(steps, scale=1.0).levels(gram.codes)))
         self._scale = (1.0 if kernel.factor is None else float(kernel.factor)) if self._free else resolved.check_scale()
         chain = resolved.chain()
         self._dims = level_dims(gram.codes.level_starts) % gram.width if chain.by_dimension else np.zeros(0, np.int64)

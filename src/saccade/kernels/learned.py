@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from sklearn.base import clone
 
-from .._core.checks import is_number
+from saccade._core.checks import is_number
 
 if TYPE_CHECKING:
-    from .base import Array, Kernel, PerRow, Rows
+    from saccade.kernels.base import Array, Kernel, PerRow, Rows
 
 NUDGE = 1e-4  # of a logarithm
 

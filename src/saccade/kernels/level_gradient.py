@@ -7,14 +7,14 @@ from typing import Annotated
 import numpy as np
 from sklearn.base import clone
 
-from .._core.checks import canonical
-from ..operators.codes import encode, level_dims, split_signs
-from ..operators.compress import compressed
-from ..operators.intersection_base import Intersection
-from .base import Array, Matrix, PerRow, Rows, shares
-from .intersection import HIK
-from .learned import prefixed
-from .transforms import Transform
+from saccade._core.checks import canonical
+from saccade.kernels.base import Array, Matrix, PerRow, Rows, shares
+from saccade.kernels.intersection import HIK
+from saccade.kernels.learned import prefixed
+from saccade.kernels.transforms import Transform
+from saccade.operators.codes import encode, level_dims, split_signs
+from saccade.operators.compress import compressed
+from saccade.operators.intersection_base import Intersection
 
 
 def gradient(

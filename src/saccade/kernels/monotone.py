@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._core.checks import as_floats, check_count, shown
-from .._core.errors import InvalidParameter
-from .base import Array
-from .transforms import Transform
+from saccade._core.checks import as_floats, check_count, shown
+from saccade._core.errors import InvalidParameter
+from saccade.kernels.base import Array
+from saccade.kernels.transforms import Transform
 
 FLATTEST, STEEPEST = 1e-4, 1e4  # slopes that learning may reach
 CALM = 0.1  # how much the prior minds a steep slope next to one unlike its neighbour

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from .._core import limits
-from .._core.by_parameters import ByParameters
-from .._core.checks import check_positive
-from .._core.errors import ModelFileError
-from .._core.fields import Reading
-from .base import Kernel
-from .centred import Centred
-from .combine import Product, Scaled, Sum
-from .dot import Chi2, Linear
-from .generalized import GeneralizedRBF
-from .intersection import HIK
-from .monotone import Monotone
-from .stationary import RBF, Laplacian, Matern
-from .transform_sum import TransformSum
-from .transforms import Exponential, Power, Transform, Weights
+from saccade._core import limits
+from saccade._core.by_parameters import ByParameters
+from saccade._core.checks import check_positive
+from saccade._core.errors import ModelFileError
+from saccade._core.fields import Reading
+from saccade.kernels.base import Kernel
+from saccade.kernels.centred import Centred
+from saccade.kernels.combine import Product, Scaled, Sum
+from saccade.kernels.dot import Chi2, Linear
+from saccade.kernels.generalized import GeneralizedRBF
+from saccade.kernels.intersection import HIK
+from saccade.kernels.monotone import Monotone
+from saccade.kernels.stationary import RBF, Laplacian, Matern
+from saccade.kernels.transform_sum import TransformSum
+from saccade.kernels.transforms import Exponential, Power, Transform, Weights
 
 __all__ = ["describe_kernel", "described_kernel", "read_kernel", "write_kernel"]
 

@@ -9,18 +9,13 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._core.arrays import Array, PerRow
-from ..operators.intersection_base import Intersection
+from saccade._core.arrays import Array, PerRow
 
 
 class MatrixSlope(NamedTuple):
     """As a matrix."""
 
     A: Annotated[Array, "n, n"]  # symmetric
-
-    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
-        """The derivative with respect to the levels of K."""
-        return K.matrix_gradient(self.A)
 
     def matrix(self) -> Annotated[Array, "n, n"]:
         return self.A
@@ -32,11 +27,6 @@ class VectorSlope(NamedTuple):
     left: Annotated[Array, "n, p"]
     right: Annotated[Array, "n, p"]
     squares: Annotated[Array, "n, q"]
-
-    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
-        """The derivative with respect to the levels of K."""
-        both = K.level_gradient(self.left, self.right)
-        return np.asarray(both - K.level_gradient(self.squares)) if self.squares.size else both
 
     def matrix(self) -> Annotated[Array, "n, n"]:
         return np.asarray(self.left @ self.right.T - self.squares @ self.squares.T)
@@ -52,9 +42,6 @@ class CentredSlope(NamedTuple):
 
     A: Annotated[Array, "n, n"]
     by_part: Annotated[Array, "n, n"]
-
-    def levels(self, K: Intersection) -> Annotated[Array, "L"]:
-        raise TypeError("a kernel of levels has no centred part")
 
     def matrix(self) -> Annotated[Array, "n, n"]:
         return self.A

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .._core.arrays import Array, PerRow
-from .._core.checks import is_number
-from .learned import differences, is_log, learned, owner_of, with_values
-from .slope import CentredSlope
-from .transforms import Transform
+from saccade._core.arrays import Array, PerRow
+from saccade._core.checks import is_number
+from saccade.kernels.learned import differences, is_log, learned, owner_of, with_values
+from saccade.kernels.slope import CentredSlope
+from saccade.kernels.transforms import Transform
 
 if TYPE_CHECKING:
-    from .base import Kernel
-    from .gram import Gram
-    from .slope import KernelSlope
+    from saccade.kernels.base import Kernel
+    from saccade.kernels.gram import Gram
+    from saccade.kernels.slope import KernelSlope
 
 RANGE = 1e3  # a dense kernel's parameter may grow or shrink by this factor
 

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
-from .._core.errors import InvalidParameter
-from .base import Array, Kernel, Matrix, PerRow, Rows
-from .decaying import Decaying
-from .distances import VANISHED, decay, refined, scaled_rows, squared_euclidean, symmetric
+from saccade._core.checks import LARGEST, as_floats, canonical, check_positive, check_range
+from saccade._core.errors import InvalidParameter
+from saccade.kernels.base import Array, Kernel, Matrix, PerRow, Rows
+from saccade.kernels.decaying import Decaying
+from saccade.kernels.distances import VANISHED, decay, refined, scaled_rows, squared_euclidean, symmetric
 
 __all__ = ["RBF", "Laplacian", "Matern"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._core.errors import InvalidParameter
-from .base import Array
+from saccade._core.errors import InvalidParameter
+from saccade.kernels.base import Array
 
 
 class Transform(BaseEstimator, abc.ABC):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .base import Array
-from .chain import Chain
-from .intersection import HIK
-from .learned import prefixed
-from .level_gradient import level_gradient
-from .transforms import Transform
+from saccade.kernels.base import Array
+from saccade.kernels.chain import Chain
+from saccade.kernels.intersection import HIK
+from saccade.kernels.learned import prefixed
+from saccade.kernels.level_gradient import level_gradient
+from saccade.kernels.transforms import Transform
 
 FAR = np.log(1e3)  # how far learning may move the scale of a part
 

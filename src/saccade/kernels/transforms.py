@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from .._core.checks import as_floats, check_positive, is_number, shown
-from .._core.chunks import in_chunks
-from .._core.errors import InvalidInput, InvalidParameter
-from .base import Array
-from .transform import Transform
+from saccade._core.checks import as_floats, check_positive, is_number, shown
+from saccade._core.chunks import in_chunks
+from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.kernels.base import Array
+from saccade.kernels.transform import Transform
 
 __all__ = ["Exponential", "Power", "Transform", "Weights"]
 

@@ -21,7 +21,7 @@ class BinnedIntersection(Intersection):
     codes: CodeBlocks
 
     @cached_property
-    def _sums(self) -> Array:
+    def sums(self) -> Array:
         return self._look_up(np.column_stack([self.levels, np.square(self.levels)]), (0, 0))
 
     def matmul(self, V: Array) -> Array:

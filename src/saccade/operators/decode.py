@@ -15,21 +15,13 @@ def decode(codes: Codes, rows: Annotated[Array | None, "ascending row numbers; N
     """The rows that the codes stand for."""
     n, D = codes.shape
     shape, place = (n if rows is None else rows.size, D), new_numbers(n, rows)
-    if isinstance(codes, SortedColumns):
-        return _decode_sorted(codes, place, shape)
-    column, row, code = entries(codes, place)
-    value, some = codes.values[codes.level_starts[column] + code], code > 0
-    return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
-
-
-def _decode_sorted(
-    codes: SortedColumns,
-    place: PerRow,  # new row numbers, −1 for rows that are not wanted
-    shape: tuple[int, int],
-) -> sp.csr_matrix:
+    if not isinstance(codes, SortedColumns):
+        column, row, code = entries(codes, place)
+        value, some = codes.values[codes.level_starts[column] + code], code > 0
+        return sp.csr_matrix((value[some], (row[some], column[some])), shape=shape)
     from saccade.operators import encode_loops
 
-    c, D, counts, wanted = codes, codes.shape[1], np.zeros(codes.shape[1], np.int64), place >= 0
+    c, counts, wanted = codes, np.zeros(D, np.int64), place >= 0
     share_calls(ranged(encode_loops.count_placed, (c.starts, c.rows, wanted), (counts,)), D)
     heads = np.append(0, np.cumsum(counts))
     row, value = np.empty(heads[-1], np.int64), np.empty(heads[-1])

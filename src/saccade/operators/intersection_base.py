@@ -67,11 +67,11 @@ class Intersection(Operator):
 
     def diag(self) -> Array:
         """Σ_d ℓ_d[c_id], the self-similarities."""
-        return self._sums[:, 0].copy()
+        return self.sums[:, 0].copy()
 
     def squared_parts(self) -> Array:
         """Σ_d ℓ_d[c_id]²."""
-        return np.asarray(self._sums[:, 1])
+        return np.asarray(self.sums[:, 1])
 
     def row_sums(self) -> tuple[Array, float]:
         """One product; no entry is negative."""
@@ -106,7 +106,7 @@ class Intersection(Operator):
 
     @cached_property
     @abstractmethod
-    def _sums(self) -> Annotated[Array, "n, 2"]:
+    def sums(self) -> Annotated[Array, "n, 2"]:
         """The sums of the levels of each row and of their squares."""
 
     @abstractmethod

@@ -27,7 +27,7 @@ class SortedIntersection(Intersection):
         return int(np.diff(self.codes.starts).max(initial=0))
 
     @cached_property
-    def _sums(self) -> Array:
+    def sums(self) -> Array:
         from saccade.operators import loops
 
         c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0], 2))

@@ -44,7 +44,9 @@ def heard(gp: GP, mean_alone: bool = False) -> tuple[Any, list[float]]:
 @pytest.mark.parametrize(("at_once", "steps"), [(1, 4), (N - 1, 4), (2 * N, 2), (10**6, 1)])
 def test_some_columns_at_a_time(at_once: int, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a factor, columns of K are made; as many as fit, one at least."""
-    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=Solving("cg", tol=1e-11), by=Approximating(variance="exact"))
+    gp = GP.fit(
+        RBF(1.0).gram(X), Y, NOISE, solving=Solving("cg", tol=1e-11), approximation=Approximating(variance="exact")
+    )
     monkeypatch.setattr(limits, "KERNEL_VALUES_AT_ONCE", at_once)
     (mean, variance), shares = heard(gp)
     assert shares[-steps:] == [(k + 1) / steps for k in range(steps)]
@@ -55,7 +57,7 @@ def test_some_columns_at_a_time(at_once: int, steps: int, monkeypatch: pytest.Mo
 
 
 def test_a_factor_takes_no_columns_at_all() -> None:
-    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=Solving("cholesky"), by=Approximating(variance="exact"))
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=Solving("cholesky"), approximation=Approximating(variance="exact"))
     (mean, variance), shares = heard(gp)
     assert not shares
     for j, i in enumerate(ROWS):
@@ -67,9 +69,9 @@ def test_a_factor_takes_no_columns_at_all() -> None:
 @pytest.mark.parametrize("known", [False, True])
 def test_the_mean_alone(method: Any, known: bool) -> None:
     """Known leave-one-out means are taken, and made where they are not known; of a subset, by the subset."""
-    by = Approximating(method, "exact", inducing=np.arange(12))
+    approximation = Approximating(method, "exact", inducing=np.arange(12))
     solving = Solving("cg", tol=1e-11, leave_one_out=False) if not known else KNOWN
-    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=solving, by=by)
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=solving, approximation=approximation)
     found = gp.left_out_mean(ROWS)
     for j, i in enumerate(ROWS):
         wanted = without(RBF(1.0), i, np.arange(12) if method == "sod" else None)[0]
@@ -79,14 +81,18 @@ def test_the_mean_alone(method: Any, known: bool) -> None:
 @pytest.mark.parametrize("method", ["exact", "sod"])
 def test_the_mean_alone_moves_the_centre(method: Any) -> None:
     gp = GP.fit(
-        Centred(Linear()).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(method, "exact", inducing=np.arange(12))
+        Centred(Linear()).gram(X),
+        Y,
+        NOISE,
+        solving=KNOWN,
+        approximation=Approximating(method, "exact", inducing=np.arange(12)),
     )
     found = gp.left_out_mean(ROWS)
     assert_close(gp.left_out(ROWS)[0], found)
     for j, i in enumerate(ROWS):
         rest = np.delete(np.arange(N), i)
-        by = Approximating(method, "exact", inducing=np.flatnonzero(rest < 12))
-        alone = GP.fit(Centred(Linear()).gram(X[rest]), Y[rest], NOISE[rest], by=by)
+        approximation = Approximating(method, "exact", inducing=np.flatnonzero(rest < 12))
+        alone = GP.fit(Centred(Linear()).gram(X[rest]), Y[rest], NOISE[rest], approximation=approximation)
         np.testing.assert_allclose(found[[j]], alone.mean(X[[i]]), rtol=1e-8, atol=1e-9)
 
 
@@ -94,8 +100,8 @@ def test_the_mean_alone_moves_the_centre(method: Any) -> None:
 def test_rounded_rows_are_judged_as_new_ones_are(method: Any) -> None:
     """By the rounded rows alone, and what the rows as they came change about mean and variance is added."""
     rounded = HIK(scale=0.3).gram(X, levels=6)
-    gp = GP.fit(rounded, Y, NOISE, solving=KNOWN, by=Approximating(variance=method, rank=8, compares=False))
-    plain = GP.fit(HIK(scale=0.3).gram(rounded.all_rows()), Y, NOISE, solving=KNOWN, by=gp.by)
+    gp = GP.fit(rounded, Y, NOISE, solving=KNOWN, approximation=Approximating(variance=method, rank=8, compares=False))
+    plain = GP.fit(HIK(scale=0.3).gram(rounded.all_rows()), Y, NOISE, solving=KNOWN, approximation=gp.approximation)
     shift = gp.mean(X[ROWS]) - rounded.matmul(gp.solution.alpha)[ROWS]
     assert np.abs(shift).max() > 1e-3
     mean, variance = gp.left_out(ROWS, X[ROWS])
@@ -111,7 +117,7 @@ def test_rounded_rows_are_judged_as_new_ones_are(method: Any) -> None:
 
 
 def test_quantised_tables_move_the_mean() -> None:
-    gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(variance="exact"))
+    gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE, solving=KNOWN, approximation=Approximating(variance="exact"))
     coarse = gp.quantized(8)
     moved = coarse.mean(X[ROWS]) - gp.mean(X[ROWS])
     assert np.abs(moved).max() > 1e-3
@@ -134,9 +140,14 @@ def test_one_of_several_copies_is_left_out(method: Any, outputs: int) -> None:
             Y,
             noise / weight[:, None],
             weight=weight,
-            by=Approximating(method, method, inducing=points),
+            approximation=Approximating(method, method, inducing=points),
         ),
-        GP.fit(RBF(1.0).gram(X[copies]), Y[copies], noise[copies], by=Approximating(method, method, inducing=every)),
+        GP.fit(
+            RBF(1.0).gram(X[copies]),
+            Y[copies],
+            noise[copies],
+            approximation=Approximating(method, method, inducing=every),
+        ),
     ]
     first = np.searchsorted(copies, ROWS)
     for one, other in zip(found[0].left_out(ROWS), found[1].left_out(first), strict=True):
@@ -145,21 +156,23 @@ def test_one_of_several_copies_is_left_out(method: Any, outputs: int) -> None:
 
 def test_many_are_left_out_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LEFT_OUT_TOGETHER", 5)
-    gp = GP.fit(Centred(Linear()).gram(X), Y, NOISE, by=Approximating("sod", "sod", inducing=np.arange(12)))
+    gp = GP.fit(Centred(Linear()).gram(X), Y, NOISE, approximation=Approximating("sod", "sod", inducing=np.arange(12)))
     groups = np.array_split(gp.solving.rng().permutation(N), 5)
     (mean, variance), shares = heard(gp)
     assert shares[-5:] == [0.2, 0.4, 0.6, 0.8, 1.0]
     for j, i in enumerate(ROWS):
         group = next(some for some in groups if i in some)
         rest = np.setdiff1d(np.arange(N), group)
-        by = Approximating("sod", "sod", inducing=np.flatnonzero(rest < 12))
-        alone = GP.fit(Centred(Linear()).gram(X[rest]), Y[rest], NOISE[rest], by=by).mean_and_variance(X[[i]])
+        approximation = Approximating("sod", "sod", inducing=np.flatnonzero(rest < 12))
+        alone = GP.fit(
+            Centred(Linear()).gram(X[rest]), Y[rest], NOISE[rest], approximation=approximation
+        ).mean_and_variance(X[[i]])
         np.testing.assert_allclose(mean[[j]], alone[0], rtol=1e-8, atol=1e-9)
         np.testing.assert_allclose(variance[[j]], alone[1], rtol=1e-8, atol=1e-9)
 
 
 def test_the_variance_alone_is_that_of_new_examples() -> None:
-    exact = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(variance="exact"))
+    exact = GP.fit(RBF(1.0).gram(X), Y, NOISE, solving=KNOWN, approximation=Approximating(variance="exact"))
     known = exact.leave_one_out()[1]
     rows, variance = exact.left_out_variance(known, 5)
     assert rows.size == N  # nothing is sampled where all is known
@@ -178,7 +191,7 @@ def test_comparable_are_those_that_every_approximation_can_leave_out() -> None:
     others = np.delete(np.arange(N), points)
     for method, wanted in (("fitc", others), ("exact", np.arange(N)), ("sod", np.arange(N))):
         for variance in ("exact", None):
-            gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=Approximating(method, variance, inducing=points))
+            gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, approximation=Approximating(method, variance, inducing=points))
             np.testing.assert_array_equal(gp.comparable(), wanted)
             np.testing.assert_array_equal(gp.comparable(100), wanted)
             some = gp.comparable(15)
@@ -191,8 +204,8 @@ def test_a_low_rank_holds_some_out_with_all_their_copies(weighed: bool, monkeypa
     monkeypatch.setattr(limits, "HELD_OUT_FROM", N)
     weight = 1.0 + (np.arange(N) % 3) if weighed else None
     noise = NOISE if weight is None else NOISE / weight[:, None]
-    by = Approximating("lowrank", "lowrank", rank=5)
-    gp = GP.fit(RBF(1.0).gram(X), Y, noise, weight=weight, by=by)
+    approximation = Approximating("lowrank", "lowrank", rank=5)
+    gp = GP.fit(RBF(1.0).gram(X), Y, noise, weight=weight, approximation=approximation)
     rows = gp.comparable()
     assert 0 < rows.size < N
     mean, variance = gp.left_out(rows)
@@ -201,8 +214,8 @@ def test_a_low_rank_holds_some_out_with_all_their_copies(weighed: bool, monkeypa
 
 
 def test_a_low_rank_of_few_examples_is_made_again_without_each() -> None:
-    K, by = RBF(1.0)(X), Approximating("lowrank", "lowrank", rank=5)
-    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=by)
+    K, approximation = RBF(1.0)(X), Approximating("lowrank", "lowrank", rank=5)
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, approximation=approximation)
     mean, variance = gp.left_out(ROWS)
     for j, i in enumerate(ROWS):
         rest = np.delete(np.arange(N), i)
@@ -215,7 +228,7 @@ def test_a_low_rank_of_few_examples_is_made_again_without_each() -> None:
 def test_a_centre_moves_in_closed_form_where_all_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each example goes alone then, however few fits there may be."""
     monkeypatch.setattr(limits, "LEFT_OUT_TOGETHER", 3)
-    gp = GP.fit(Centred(Linear()).gram(X), Y, NOISE, solving=KNOWN, by=Approximating(variance="exact"))
+    gp = GP.fit(Centred(Linear()).gram(X), Y, NOISE, solving=KNOWN, approximation=Approximating(variance="exact"))
     for found, wanted in zip(gp.left_out(ROWS), gp.leave_one_out(), strict=True):
         np.testing.assert_allclose(found, wanted[ROWS], rtol=1e-8, atol=1e-9)
 
@@ -224,7 +237,7 @@ def test_a_low_rank_of_many_examples_that_holds_none_out_drops_rows_of_its_direc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(limits, "HELD_OUT_FROM", N)
-    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, by=Approximating("lowrank", "lowrank", rank=5, compares=False))
+    gp = GP.fit(RBF(1.0).gram(X), Y, NOISE, approximation=Approximating("lowrank", "lowrank", rank=5, compares=False))
     low, K = gp.inverse.variance, RBF(1.0)(X)
     assert isinstance(low, LowRank)
     for found, wanted in zip(gp.left_out(ROWS), low.left_out(K[:, ROWS], K.diagonal()[ROWS], ROWS, Y), strict=True):

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import Approximating
-from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
 from saccade.inference.likelihoods.infer import Solving
 from saccade.inference.posterior.gp import GP
+from saccade.inference.solving.closed_form import leave_one_out, turning_points
 from saccade.kernels import HIK, RBF
 from tests.tolerances import assert_close
 
@@ -73,7 +73,7 @@ def test_turning_points_are_where_the_own_class_begins_to_win(m: int) -> None:
 def test_what_cannot_leave_out_says_so() -> None:
     X = np.random.default_rng(0).gamma(0.7, 1.0, (40, 5))
     Y = np.sign(X[:, :1] - X[:, 1:2])
-    gp = GP.fit(HIK().gram(X), Y, np.full((40, 1), 0.1), by=Approximating("exact", "fine"), solving=KNOWN)
+    gp = GP.fit(HIK().gram(X), Y, np.full((40, 1), 0.1), approximation=Approximating("exact", "fine"), solving=KNOWN)
     with pytest.raises(InvalidInput, match='variance="fine" cannot leave examples out'):
         gp.left_out(np.arange(40))
     exact = gp.leave_one_out()[1]
@@ -89,8 +89,8 @@ def test_mean_and_variance_may_be_by_two_ways(mean: str) -> None:
     """Each is left out as new examples are judged: by its own approximation."""
     X = np.random.default_rng(0).gamma(0.7, 1.0, (30, 5))
     Y, noise = np.sign(X[:, :1] - X[:, 1:2]), np.full((30, 1), 0.1)
-    by = Approximating(mean, "exact", inducing=np.arange(15))
-    gp = GP.fit(RBF(1.0).gram(X), Y, noise, by=by, solving=KNOWN)
+    approximation = Approximating(mean, "exact", inducing=np.arange(15))
+    gp = GP.fit(RBF(1.0).gram(X), Y, noise, approximation=approximation, solving=KNOWN)
     found = gp.left_out(np.arange(30))
     for i in (3, 20):
         rest = np.delete(np.arange(30), i)

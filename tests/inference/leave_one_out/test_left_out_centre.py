@@ -66,12 +66,14 @@ def test_one_of_several_copies(kernel: Kernel) -> None:
 def test_other_approximations_are_fitted_again() -> None:
     X, Y = problem(20, 40, 1)
     kernel, noise = Centred(Linear()), np.full((20, 1), 0.05)
-    gp = GP.fit(kernel.gram(X), Y, noise, by=Approximating("sod", "sod", inducing=np.arange(10)))
+    gp = GP.fit(kernel.gram(X), Y, noise, approximation=Approximating("sod", "sod", inducing=np.arange(10)))
     mean, variance = gp.left_out(np.arange(20))
     for i in (3, 15):
         rest = np.delete(np.arange(20), i)
         points = np.flatnonzero(rest < 10)
-        alone = GP.fit(kernel.gram(X[rest]), Y[rest], noise[rest], by=Approximating("sod", "sod", inducing=points))
+        alone = GP.fit(
+            kernel.gram(X[rest]), Y[rest], noise[rest], approximation=Approximating("sod", "sod", inducing=points)
+        )
         np.testing.assert_allclose(mean[[i]], alone.mean(X[[i]]), rtol=1e-8)
         np.testing.assert_allclose(variance[[i]], alone.variance(X[[i]]), rtol=1e-8)
 

@@ -161,7 +161,7 @@ def test_factors_grow_only_where_all_else_is_as_it_was() -> None:
     assert not inverse().grows_to(every, np.tile(noise, (1, 2)))
     assert not inverse().grows_to(RBF(0.4).gram(rows), noise)
     assert not inverse(inference="laplace").grows_to(every, noise)
-    assert not inverse(by=sod).grows_to(every, noise)
+    assert not inverse(approximation=sod).grows_to(every, noise)
     assert not inverse(solving=Solving("cg")).grows_to(every, noise)
 
 
@@ -171,16 +171,16 @@ def test_what_tables_and_held_out_examples_there_are(monkeypatch: pytest.MonkeyP
     targets = np.sign(np.column_stack([rows[:, 0] - rows[:, 1], rows[:, 2] - rows[:, 3]]))
     low = Approximating(variance="lowrank", rank=24)
     tabled, noise = HIK(scale=0.3).gram(rows), np.full((60, 2), 0.1)
-    gp = GP.fit(tabled, targets, noise[:, :1], by=low)
+    gp = GP.fit(tabled, targets, noise[:, :1], approximation=low)
     assert gp.inverse.tabled is tabled
     assert gp.with_variance("exact").inverse.tabled is None
-    assert GP.fit(RBF(1.0).gram(rows), targets, noise[:, :1], by=low).inverse.tabled is None
+    assert GP.fit(RBF(1.0).gram(rows), targets, noise[:, :1], approximation=low).inverse.tabled is None
     np.testing.assert_array_equal(gp.comparable(), hold_out(np.arange(60), 60, 24, gp.solving.rng()))
     some = gp.comparable().size
     three, apart = np.hstack([targets, np.sign(rows[:, :1] - rows[:, 3:])]), np.tile(noise, (1, 2))
     cases: list[tuple[Any, int, int, int]] = [("laplace", 1, 24, some), ("laplace", 2, 24, some)]
     cases += [("laplace", 2, 64, 60), ("laplace", 3, 64, some), ("regression", 3, 64, 60)]  # 60 spans everything
     for inference, columns, rank, count in cases:  # each column of Laplace has directions of its own
-        by = replace(low, rank=rank)
-        other = GP.fit(tabled, three[:, :columns], apart[:, :columns], by=by, inference=inference)
+        approximation = replace(low, rank=rank)
+        other = GP.fit(tabled, three[:, :columns], apart[:, :columns], approximation=approximation, inference=inference)
         assert other.comparable().size == count

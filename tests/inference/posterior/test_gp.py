@@ -35,7 +35,9 @@ def textbook(kernel: Kernel, X: Array, Y: Array, noise: Array) -> tuple[Array, A
 @kernels
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_every_question(kernel: Kernel, solver: Any) -> None:
-    gp = GP.fit(kernel.gram(X), Y, NOISE, solving=Solving(solver, tol=1e-10), by=Approximating(variance="exact"))
+    gp = GP.fit(
+        kernel.gram(X), Y, NOISE, solving=Solving(solver, tol=1e-10), approximation=Approximating(variance="exact")
+    )
     mean, covariance, log_p = textbook(kernel, X, Y, NOISE)
     np.testing.assert_allclose(gp.mean(NEW), mean, atol=1e-8)
     np.testing.assert_allclose(gp.variance(NEW)[:, 0], covariance.diagonal(), atol=1e-8)
@@ -51,11 +53,11 @@ def test_every_question(kernel: Kernel, solver: Any) -> None:
 
 @kernels
 def test_left_out_is_training_without(kernel: Kernel) -> None:
-    gp = GP.fit(kernel.gram(X), Y, NOISE, by=Approximating(variance="exact"))
+    gp = GP.fit(kernel.gram(X), Y, NOISE, approximation=Approximating(variance="exact"))
     mean, variance = gp.left_out(np.array([3, 20]))
     for j, i in enumerate((3, 20)):
         rest = np.delete(np.arange(40), i)
-        without = GP.fit(kernel.gram(X[rest]), Y[rest], NOISE[rest], by=Approximating(variance="exact"))
+        without = GP.fit(kernel.gram(X[rest]), Y[rest], NOISE[rest], approximation=Approximating(variance="exact"))
         np.testing.assert_allclose(mean[j], without.mean(X[[i]])[0], atol=1e-9)
         np.testing.assert_allclose(variance[j], without.variance(X[[i]])[0], atol=1e-9)
     np.testing.assert_allclose(gp.leave_one_out()[0][[3, 20]], mean, atol=1e-9)
@@ -65,11 +67,11 @@ def test_left_out_is_training_without(kernel: Kernel) -> None:
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_extended_answers_as_if_all_had_been_there(kernel: Kernel, solver: Any) -> None:
     solving = Solving(solver, tol=1e-10)
-    by = Approximating(variance="exact")
-    gp = GP.fit(kernel.gram(X[:25]), Y[:25], NOISE[:25], solving=solving, by=by)
+    approximation = Approximating(variance="exact")
+    gp = GP.fit(kernel.gram(X[:25]), Y[:25], NOISE[:25], solving=solving, approximation=approximation)
     for end in (26, 40):  # one, then many
         gp = gp.extended(X[gp.gram.shape[0] : end], Y[:end], NOISE[:end])
-    whole = GP.fit(kernel.gram(X), Y, NOISE, solving=solving, by=by)
+    whole = GP.fit(kernel.gram(X), Y, NOISE, solving=solving, approximation=approximation)
     np.testing.assert_allclose(gp.mean(NEW), whole.mean(NEW), atol=1e-8)
     np.testing.assert_allclose(gp.variance(NEW), whole.variance(NEW), atol=1e-8)
     assert gp.evidence().value == pytest.approx(whole.evidence().value, abs=1e-6)
@@ -111,7 +113,7 @@ def test_conjugate_gradients_start_warm() -> None:
 
 
 def test_compressed_answers_alike_and_says_what_it_cannot_know() -> None:
-    gp = GP.fit(HIK().gram(X), Y, NOISE, by=Approximating(variance="lowrank", rank=10))
+    gp = GP.fit(HIK().gram(X), Y, NOISE, approximation=Approximating(variance="lowrank", rank=10))
     tables = gp.compressed()
     np.testing.assert_array_equal(tables.mean(NEW), gp.mean(NEW))
     np.testing.assert_array_equal(tables.variance(NEW), gp.variance(NEW))
@@ -132,11 +134,11 @@ def test_compressed_answers_alike_and_says_what_it_cannot_know() -> None:
 
 def test_of_two_outputs_the_approximation_of_the_mean_is_its_own() -> None:
     """A mean by FITC with an exact variance: each left out by its own method."""
-    by = Approximating(mean="fitc", variance="exact", inducing=np.arange(0, 40, 2))
-    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, by=by)
+    approximation = Approximating(mean="fitc", variance="exact", inducing=np.arange(0, 40, 2))
+    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, approximation=approximation)
     rows = np.arange(1, 40, 6)
-    fitc = GP.fit(RBF(0.8).gram(X), Y, NOISE, by=Approximating("fitc", "fitc", inducing=np.arange(0, 40, 2)))
-    exact = GP.fit(RBF(0.8).gram(X), Y, NOISE, by=Approximating(variance="exact"))
+    fitc = GP.fit(RBF(0.8).gram(X), Y, NOISE, approximation=Approximating("fitc", "fitc", inducing=np.arange(0, 40, 2)))
+    exact = GP.fit(RBF(0.8).gram(X), Y, NOISE, approximation=Approximating(variance="exact"))
     np.testing.assert_allclose(gp.left_out(rows)[0], fitc.left_out(rows)[0])
     np.testing.assert_allclose(gp.left_out(rows)[1], exact.left_out(rows)[1], atol=1e-9)
 
@@ -222,7 +224,7 @@ def test_examples_that_calibrate_a_file_have_means() -> None:
 
 def test_draws_are_exact_whatever_approximates_the_mean() -> None:
     """Of a kernel without tables, as of one with them."""
-    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, by=Approximating("sod", inducing=np.arange(5)))
+    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, approximation=Approximating("sod", inducing=np.arange(5)))
     mean = textbook(RBF(0.8), X, Y, NOISE)[0]
     assert np.abs(gp.mean(NEW) - mean).max() > 0.3
     np.testing.assert_allclose(gp.sample(NEW, 4000, np.random.default_rng(1)).mean(axis=2), mean, atol=0.08)
@@ -237,7 +239,7 @@ def test_it_says_what_it_is_in_one_line() -> None:
 
 
 def test_a_copy_keeps_the_approximation_of_its_mean() -> None:
-    gp = GP.fit(HIK().gram(X), Y, NOISE, by=Approximating("fitc"))
+    gp = GP.fit(HIK().gram(X), Y, NOISE, approximation=Approximating("fitc"))
     assert gp.with_variance("exact").inverse.mean is gp.quantized(16).inverse.mean is gp.inverse.mean
 
 

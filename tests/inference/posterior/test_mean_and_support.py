@@ -13,8 +13,8 @@ from saccade import GPClassifier, GPRegressor, OneClassGP
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
 from saccade.inference.approximations.by_name import APPROXIMATIONS, Approximating
+from saccade.inference.likelihoods.prior_mean import PriorMean
 from saccade.inference.posterior.gp import GP
-from saccade.inference.posterior.prior_mean import PriorMean
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import HIK, RBF, Kernel
 from tests.tolerances import assert_close
@@ -51,8 +51,8 @@ def dense(kernel: Kernel, rows: Array, new: Array) -> tuple[Array, Array, float]
 @kernels
 @pytest.mark.parametrize("solver", ["cholesky", "cg"])
 def test_every_question_with_a_prior_mean(kernel: Kernel, solver: Any) -> None:
-    solving, by = Solving(solver, tol=1e-10), Approximating(variance="exact")
-    gp = GP.fit(kernel.gram(X), Y, NOISE, mean=MEAN, solving=solving, by=by)
+    solving, approximation = Solving(solver, tol=1e-10), Approximating(variance="exact")
+    gp = GP.fit(kernel.gram(X), Y, NOISE, mean=MEAN, solving=solving, approximation=approximation)
     mean, covariance, log_p = dense(kernel, np.arange(N), NEW)
     for found, variance in ((gp.mean(NEW), gp.variance(NEW)), gp.mean_and_variance(NEW)):
         np.testing.assert_allclose(found, mean, atol=1e-8)
@@ -88,11 +88,11 @@ def test_further_examples_with_a_prior_mean(kernel: Kernel, noise: float) -> Non
 @kernels
 @pytest.mark.parametrize("levels", [None, 8])
 def test_a_prior_mean_is_subtracted_and_added_again(kernel: Kernel, method: Any, levels: int | None) -> None:
-    by = Approximating(method, method, rank=6, inducing=POINTS)
+    approximation = Approximating(method, method, rank=6, inducing=POINTS)
     options: dict[str, Any] = {"levels": levels} if isinstance(kernel, HIK) else {}
     gram, rows = kernel.gram(X, **options), np.arange(0, N, 3)
-    with_mean = GP.fit(gram, Y, NOISE, mean=MEAN, by=by)
-    without = GP.fit(gram, Y - line(X), NOISE, by=by)
+    with_mean = GP.fit(gram, Y, NOISE, mean=MEAN, approximation=approximation)
+    without = GP.fit(gram, Y - line(X), NOISE, approximation=approximation)
     np.testing.assert_allclose(with_mean.mean(NEW), line(NEW) + without.mean(NEW), atol=1e-9)
     found, expected = with_mean.left_out(rows, X[rows]), without.left_out(rows, X[rows])
     np.testing.assert_allclose(found[0], line(X)[rows] + expected[0], atol=1e-9)
@@ -100,7 +100,7 @@ def test_a_prior_mean_is_subtracted_and_added_again(kernel: Kernel, method: Any,
 
 
 def test_tables_have_the_prior_mean_too() -> None:
-    gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE, mean=MEAN, by=Approximating(variance="lowrank", rank=10))
+    gp = GP.fit(HIK(scale=0.3).gram(X), Y, NOISE, mean=MEAN, approximation=Approximating(variance="lowrank", rank=10))
     mean = dense(HIK(scale=0.3), np.arange(N), NEW)[0]
     for found in (gp, gp.compressed()):
         np.testing.assert_allclose(found.mean(NEW), mean, atol=1e-8)
@@ -162,8 +162,8 @@ def asked() -> Iterator[list[tuple[int, int]]]:
 
 @pytest.mark.parametrize("method", INDUCING)
 def test_new_rows_are_compared_with_the_support_alone(method: Any, asked: list[tuple[int, int]]) -> None:
-    by = Approximating(method, method, inducing=POINTS)
-    gp = GP.fit(Counted(0.8).gram(X, held=False), Y, NOISE, mean=MEAN, by=by)
+    approximation = Approximating(method, method, inducing=POINTS)
+    gp = GP.fit(Counted(0.8).gram(X, held=False), Y, NOISE, mean=MEAN, approximation=approximation)
     assert sum(a * b for a, b in asked) == (R * R if method == "sod" else N * R)
     assert gp.support is not None
     np.testing.assert_array_equal(gp.support, POINTS)
@@ -180,8 +180,8 @@ def test_new_rows_are_compared_with_the_support_alone(method: Any, asked: list[t
 @pytest.mark.parametrize("variance", [*INDUCING, "exact", "diagonal", None])
 def test_answers_are_those_of_all_rows(mean: Any, variance: Any) -> None:
     """The support of a pair, in any order: against approximations that are handed every kernel value."""
-    kernel, by = RBF(0.8), Approximating(mean, variance, inducing=POINTS)
-    gp = GP.fit(kernel.gram(X), Y, NOISE, by=by)
+    kernel, approximation = RBF(0.8), Approximating(mean, variance, inducing=POINTS)
+    gp = GP.fit(kernel.gram(X), Y, NOISE, approximation=approximation)
     k_star = kernel(X, NEW)
     np.testing.assert_allclose(gp.mean(NEW), k_star.T @ gp.inverse.mean.weights(Y), atol=1e-10)
     np.testing.assert_array_equal(np.flatnonzero(gp.solution.alpha.any(axis=1)), POINTS)
@@ -197,7 +197,7 @@ def test_answers_are_those_of_all_rows(mean: Any, variance: Any) -> None:
 
 
 def test_a_subset_is_the_exact_process_of_its_rows() -> None:
-    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, mean=MEAN, by=Approximating("sod", inducing=POINTS))
+    gp = GP.fit(RBF(0.8).gram(X), Y, NOISE, mean=MEAN, approximation=Approximating("sod", inducing=POINTS))
     mean, covariance, _ = dense(RBF(0.8), POINTS, NEW)
     np.testing.assert_allclose(gp.mean(NEW), mean, atol=1e-9)
     np.testing.assert_allclose(gp.variance(NEW)[:, 0], covariance.diagonal(), atol=1e-9)

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.errors import InvalidInput
 from saccade.datasets.synthetic import histograms
-from saccade.inference.leave_one_out.closed_form import leave_one_out, turning_points
+from saccade.inference.solving.closed_form import leave_one_out, turning_points
 from saccade.inference.solving.diagonal_estimate import Check, checked, estimate, known_of
 from saccade.inference.solving.inverse_diagonal import CUBES, PAIRS, WANTED, Probes
 from saccade.inference.solving.regression import Solution, Solving, solve

@@ -8,7 +8,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.inference.approximations.base import Approximation, RegularizedSystem, outputs
-from saccade.inference.leave_one_out.closed_form import leave_one_out
+from saccade.inference.solving.closed_form import leave_one_out
 from saccade.inference.solving.conditional import ByFactor, ByIteration, Conditional
 
 LOUD = 1e4  # times k(x, x): noise from which on an example is better left out by what it adds

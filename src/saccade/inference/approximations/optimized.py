@@ -23,6 +23,7 @@ examples may explain less than FA, as A found in two of its three data sets.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -63,12 +64,12 @@ class Optimized(Diagonal):
 def optimized(trained: RegularizedSystem, *, signed: bool = False) -> Optimized:
     """D⁻¹ for every column of the noise: not negative, or of either sign as A (6) is printed."""
     K = trained.K.to_dense()
-    found = [_search(trained, K, j, signed) for j in range(trained.noise.shape[1])]
+    found = list(map(partial(_search, trained, K, signed), range(trained.noise.shape[1])))
     inverse = np.column_stack([inverse for inverse, _ in found])
     return Optimized(inverse, trained.weight, tuple(record for _, record in found))
 
 
-def _search(trained: RegularizedSystem, K: Array, j: int, signed: bool) -> tuple[Array, Optimum]:
+def _search(trained: RegularizedSystem, K: Array, signed: bool, j: int) -> tuple[Array, Optimum]:
     """D⁻¹ (n,) for one column of the noise."""
     noise, n = trained.noise[:, j], len(K)
     weight = np.ones(n) if trained.weight is None else trained.weight

@@ -1,4 +1,4 @@
 """Training examples as if each had not been there: closed forms, for every approximation.
 
-closed_form.py imports nothing of inference; the others may import approximations and solving.
+May import approximations, likelihoods and solving; a `GP` is handed to it.
 """

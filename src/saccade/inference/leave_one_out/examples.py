@@ -21,8 +21,8 @@ from saccade.inference.approximations.base import Approximation, outputs
 from saccade.inference.approximations.exact import Exact
 from saccade.inference.leave_one_out.by_approximation import left_out_by
 from saccade.inference.leave_one_out.centre import without_each
-from saccade.inference.leave_one_out.closed_form import leave_one_out
-from saccade.inference.posterior.prior_mean import plus_values
+from saccade.inference.likelihoods.prior_mean import plus_values
+from saccade.inference.solving.closed_form import leave_one_out
 
 if TYPE_CHECKING:
     from saccade.inference.posterior.gp import GP
@@ -45,7 +45,7 @@ def moments(
 ) -> Moments:
     """By the approximations of mean and variance."""
     if has_centre(gp):
-        exact = not gp.kernel.mixes_centre and gp.by.mean == gp.variance_method == "exact"
+        exact = not gp.kernel.mixes_centre and gp.approximation.mean == gp.variance_method == "exact"
         mean, variance = gp.recentred if exact else gp.refitted
         return mean[rows], variance[rows]
     X, method = gp.gram.as_given(rows) if X is None else X, gp.inverse.variance
@@ -55,20 +55,23 @@ def moments(
     if gp.gram.given is not None or gp.inverse.tabled is not None:
         shifted = variance + gp.variance(X) - with_itself
         variance = np.clip(shifted, 0.0, gp.kernel.diag(X)[:, None])
-    if gp.by.mean == gp.variance_method:
-        return mean + _mean_shift(gp, rows, X), variance
-    return mean_alone(gp, rows, X), variance
+    if gp.approximation.mean != gp.variance_method:
+        mean = _plain_mean(gp, rows)
+    return mean + _mean_shift(gp, rows, X), variance
 
 
 def mean_alone(gp: GP, rows: Array, X: Any = None) -> Annotated[Array, "b, m"]:
     """By the approximation of the mean, which takes no variance."""
-    if has_centre(gp) and gp.by.mean != "exact":
+    if has_centre(gp) and gp.approximation.mean != "exact":
         return gp.refitted[0][rows]
-    if gp.by.mean == "exact" and not np.isnan(gp.solution.error):
-        mean = exact_moments(gp)[0][rows]
-    else:
-        mean = left_out_by(gp.inverse.mean, gp.gram, gp.sites, gp.weight, rows)[0]
-    return np.asarray(mean + _mean_shift(gp, rows, X))
+    return np.asarray(_plain_mean(gp, rows) + _mean_shift(gp, rows, X))
+
+
+def _plain_mean(gp: GP, rows: Array) -> Annotated[Array, "b, m"]:
+    """Without what levels and quantised tables change."""
+    if gp.approximation.mean == "exact" and not np.isnan(gp.solution.error):
+        return exact_moments(gp)[0][rows]
+    return left_out_by(gp.inverse.mean, gp.gram, gp.sites, gp.weight, rows)[0]
 
 
 def variance_alone(
@@ -79,10 +82,8 @@ def variance_alone(
     """Numbers of training examples, at most so many where a sample will do, and their variance."""
     if exact is not None and gp.variance_method == "exact":
         return np.arange(len(exact)), exact
-    by = gp.inverse.variance
-    gp.prepare()
     rows = comparable(gp, most)
-    if exact is None or isinstance(by, Approximation):
+    if exact is None or isinstance(gp.inverse.variance, Approximation):
         return rows, moments(gp, rows)[1]
     # "fine" cannot leave an example out: take the larger of its variance with the example and the exact one without
     return rows, np.maximum(exact[rows], gp.variance(gp.gram.as_given(rows)))
@@ -93,7 +94,7 @@ def comparable(
     most: int | None = None,  # None for all
 ) -> Annotated[Array, "b"]:
     """Numbers of the training examples that new ones are to be compared with, as `moments` has them."""
-    methods = [] if gp.by.mean == "exact" else [gp.inverse.mean]
+    methods = [] if gp.approximation.mean == "exact" else [gp.inverse.mean]
     every = [*methods, *([] if gp.variance_method is None else [gp.inverse.variance])]
     pools = [gp.gram.given, *(method.comparable() for method in every)]
     rows = reduce(np.intersect1d, [pool for pool in pools if pool is not None], np.arange(gp.gram.shape[0]))
@@ -131,10 +132,12 @@ def refit(gp: GP) -> Moments:
 
 def _on_some(gp: GP, rows: Array) -> GP:
     """The posterior of some of the examples, with a kernel settled on these alone and no prior mean."""
-    weight, by = None if gp.weight is None else gp.weight[rows], gp.by.on_some(rows)
+    weight, approximation = None if gp.weight is None else gp.weight[rows], gp.approximation.on_some(rows)
     gram = gp.gram.subset(rows).with_kernel(gp.kernel, weight)
     solving = replace(gp.solving, leave_one_out=False)
-    return gp.fit(gram, gp.sites.targets[rows], gp.sites.noise[rows], weight=weight, solving=solving, by=by)
+    return gp.fit(
+        gram, gp.sites.targets[rows], gp.sites.noise[rows], weight=weight, solving=solving, approximation=approximation
+    )
 
 
 def _mean_shift(gp: GP, rows: Array, X: Any = None) -> Annotated[Array, "b, m"] | float:

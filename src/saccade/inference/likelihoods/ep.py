@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from saccade._core.arrays import Array
 from saccade._core.progress import report
-from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.newton import Labels, Means, exact, newton_step
 from saccade.inference.likelihoods.probit import log_average
 from saccade.inference.likelihoods.sites import Regression, Sites, Steps, flattest, log_gaussian
+from saccade.inference.solving.closed_form import leave_one_out
 from saccade.inference.solving.regression import Solution
 
 SWEEPS, SWEEPS_ESTIMATED = 60, 20  # with factors, and with estimated variances, which may never agree

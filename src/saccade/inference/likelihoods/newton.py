@@ -14,10 +14,10 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.draft import Drafted
 from saccade.inference.likelihoods.probit import hazard
 from saccade.inference.likelihoods.sites import Regression, Steps
+from saccade.inference.solving.closed_form import leave_one_out
 from saccade.inference.solving.regression import Solution
 
 HALVINGS = 30

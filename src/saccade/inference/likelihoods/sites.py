@@ -14,7 +14,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.inference.posterior.evidence import of_copies
+from saccade.inference.solving.evidence import of_copies
 from saccade.inference.solving.regression import Solution
 
 METHODS = ("regression", "laplace", "ep")

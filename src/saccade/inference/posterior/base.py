@@ -13,9 +13,9 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.inference.approximations.by_name import Method
-from saccade.inference.posterior.evidence import Evidence
-from saccade.inference.posterior.prior_mean import PriorMean
+from saccade.inference.likelihoods.prior_mean import PriorMean
 from saccade.inference.posterior.shares import shares
+from saccade.inference.solving.evidence import Evidence
 from saccade.kernels.base import Kernel
 from saccade.operators.tables import GridTables, PiecewiseTables
 

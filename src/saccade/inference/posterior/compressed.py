@@ -12,8 +12,8 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.inference.approximations.by_name import Method
+from saccade.inference.likelihoods.prior_mean import Mean, plus
 from saccade.inference.posterior.base import Posterior
-from saccade.inference.posterior.prior_mean import Mean, plus
 from saccade.kernels.gram import TabledGram
 from saccade.kernels.intersection import HIK
 from saccade.operators.norms import NormTables
@@ -84,7 +84,9 @@ def walk(
 def unexplained(norms: tuple[NormTables, ...], features: sp.csr_matrix) -> Annotated[Array, "b, 1 | b, m"]:
     """k(x, x) less what the directions behind the tables explain, from 0 to k(x, x)."""
     prior = np.asarray(features.sum(axis=1))
-    known = np.column_stack([tables.squared_norms(features) for tables in norms])
+    known = np.empty((prior.size, len(norms)))
+    for j, tables in enumerate(norms):
+        known[:, j] = tables.squared_norms(features)
     return np.asarray(np.clip(prior - known, 0.0, prior))
 
 

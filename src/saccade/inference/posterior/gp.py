@@ -23,14 +23,14 @@ from saccade.inference.approximations.base import new_columns
 from saccade.inference.approximations.by_name import Approximating, Method
 from saccade.inference.leave_one_out import examples
 from saccade.inference.likelihoods.infer import Inference, infer
+from saccade.inference.likelihoods.prior_mean import PriorMean, plus, plus_values
 from saccade.inference.likelihoods.sites import Sites
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed import Compressed, check_bins, compress, unexplained, walk
-from saccade.inference.posterior.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.posterior.inverse import Inverse
-from saccade.inference.posterior.prior_mean import PriorMean, plus, plus_values
 from saccade.inference.posterior.relevance import deviations
 from saccade.inference.posterior.sampling import sample
+from saccade.inference.solving.evidence import Evidence, log_marginal_likelihood
 from saccade.inference.solving.regression import Solution, Solving, grown, solve, unsolved
 from saccade.inference.solving.solver_choice import labels_by
 from saccade.kernels.base import Kernel
@@ -58,7 +58,7 @@ class GP(Posterior):
         How targets or labels became sites.
     solving : Solving
         How systems with K + N are solved.
-    by : Approximating
+    approximation : Approximating
         Which approximations of (K + N)⁻¹ mean and variance use.
     prior_mean : PriorMean or None
         The mean before any example; None: 0.
@@ -82,7 +82,7 @@ class GP(Posterior):
     weight: Annotated[Array, "n"] | None = None
     inference: Inference = "regression"
     solving: Solving = SOLVING
-    by: Approximating = EXACT
+    approximation: Approximating = EXACT
     prior_mean: PriorMean | None = None
     grid: GridTables | None = None
     kernel: Kernel = field(init=False)
@@ -105,7 +105,7 @@ class GP(Posterior):
         mean: PriorMean | None = None,
         inference: Inference = "regression",
         solving: Solving = SOLVING,
-        by: Approximating = EXACT,
+        approximation: Approximating = EXACT,
     ) -> GP:
         """Find sites and solution; an approximate mean takes no solution of a regression.
 
@@ -117,7 +117,7 @@ class GP(Posterior):
             Targets, or labels ±1.
         noise : array (n, 1) or (n, m)
             Of an example with all its copies.
-        weight, mean, inference, solving, by : optional
+        weight, mean, inference, solving, approximation : optional
             Fields of a `GP`; `mean` is its prior mean.
 
         Returns
@@ -131,28 +131,26 @@ class GP(Posterior):
         else:
             Y = Y if before is None else Y - before
             sites, solution = Sites.of_regression(Y, noise, weight), unsolved(Y, noise)
-            if "exact" in (by.mean, by.variance):
+            if "exact" in (approximation.mean, approximation.variance):
                 labels = solving.leave_one_out
                 solver = labels_by(solving.solver, gram, noise, Y.shape[1]) if labels else solving.solver
                 solution = solve(gram, noise, Y, replace(solving, solver=solver))
-        gp = cls(gram, sites, solution, weight, inference, replace(solving, start=None), by, mean)
-        if by.mean != "exact":
+        gp = cls(gram, sites, solution, weight, inference, replace(solving, start=None), approximation, mean)
+        if approximation.mean != "exact":
             solution = replace(solution, alpha=gp.inverse.mean.weights(sites.targets))
-        return gp if by.mean == "exact" else gp._changed(gp.inverse, solution=solution)
+        return gp if approximation.mean == "exact" else gp._changed(gp.inverse, solution=solution)
 
     @cached_property
     def inverse(self) -> Inverse:
         """(K + N)⁻¹, exact and approximated."""
         known = self.gram, self.sites.noise, self.solution.factors, self.weight
-        return Inverse(*known, self.inference, self.solving, self.by)
+        return Inverse(*known, self.inference, self.solving, self.approximation)
 
     @cached_property
-    def _piecewise(self) -> PiecewiseTables | None:
-        return self.gram.tables(self.solution.alpha) if isinstance(self.gram, TabledGram) else None
-
-    @property
     def tables(self) -> PiecewiseTables | GridTables | None:
-        return self._piecewise if self.grid is None else self.grid
+        if self.grid is None and isinstance(self.gram, TabledGram):
+            return self.gram.tables(self.solution.alpha)
+        return self.grid
 
     @property
     def variance_method(self) -> Method | None:
@@ -206,7 +204,9 @@ class GP(Posterior):
         GP
             A copy with the same mean.
         """
-        return self._changed(self.inverse.with_variance(method), by=replace(self.by, variance=method))
+        return self._changed(
+            self.inverse.with_variance(method), approximation=replace(self.approximation, variance=method)
+        )
 
     def quantized(self, bins: int) -> GP:
         tables = check_bins(self.tables, bins)
@@ -214,9 +214,11 @@ class GP(Posterior):
         return self._changed(self.inverse, grid=quantize(tables, self.gram.tops, self.gram.features, bins))
 
     def _changed(self, inverse: Inverse, **changes: Any) -> GP:
-        """A copy with changes that leave α's tables as they are; what is ready of the inverse is ready there too."""
+        """A copy; what is ready of the inverse is ready there too."""
         new = replace(self, **changes)
-        new.__dict__.update({"inverse": inverse}, **{k: v for k, v in self.__dict__.items() if k == "_piecewise"})
+        new.__dict__["inverse"] = inverse
+        if "tables" in self.__dict__ and new.grid is self.grid:
+            new.__dict__["tables"] = self.tables
         return new
 
     def compressed(self) -> Compressed:
@@ -243,13 +245,13 @@ class GP(Posterior):
                     grown(self.solution, gram, noise, targets),
                     Sites.of_regression(targets, noise, weight),
                 )
-                return GP(gram, sites, solution, weight, self.inference, self.solving, self.by, mean)
+                return GP(gram, sites, solution, weight, self.inference, self.solving, self.approximation, mean)
         if start is None and Y.shape[1] == self.solution.alpha.shape[1]:
             start = np.vstack([self.solution.alpha, np.zeros((len(Y) - n, Y.shape[1]))])
         how: dict[str, Any] = {
             "inference": self.inference,
             "solving": replace(self.solving, start=start),
-            "by": self.by,
+            "approximation": self.approximation,
         }
         return GP.fit(gram, Y, noise, weight=weight, mean=mean, **how)
 
@@ -269,7 +271,8 @@ class GP(Posterior):
 
     @property
     def relevance(self) -> Array:
-        return deviations(self.gram, self._piecewise, self.weight)
+        exact = self if self.grid is None else replace(self, grid=None)
+        return deviations(self.gram, exact.tables, self.weight)
 
     @cached_property
     def refitted(self) -> tuple[Array, Array]:

@@ -34,14 +34,18 @@ class Inverse:
     weight: Annotated[Array, "n"] | None  # how many equal copies each example stands for
     inference: Inference
     solving: Solving
-    by: Approximating
+    approximation: Approximating
 
     # ---- exact
 
     @property
     def factored(self) -> bool:
         """Whether there is a factor, or one is made when a question needs it."""
-        if self.solved or self.inference != "regression" or "exact" not in (self.by.mean, self.by.variance):
+        if (
+            self.solved
+            or self.inference != "regression"
+            or "exact" not in (self.approximation.mean, self.approximation.variance)
+        ):
             return bool(self.solved)
         return factor_when_asked(self.solving.solver, self.gram, self.noise)
 
@@ -71,7 +75,7 @@ class Inverse:
 
     def alpha(self, sites: Sites, solution: Solution) -> Annotated[Array, "n, m"]:
         """(K + N)⁻¹t as exactly as it is solved for, whatever approximates the mean."""
-        if self.by.mean == "exact" and (self.solved or not self.factored):
+        if self.approximation.mean == "exact" and (self.solved or not self.factored):
             return solution.alpha
         if self.factors:
             return self.exact.weights(sites.targets)
@@ -84,7 +88,7 @@ class Inverse:
     ) -> bool:
         """Whether factors grow by the further examples: all else must be as it was."""
         n = len(self.noise)
-        if self.inference != "regression" or self.by.mean != "exact" or not self.solved or len(noise) == n:
+        if self.inference != "regression" or self.approximation.mean != "exact" or not self.solved or len(noise) == n:
             return False
         same = noise.shape[1:] == self.noise.shape[1:] and np.array_equal(noise[:n], self.noise)
         kept = same and self.gram.extends_to(gram)
@@ -95,7 +99,7 @@ class Inverse:
     @property
     def variance_method(self) -> Method | None:
         """As asked for, or what "auto" stands for."""
-        return self.by.variance_method(isinstance(self.gram, TabledGram), self.gram.shape[0], self.factored)
+        return self.approximation.variance_method(isinstance(self.gram, TabledGram), self.gram.shape[0], self.factored)
 
     @property
     def tabled(self) -> TabledGram | None:
@@ -105,44 +109,43 @@ class Inverse:
     @cached_property
     def mean(self) -> Approximation:
         """The approximation behind the mean."""
-        found = self._ready(self.by.mean)
+        method = self.approximation.mean
+        found = self.exact if method == "exact" else self.approximation.ready(method, self.system, *self._apart(method))
         assert isinstance(found, Approximation)
         return found
 
     @cached_property
     def variance(self) -> VarianceApproximation:
         """The approximation behind the variance."""
-        if self.variance_method is None:
+        method = self.variance_method
+        if method is None:
             no_variance()
-        return self.mean if self.variance_method == self.by.mean else self._ready(self.variance_method)
+        if method in ("exact", self.approximation.mean):
+            return self.exact if method == "exact" else self.mean
+        return self.approximation.ready(method, self.system, *self._apart(method))
 
     @cached_property
     def norms(self) -> tuple[NormTables, ...]:
         """The tables of a low-rank variance: one, or one for each output."""
         assert isinstance(self.gram, TabledGram)
-        known = self.variance if self.variance_method == "lowrank" else self._ready("lowrank")
+        known = self.variance if self.variance_method == "lowrank" else self.with_variance("lowrank").variance
         parts = known.parts if isinstance(known, PerOutput) else (known,)
         return self.gram.norm_tables([part.W for part in parts if isinstance(part, LowRank)])
 
     def with_variance(self, method: Method | None) -> Inverse:
         """Another approximation of the variance; that of the mean stays."""
-        new = replace(self, by=replace(self.by, variance=method))
+        new = replace(self, approximation=replace(self.approximation, variance=method))
         new.__dict__.update({name: value for name, value in self.__dict__.items() if name == "mean"})
         return new
 
-    def _ready(self, method: Method) -> VarianceApproximation:
-        if method == "exact":
-            return self.exact
-        held_out, apart = self._held_out() if method == "lowrank" else None, self.inference != "regression"
-        return self.by.ready(method, self.system, held_out, self.solving.rng(), apart=apart)
-
-    def _held_out(self) -> Array | None:
-        """The examples that stay new to a low rank, for new ones to be compared with."""
-        if not self.by.compares:
-            return None
-        n, pool = self.gram.shape[0], self.gram.given
-        rank = self.by.directions(1 if self.inference == "regression" else self.noise.shape[1])
-        return hold_out(np.arange(n) if pool is None else pool, n, rank, self.solving.rng())
+    def _apart(self, method: Method) -> tuple[Array | None, np.random.Generator, bool]:
+        """Examples that stay new to a low rank, for new ones to be compared with; whether columns have ranks apart."""
+        apart, held_out = self.inference != "regression", None
+        if method == "lowrank" and self.approximation.compares:
+            n, pool = self.gram.shape[0], self.gram.given
+            rank = self.approximation.directions(self.noise.shape[1] if apart else 1)
+            held_out = hold_out(np.arange(n) if pool is None else pool, n, rank, self.solving.rng())
+        return held_out, self.solving.rng(), apart
 
     # ---- the examples that are compared with new rows
 
@@ -157,7 +160,7 @@ class Inverse:
 
     @property
     def _mean_rows(self) -> Array | None:
-        return None if self.by.mean == "exact" else self.mean.support
+        return None if self.approximation.mean == "exact" else self.mean.support
 
     @cached_property
     def carrying(self) -> tuple[Gram, Array | slice]:

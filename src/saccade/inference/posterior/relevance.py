@@ -7,14 +7,14 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.tables import PiecewiseTables
+from saccade.operators.tables import GridTables, PiecewiseTables
 
 ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
 
 
 def deviations(
     gram: Gram,
-    tables: PiecewiseTables | None,  # of f, at the levels of the kernel matrix; None where it has none
+    tables: PiecewiseTables | GridTables | None,  # of f, at the levels of the kernel matrix; None where it has none
     weight: Annotated[Array, "n"] | None,  # of the training examples; None for ones
 ) -> Annotated[Array, "features"]:
     """The standard deviation of f_d over the training examples; of several outputs the root of the sum of squares.
@@ -22,7 +22,7 @@ def deviations(
     f_d is 0 at a zero, and an example has a positive or a negative part, not both. So the levels of both parts, and a
     zero for every other example, are all values that f_d takes.
     """
-    if not isinstance(gram, TabledGram) or tables is None:
+    if not isinstance(gram, TabledGram) or not isinstance(tables, PiecewiseTables):
         raise AttributeError(
             "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
             "over features. sklearn.inspection.permutation_importance serves any model."

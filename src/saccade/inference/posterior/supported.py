@@ -15,10 +15,10 @@ from saccade.inference.approximations.base import new_columns
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.approximations.inducing import Inducing, Subset
 from saccade.inference.approximations.inducing_variance import InducingVariance, SubsetVariance
+from saccade.inference.likelihoods.prior_mean import Mean, plus
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed import Compressed, check_bins, no_variance
 from saccade.inference.posterior.gp import GP
-from saccade.inference.posterior.prior_mean import Mean, plus
 from saccade.kernels.base import Kernel
 from saccade.kernels.gram import Gram, TabledGram
 

@@ -1,4 +1,4 @@
-"""Systems with K + N: α, the diagonal of the inverse, and the choice between a factor and conjugate gradients.
+"""Systems with K + N: α, the diagonal of the inverse, closed forms of both, and the choice of a factor or iterations.
 
-May import kernels, solvers and operators; no other folder of inference but leave_one_out.closed_form.
+May import kernels, solvers and operators; no other folder of inference.
 """

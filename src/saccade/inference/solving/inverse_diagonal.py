@@ -13,7 +13,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.errors import InvalidInput
-from saccade.inference.leave_one_out.closed_form import turning_points
+from saccade.inference.solving.closed_form import turning_points
 from saccade.inference.solving.diagonal_estimate import (
     Check,
     beside,

@@ -1,4 +1,4 @@
 """Kernel parameters and noise learned by evidence or leave-one-out: options, objectives with slopes, the search.
 
-May import solving and posterior.evidence.
+May import solving.
 """

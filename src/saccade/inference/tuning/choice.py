@@ -17,7 +17,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.inference.leave_one_out.closed_form import leave_one_out
+from saccade.inference.solving.closed_form import leave_one_out
 from saccade.kernels import Kernel
 from saccade.solvers.cholesky import factorise
 

@@ -11,7 +11,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.blas import one_blas_thread
 from saccade._core.errors import InvalidInput
-from saccade.inference.posterior.evidence import log_marginal_likelihood, of_copies
+from saccade.inference.solving.evidence import log_marginal_likelihood, of_copies
 from saccade.inference.solving.regression import Solving, solve
 from saccade.inference.tuning.evidence_slope import Judged, exact_evidence, stochastic_evidence
 from saccade.inference.tuning.loo_centre import centred_loo, has_moving_centre

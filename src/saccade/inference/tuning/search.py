@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import product
 from typing import Annotated, Any
 
@@ -50,7 +51,9 @@ class Search:
         what: str = "tuning",
     ) -> None:
         self.objective, self.free, self.record, self.strength = objective, free, record, strength
-        self.limit, self.tol, self.what, self.patience = limit, tol, what, PATIENCE
+        self.limit, self.tol, self.what = limit, tol, what
+        self.function: Callable[[Array], Value] = objective
+        self.patience, self.factor = 0, 1.0  # 0: for ever; 0: what scales the first slope to `FIRST_STEP`
         self.start = objective.table[:, 0].copy()
         self.unit = objective.table[free, 3]
         self.best: tuple[float, Array] | None = None
@@ -76,53 +79,53 @@ class Search:
     def bounds(self) -> Array:
         return np.asarray(self.objective.table[self.free, 1:3] / self.unit[:, None])
 
-    def evaluate(self, u: Array, function: Callable[..., Value], *more: float) -> Value:
+    def evaluate(self, u: Array) -> tuple[float, Array]:
+        """Value and slope in u, times `factor`."""
         if self.count >= self.limit:
             raise Stop("evaluations")
         theta = self.at(u)
         self.count += 1
         try:
-            found = function(theta, *more)
+            found = self.function(theta)
         except InvalidInput:  # a kernel beyond the range of float64; an error only where there is no other yet
             if self.best is None:
                 raise
-            return Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
+            found = Value(self.best[0] + 1e3, 0.0, np.zeros_like(theta))
+        else:
+            self._keep(theta, found)
+        self._stop_if_idle()
+        slope = found.gradient[self.free] * self.unit
+        self.factor = self.factor or FIRST_STEP / max(float(np.abs(slope).max()), 1e-300)
+        return self.factor * found.value, self.factor * slope
+
+    def _keep(self, theta: Array, found: Value) -> None:
         if self.best is None or found.value < self.best[0]:
             self.best = found.value, theta
         parameters = {**self.objective.space.parameters(theta[:-1]), "noise": self.objective.noise(theta)}
         seconds = time.perf_counter() - self.began
         self.record.evaluations.append(Evaluation(parameters, found.value, found.error, seconds, self.objective.n))
         report(self.what, self.count / self.limit)
-        return found
 
     def _stop_if_idle(self) -> None:
         """Stop when a few evaluations gained next to nothing: a line search on an estimate may never end."""
         assert self.best is not None
         self.trail.append(self.best[0])
-        if len(self.trail) > self.patience and self.trail[-1 - self.patience] - self.trail[-1] < self.tol:
+        if 0 < self.patience < len(self.trail) and self.trail[-1 - self.patience] - self.trail[-1] < self.tol:
             raise Stop("converged")
 
-    def gradient(self, theta: Array) -> None:
+    def gradient(self, theta: Array, patience: int = PATIENCE) -> None:
         """L-BFGS-B from these coordinates. Its first step is the gradient itself, so that is scaled to `FIRST_STEP`."""
-        factor = 0.0
-
-        def function(u: Array) -> tuple[float, Array]:
-            nonlocal factor
-            found = self.evaluate(u, self.objective, self.strength)
-            self._stop_if_idle()
-            slope = found.gradient[self.free] * self.unit
-            factor = factor or FIRST_STEP / max(float(np.abs(slope).max()), 1e-300)
-            return factor * found.value, factor * slope
-
-        minimize(function, self.begin(theta), jac=True, method="L-BFGS-B", bounds=self.bounds())
+        self.function, self.patience, self.factor = partial(self.objective, strength=self.strength), patience, 0.0
+        minimize(self.evaluate, self.begin(theta), jac=True, method="L-BFGS-B", bounds=self.bounds())
 
     def nelder_mead(self, theta: Array, function: Callable[[Array], Value]) -> None:
         """The simplex search from these coordinates."""
+        self.function = function
         u, span = self.begin(theta), self.bounds()
         away = np.where(u + 0.5 <= span[:, 1], 0.5, -0.5)  # clipping would move a corner beyond a bound onto another
         corners = np.clip(np.vstack([u, u + np.diag(away)]), span[:, 0], span[:, 1])
         minimize(
-            lambda u: self.evaluate(u, function).value,
+            lambda u: self.evaluate(u)[0],
             u,
             method="Nelder-Mead",
             bounds=span,
@@ -141,7 +144,7 @@ class Search:
         self.limit, refused = len(points), None
         for point in points:
             try:
-                self.evaluate(point, self.objective)
+                self.evaluate(point)
             except InvalidInput as error:
                 refused = error
         if self.best is None and refused is not None:
@@ -245,10 +248,10 @@ def _on_samples(search: Search, options: Tune) -> Array:
         part = whole.subset(np.searchsorted(rows, np.sort(order[:size]))) if size < rows.size else whole
         small = Objective(part, search.objective.kind)
         first = Search(small, search.free, search.record, limit=options.max_evaluations, tol=options.tol)
-        first.began, first.patience = search.began, SAMPLE_PATIENCE
+        first.began = search.began
         try:
             with suppress(Stop), one_blas_thread():  # for matrices so small, a second one waits more than it works
-                first.gradient(theta)
+                first.gradient(theta, SAMPLE_PATIENCE)
         finally:
             search.start = theta = first.theta  # what an interruption keeps
     return theta
