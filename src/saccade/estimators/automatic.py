@@ -26,26 +26,11 @@ class Choice(NamedTuple):
 
 
 class Automatic(NamedTuple):
-    """Which of kernel and noise are "auto".
+    """Which of kernel and noise are "auto"."""
 
-    Parameters
-    ----------
-    kernel : bool
-        Whether the kernel is chosen.
-    noise : bool
-        Whether the noise is "auto": a model that goes on learning keeps it.
-    learns_noise : bool
-        Whether leave-one-out predictions choose the noise: for label regression with an exact mean.
-
-    Examples
-    --------
-    >>> Automatic().kernel
-    False
-    """
-
-    kernel: bool = False
-    noise: bool = False
-    learns_noise: bool = False
+    kernel: bool = False  # is chosen
+    noise: bool = False  # is "auto": a model that goes on learning keeps it
+    learns_noise: bool = False  # leave-one-out predictions choose it: for label regression with an exact mean
 
     def choose(self, X: Any, gram: Gram, Y: Array, losses: Losses, noise: float, seed: int) -> Choice:
         """Kernel and noise for the rows X (n, d) with targets Y (n, m); numbers and members of a class choose none."""

@@ -20,27 +20,17 @@ from saccade.scores.probability import fit_sharpness, probabilities, standardize
 class Calibration(Part):
     """What decisions are multiplied with to become probabilities, and the left-out decisions it comes from.
 
-    Parameters
-    ----------
-    sharpness : float
-        The factor; the softmax of decision times sharpness is the probability.
-    mean, decision : array of shape (n, m) or None
-        Means and decisions of the training examples, each as if it had not been there; NaN for examples that an
-        approximate mean cannot leave out. None in a loaded model.
-    error : float
-        How far a label minus its leave-one-out mean is off, relatively.
-
-    Examples
-    --------
     >>> Calibration(2.0).probabilities(np.array([[0.0], [1.0]])).round(2)
     array([[0.5 , 0.5 ],
            [0.02, 0.98]])
     """
 
-    sharpness: float
-    mean: Array | None = None
-    decision: Array | None = None
-    error: float = np.nan
+    sharpness: float  # the softmax of decision times sharpness is the probability
+    # Of the training examples, each as if it had not been there; NaN for examples that an approximate mean cannot
+    # leave out. None in a loaded model.
+    mean: Annotated[Array, "n, m"] | None = None
+    decision: Annotated[Array, "n, m"] | None = None
+    error: float = np.nan  # how far a label minus its leave-one-out mean is off, relatively
 
     def probabilities(self, decision: Array) -> Annotated[Array, "b, M"]:
         """Class probabilities from decisions (b, m); two classes share one decision."""

@@ -20,27 +20,14 @@ from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membersh
 class Scoring:
     """How a mean and a variance become a score; higher is more normal.
 
-    Parameters
-    ----------
-    measure : str
-        "probability", "variance", "mean" or "ratio", O Table 1.
-    sign : bool
-        Whether a label is the sign of f plus noise, as with "laplace" and "ep".
-    noise : float
-        σ².
-    contamination : float
-        Share of the training examples to be taken for novelties.
-
-    Examples
-    --------
     >>> Scoring("variance", sign=False, noise=0.1).scores(None, np.array([0.5, 0.25]))
     array([-0.5 , -0.25])
     """
 
-    measure: Measure
-    sign: bool
+    measure: Measure  # O Table 1
+    sign: bool  # whether a label is the sign of f plus noise, as with "laplace" and "ep"
     noise: float
-    contamination: float = 0.05
+    contamination: float = 0.05  # share of the training examples to be taken for novelties
 
     def scores(self, mean: Array | None, variance: Array | None, prior: Array | float = 1.0) -> Annotated[Array, "b"]:
         """From mean and variance (b,) and, for "ratio", k(x, x)."""
@@ -60,30 +47,15 @@ class Scoring:
 class NormalScores(Part):
     """The threshold, and the scores that p-values are taken against.
 
-    Parameters
-    ----------
-    offset : float
-        An example that scores less is novel.
-    normal : array
-        The scores of left-out training examples, ascending, less what rounding may do to them.
-    known : int
-        Number of training examples that they stand for.
-    least_prior : float
-        k(x, x) up to which a row has nothing to compare; −1 where that is not asked.
-    middle : float
-        What such a row scores.
-
-    Examples
-    --------
     >>> NormalScores(0.5, np.array([0.2, 0.6, 0.9]), 3).p_values(np.array([0.2, 0.7]))
     array([0.5 , 0.75])
     """
 
-    offset: float
-    normal: Array
-    known: int
-    least_prior: float = -1.0
-    middle: float = 0.0
+    offset: float  # an example that scores less is novel
+    normal: Array  # scores of left-out training examples, ascending, less what rounding may do to them
+    known: int  # training examples that they stand for
+    least_prior: float = -1.0  # k(x, x) up to which a row has nothing to compare; −1 where that is not asked
+    middle: float = 0.0  # what such a row scores
 
     @classmethod
     def of(cls, mean: Array, variance: Array, prior: Array, least_prior: float, scoring: Scoring) -> Self:
@@ -108,23 +80,10 @@ class NormalScores(Part):
 
 @dataclass(frozen=True, eq=False)
 class LeftOutExamples:
-    """Training examples of one class, each as if it had not been there.
+    """Training examples of one class, each as if it had not been there."""
 
-    Parameters
-    ----------
-    mean : array of shape (n − t,)
-        Leave-one-out means of those that trained the posterior.
-    aside : array or sparse matrix of shape (t, d)
-        Those that were trimmed.
-
-    Examples
-    --------
-    >>> LeftOutExamples(np.array([0.5]), np.zeros((0, 2))).aside.shape
-    (0, 2)
-    """
-
-    mean: Array
-    aside: Any
+    mean: Annotated[Array, "n − t"]  # leave-one-out means of those that trained the posterior
+    aside: Annotated[Any, "t, d"]  # those that were trimmed
 
     @classmethod
     def judged(cls, gp: GP, X: Any, trained: Array, scoring: Scoring) -> tuple[Self, NormalScores, Array]:

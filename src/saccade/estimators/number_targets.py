@@ -23,27 +23,16 @@ from saccade.inference.posterior.prior_mean import PriorMean
 class TargetUnits(Part):
     """The units of the targets: what is subtracted from them, and what the rest is divided by.
 
-    Parameters
-    ----------
-    offset, scale : array of shape (m,)
-        Of each target.
-    flat : bool
-        Whether y was (n,): predictions are then (n,) too.
-    function : callable or None
-        The prior mean where it is a function of X; the offset is 0 then.
-
-    Examples
-    --------
     >>> units = TargetUnits(np.array([10.0]), np.array([2.0]), flat=True)
     >>> units(np.zeros((2, 3))), units.values(np.array([[5.0], [6.0]]))
     (array([[5.],
            [5.]]), array([10., 12.]))
     """
 
-    offset: Array
-    scale: Array
-    flat: bool
-    function: Callable[[Any], Any] | None = None
+    offset: Annotated[Array, "m"]
+    scale: Annotated[Array, "m"]
+    flat: bool  # whether y was (n,): predictions are then (n,) too
+    function: Callable[[Any], Any] | None = None  # the prior mean where it is one of X; the offset is 0 then
     in_header = True
 
     def __post_init__(self) -> None:
@@ -92,35 +81,18 @@ class TargetUnits(Part):
 class NumberTargets:
     """Targets of a regression.
 
-    Parameters
-    ----------
-    y : array of shape (n,) or (n, m)
-        In their own units; of equal rows that were joined, the mean.
-    units : TargetUnits
-        Offset and scale.
-    weight : array of shape (n,) or None
-        How many looks each row stands for.
-    apart : array of shape (n, m) or None
-        Σ (y − ȳ)² of equal rows that were joined.
-    prior : array of shape (n, m) or None
-        The prior mean at the rows, where it is a function.
-    keys : list of bytes or None
-        Digests of the rows, where `noise` is 0 and a row counts once.
-
-    Examples
-    --------
     >>> how = Normalising(mean=None, normalize=True)
     >>> targets = NumberTargets.of(Looks(np.zeros((2, 1)), np.array([1.0, 3.0])), how)
     >>> targets.left()[:, 0]
     array([-1.,  1.])
     """
 
-    y: Array
+    y: Annotated[Array, "n | n, m"]  # in their own units; of equal rows that were joined, the mean
     units: TargetUnits
-    weight: Array | None = None
-    apart: Array | None = None
-    prior: Array | None = None
-    keys: list[bytes] | None = None
+    weight: Annotated[Array, "n"] | None = None  # how many looks each row stands for
+    apart: Annotated[Array, "n, m"] | None = None  # Σ (y − ȳ)² of equal rows that were joined
+    prior: Annotated[Array, "n, m"] | None = None  # the prior mean at the rows, where it is a function
+    keys: list[bytes] | None = None  # digests of the rows, where `noise` is 0 and a row counts once
 
     @classmethod
     def of(cls, looks: Looks, how: Normalising, keys: list[bytes] | None = None) -> Self:

@@ -37,24 +37,13 @@ ROUNDING = 1e-12  # of the largest k(x, x): an example on the surface counts as 
 class Ball(Part):
     """The ball that was found.
 
-    Parameters
-    ----------
-    centre_norm2 : float
-        ‖c‖² of its centre c.
-    radius : float
-        R.
-    offset : float
-        −R², less what rounding and `tol` may do to squared distances.
-
-    Examples
-    --------
     >>> Ball(1.0, 2.0, -4.0).to_state()
     {'centre_norm2': 1.0, 'radius': 2.0, 'offset': -4.0}
     """
 
-    centre_norm2: float
+    centre_norm2: float  # ‖c‖² of its centre c
     radius: float
-    offset: float
+    offset: float  # −R², less what rounding and `tol` may do to squared distances
 
 
 Ball.record = part_record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
@@ -137,20 +126,6 @@ class SVDD(Outliers, BaseEstimator):
         return fresh
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the ball around X.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training examples.
-        y : None
-            Ignored; pipelines pass it.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
         new = copy(self)  # a failure or an interruption leaves this estimator as it was
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)

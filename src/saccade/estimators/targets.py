@@ -46,28 +46,15 @@ class Targets(Protocol):
 class ClassTargets:
     """Labels of two or more classes: one column of ±1 per class, one column for two classes.
 
-    Parameters
-    ----------
-    classes : array of shape (M,)
-        The labels, ascending.
-    label : array of shape (n,)
-        Number of the class of each example.
-    weight : array of shape (n,) or None
-        How many equal copies each example stands for.
-    balanced : bool
-        Whether both sides of each column have the same total weight.
-
-    Examples
-    --------
     >>> targets = ClassTargets.of(np.array(["b", "a", "b"]))
     >>> targets.columns()[:, 0], targets.noise_diagonal(0.1)[:, 0]
     (array([ 1., -1.,  1.]), array([0.1, 0.1, 0.1]))
     """
 
-    classes: Array
-    label: Array
-    weight: Array | None = None
-    balanced: bool = False
+    classes: Annotated[Array, "M"]  # the labels, ascending
+    label: Annotated[Array, "n"]  # numbers of classes
+    weight: Annotated[Array, "n"] | None = None  # how many equal copies each example stands for
+    balanced: bool = False  # whether both sides of each column have the same total weight
 
     @classmethod
     def of(cls, y: Array, weight: Array | None = None, classes: Any = None, balanced: bool = False) -> Self:
