@@ -19,8 +19,6 @@ Traceback (most recent call last):
 saccade._core.errors.ModelFileError: This does not describe Spot: `places` must be from 0 to inf. Save it again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What "auto" stands for in a classifier: the noise, and the kernel, that leave-one-out predictions prefer."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

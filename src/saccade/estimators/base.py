@@ -1,7 +1,5 @@
 """What the estimators share. A fit reads: check → targets → `Settings.learn` → calibrate; `gp_` and parts are held."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy

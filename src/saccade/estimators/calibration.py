@@ -1,7 +1,5 @@
 """From latent means to decisions and class probabilities, as sharp as left-out training examples deserve."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
@@ -14,6 +12,21 @@ from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import fit_sharpness, probabilities, standardized_mean
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided from: the latent mean, or with "laplace" and "ep" μ/√(v + σ²), which takes the variance."""
+
+    take_variance: bool
+    noise: float
+
+    def __call__(self, mean: Array, variance: Array) -> Annotated[Array, "b, m"]:
+        return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
+
+    def at(self, gp: Posterior, X: Array) -> Annotated[Array, "b, m"]:
+        """For new rows X, without the variance where it is not needed."""
+        return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,21 +85,6 @@ class Calibration(Part):
         decision = self.decision.copy()
         decision[rows] = decisions(mean, variance)
         return replace(self, sharpness=_sharpness(decision[rows], label, weight, rows), decision=decision)
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """What is decided from: the latent mean, or with "laplace" and "ep" μ/√(v + σ²), which takes the variance."""
-
-    take_variance: bool
-    noise: float
-
-    def __call__(self, mean: Array, variance: Array) -> Annotated[Array, "b, m"]:
-        return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
-
-    def at(self, gp: Posterior, X: Array) -> Annotated[Array, "b, m"]:
-        """For new rows X, without the variance where it is not needed."""
-        return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
 
 
 def _sharpness(decision: Array, label: Array, weight: Array | None, rows: Array) -> float:

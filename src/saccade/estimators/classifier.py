@@ -1,7 +1,5 @@
 """Gaussian-process classification by label regression, all classes at once (H §3, §5)."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self

@@ -1,7 +1,5 @@
 """What new examples are compared with to tell whether they are of a known class: the training examples, left out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Self
 

@@ -6,22 +6,18 @@ training rows holds rows, targets, weights and parameters; reading it fits the m
 same random numbers give the same answers. Of SVDD it holds the support vectors.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core import model_file
+from saccade._core import limits, model_file
 from saccade._core.arrays import Array
 from saccade._core.checks import check_flag
 from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade._core.feature_steps import describe
 from saccade._core.random_state import DrawnSeed
-from saccade.estimators.class_labels import write_classes
 from saccade.estimators.part import Part
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed_file import write_tables
@@ -33,6 +29,7 @@ from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
 SUPPORT = "support_"  # of the rows that carry an inducing approximation, and its arrays
+LABELS = "biufU"  # bool, int, unsigned, float, text
 
 
 class Saved(Protocol):
@@ -169,7 +166,7 @@ def _shared_header(model: Saved) -> dict[str, Any]:
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
     }
-    return header | ({"classes": write_classes(model.classes_)} if hasattr(model, "classes_") else {})
+    return header | ({"classes": _classes(model.classes_)} if hasattr(model, "classes_") else {})
 
 
 def _parameters(model: Saved) -> dict[str, Any]:
@@ -186,7 +183,7 @@ def _parameters(model: Saved) -> dict[str, Any]:
 
 def _write(path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
     if features is not None:
-        header["pictures"], learned = describe(features)
+        header["pictures"], learned = model_file.describe(features)
         tensors |= learned
     model_file.write(path, header, tensors)
 
@@ -217,3 +214,14 @@ def why_examples(gp: Posterior, examples: bool | None) -> str | None:
         return None
     has_rows = isinstance(gp, Supported) or (isinstance(gp, GP) and not isinstance(gp.gram, TabledGram))
     return f"{type(gp.kernel).__name__} has no tables" if has_rows else None
+
+
+def _classes(classes: Annotated[Array, "M"]) -> dict[str, Any]:
+    """The labels and their type."""
+    if classes.dtype == object and all(isinstance(c, str) for c in classes):
+        classes = classes.astype(str)
+    if classes.dtype.kind not in LABELS:
+        raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
+    if classes.nbytes > limits.LABEL_BYTES:
+        raise ModelFileError(f"{classes.size} labels of type {classes.dtype} cannot be saved. Use shorter labels.")
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}

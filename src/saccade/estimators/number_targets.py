@@ -1,7 +1,5 @@
 """Numbers as the targets of a process: less their prior mean, over their scale, equal rows joined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
@@ -75,6 +73,25 @@ class TargetUnits(Part):
     def squeezed(self, found: Array) -> Array:
         """Without the axis of the targets (the second), where y had none."""
         return np.asarray(found[:, 0] if self.flat else found)
+
+
+class Normalising(NamedTuple):
+    """The parameters of `GPRegressor` that offset and scale come from."""
+
+    mean: MeanOption
+    normalize: bool
+
+    def units(
+        self,
+        y: Annotated[Array, "n | n, m"],
+        prior: Annotated[Array, "n, m"] | None,
+        weight: Annotated[Array, "n"] | None,
+        apart: Annotated[Array, "n, m"] | None,
+        function: Callable[[Any], Any] | None,
+    ) -> TargetUnits:
+        Y = y.reshape(len(y), -1)
+        Y = Y if prior is None else Y - prior
+        return TargetUnits(*offset_and_scale(Y, weight, apart, self.mean, self.normalize), y.ndim == 1, function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,25 +182,6 @@ class NumberTargets:
         y = state["y"]
         keys = unseen(X, y, [], y[:0])[1] if exact else None
         return cls.of(Looks(X, y, state.get("weight"), state.get("apart")), how, keys)
-
-
-class Normalising(NamedTuple):
-    """The parameters of `GPRegressor` that offset and scale come from."""
-
-    mean: MeanOption
-    normalize: bool
-
-    def units(
-        self,
-        y: Annotated[Array, "n | n, m"],
-        prior: Annotated[Array, "n, m"] | None,
-        weight: Annotated[Array, "n"] | None,
-        apart: Annotated[Array, "n, m"] | None,
-        function: Callable[[Any], Any] | None,
-    ) -> TargetUnits:
-        Y = y.reshape(len(y), -1)
-        Y = Y if prior is None else Y - prior
-        return TargetUnits(*offset_and_scale(Y, weight, apart, self.mean, self.normalize), y.ndim == 1, function)
 
 
 def looks_at(X: Any, y: Array, weight: Array | None, joins: bool, exact: bool) -> tuple[Looks, list[bytes] | None]:

@@ -1,7 +1,5 @@
 """One-class classification and novelty detection with a Gaussian process (O, A)."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -18,8 +16,7 @@ from saccade.estimators.base import GaussianProcess
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
-from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring
-from saccade.estimators.nothing_to_compare import warn_of_new
+from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring, warn_of_new
 from saccade.estimators.outliers import Outliers
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Settings

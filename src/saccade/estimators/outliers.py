@@ -1,7 +1,5 @@
 """The conventions of scikit-learn's outlier detectors, written once."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Annotated, Any, Self
 

@@ -1,7 +1,5 @@
 """Our detectors for those who work with PyOD: its base class, its names and its signs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -54,20 +52,6 @@ class PyODDetector(BaseDetector):
         self.detector = detector
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train a copy of the detector.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training examples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
         self._check()
         self._set_n_classes(y)
         self.detector_ = clone(_default() if self.detector is None else self.detector).fit(X)
@@ -84,18 +68,6 @@ class PyODDetector(BaseDetector):
             self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
 
     def decision_function(self, X: Any) -> Annotated[Array, "n"]:
-        """Outlier scores: higher is more abnormal.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        array of shape (n,)
-            Scores.
-        """
         check_is_fitted(self, ["decision_scores_", "threshold_", "labels_"])
         return -np.asarray(self.detector_.score_samples(X))
 

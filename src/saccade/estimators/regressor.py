@@ -1,7 +1,5 @@
 """Gaussian-process regression with a fast intersection kernel."""
 
-from __future__ import annotations
-
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self

@@ -1,7 +1,5 @@
 """From checked parameters to a posterior: what every estimator does between its targets and its calibration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Support vector data description: the smallest ball around the examples (O §4)."""
 
-from __future__ import annotations
-
 import warnings
 from copy import copy
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a fit learns from: labels as columns of ±1, or members of one class; number_targets.py is for numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, Self
 

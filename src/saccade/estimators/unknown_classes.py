@@ -1,7 +1,5 @@
 """How much each of the two signs of an unknown class is to count: learned by hiding some of the known classes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from saccade._core.arrays import Array
 from saccade._core.progress import report
 from saccade.features.cache import Cache
-from saccade.features.histogram import counted
 from saccade.features.lazy import Items, Made, as_items, digest_of, stream
 
 PLACE_AND_SPEED = ("cache", "n_jobs")  # parameters that do not change the result
@@ -299,3 +298,21 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "?"  # OpenCV has several names
+
+
+def counted(columns: Annotated[Array, "m"], weights: Annotated[Array, "m"]) -> tuple[Array, Array]:
+    """The distinct columns, ascending, and the sum of the weights of each."""
+    distinct, inverse = np.unique(columns, return_inverse=True)
+    sums = np.bincount(inverse, weights, minlength=len(distinct))
+    return distinct[sums > 0], sums[sums > 0]
+
+
+def normed(columns: Array, counts: Array, norm: str | None) -> tuple[Array, Array]:
+    """With "l1", the counts divided by their sum, which is the vector's intersection with itself."""
+    return columns, counts / counts.sum() if norm == "l1" and len(counts) else counts
+
+
+def nonzero(vector: Annotated[Array, "d"]) -> tuple[Array, Array]:
+    """The columns that are not zero, and their values."""
+    columns = np.flatnonzero(vector)
+    return columns, vector[columns]

@@ -18,9 +18,8 @@ from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.features.base import DescriptorEncoder
+from saccade.features.base import DescriptorEncoder, normed
 from saccade.features.descriptor_arrays import values_of
-from saccade.features.histogram import normed
 from saccade.features.lazy import Items
 from saccade.features.learner import Learner, State, part, sample_of
 

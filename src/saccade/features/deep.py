@@ -14,8 +14,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
-from saccade.features.base import VectorEncoder
-from saccade.features.histogram import nonzero
+from saccade.features.base import VectorEncoder, nonzero
 from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, first_line, read_onnx
 from saccade.features.pixels import check_pixels, resize, to_grey, to_rgb

@@ -15,8 +15,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import VectorEncoder
-from saccade.features.histogram import nonzero
+from saccade.features.base import VectorEncoder, nonzero
 from saccade.features.opencv import opencv
 from saccade.features.pixels import check_pixels, resize, to_grey
 

@@ -15,10 +15,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import DescriptorEncoder
+from saccade.features.base import DescriptorEncoder, normed
 from saccade.features.bins import UniformBins, VocabularyBins
 from saccade.features.codebook import Codebook
-from saccade.features.histogram import normed
 from saccade.features.learner import State, prefixed, without
 from saccade.features.pyramid import SpatialPyramid
 
