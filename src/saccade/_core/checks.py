@@ -88,7 +88,6 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
-    """The cost of each row's label."""
     try:
         found = as_floats(costs)
     except (TypeError, ValueError):
@@ -241,7 +240,6 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
 
 
 def check_classes(y: Annotated[Array, "n"]) -> None:
-    """Labels must be classes, not measurements."""
     try:
         check_classification_targets(y)
     except ValueError as error:

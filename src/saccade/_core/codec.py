@@ -165,7 +165,6 @@ def check_layout(record: Record, header: Any, layout: Mapping[str, Any], source:
 
 
 def write_json(path: Any, state: dict[str, Any]) -> None:
-    """Write atomically."""
     with replacing(Path(path)) as file:
         file.write(json.dumps(state).encode())
 

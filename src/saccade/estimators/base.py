@@ -81,11 +81,6 @@ class GaussianProcess(BaseEstimator):
         -------
         Settings
             With a fresh copy of the kernel, and numbers for "auto" where nothing is learned.
-
-        Raises
-        ------
-        InvalidParameter
-            If a parameter is out of range, or two do not go together.
         """
         return self._settings(check_noise(self.noise))
 

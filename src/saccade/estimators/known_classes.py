@@ -37,7 +37,6 @@ class KnownClasses(Part):
 
     @classmethod
     def of(cls, gp: GP, targets: ClassTargets, calibration: Calibration, decisions: Decisions) -> Self:
-        """From the training examples of a classifier."""
         rows = gp.comparable(limits.EXAMPLES_COMPARED)
         X = gp.gram.as_given(rows)
         mean, variance = gp.left_out(rows, X)

@@ -89,7 +89,6 @@ def _read_names(model: Estimator, names: Any) -> None:
 
 
 def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
-    """Kernel, tables or support, and parts."""
     for name, as_ in SOLVED.items():
         setattr(model, name, as_(header["solved"][name]))
     if not 0.0 <= model.noise_ < np.inf:
@@ -133,7 +132,6 @@ def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, A
 
 
 def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
-    """Rows and targets, and the fit of them."""
     model.kernel = described_kernel(header["described"])
     parts = {name.removeprefix(PREFIX): array for name, array in tensors.items() if name.startswith(PREFIX)}
     X = _read_rows(header, parts, int(header["features"]))

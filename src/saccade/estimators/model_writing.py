@@ -217,7 +217,6 @@ def why_examples(gp: Posterior, examples: bool | None) -> str | None:
 
 
 def _classes(classes: Annotated[Array, "M"]) -> dict[str, Any]:
-    """The labels and their type."""
     if classes.dtype == object and all(isinstance(c, str) for c in classes):
         classes = classes.astype(str)
     if classes.dtype.kind not in LABELS:

@@ -178,7 +178,6 @@ class NumberTargets:
 
     @classmethod
     def from_state(cls, X: Any, state: dict[str, Array], how: Normalising, exact: bool) -> Self:
-        """From checked arrays of a file."""
         y = state["y"]
         keys = unseen(X, y, [], y[:0])[1] if exact else None
         return cls.of(Looks(X, y, state.get("weight"), state.get("apart")), how, keys)

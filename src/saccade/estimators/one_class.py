@@ -159,7 +159,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return self
 
     def _scales(self, X: Any) -> ColumnScales | None:
-        """How columns are scaled, if they are."""
         check_choice("scale", self.scale, SCALES)
         check_share("trim", self.trim, 0.5, "0 trains on every example.")
         auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
@@ -357,7 +356,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return rows_of(self.gp_) if self.rows_ is None else self.rows_
 
     def _why_variance(self, examples: bool | None) -> str | None:
-        """Why the variance needs the training rows, if it does."""
         tabled = self.measure == "mean" or self.variance_method_ in ("lowrank", "exact")
         if examples is not None or tabled or not isinstance(self.gp_, GP) or self.gp_.grid is not None:
             return None

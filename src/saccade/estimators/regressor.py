@@ -191,7 +191,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     @property
     def _exact(self) -> bool:
-        """Whether targets have no noise."""
         return is_number(self.noise) and self.noise == 0
 
     def _joins(self) -> bool:

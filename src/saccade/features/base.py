@@ -121,18 +121,7 @@ class PerPicture(PictureTransformer):
 
     @abstractmethod
     def make(self, item: Any) -> Any:
-        """The result for one item.
-
-        Parameters
-        ----------
-        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            A picture: uint8, uint16, bool, or floats from 0 to 1.
-
-        Returns
-        -------
-        array of shape (h, w, 3), or Descriptors
-            A picture, or the descriptors of it.
-        """
+        """The result for one item: of a picture, a picture (h, w, 3) or its `Descriptors`."""
 
     def transform(self, X: Any) -> Items:
         """Lazy items: each is made when it is asked for.
@@ -153,40 +142,18 @@ class PerPicture(PictureTransformer):
 
 
 class VectorEncoder(PictureTransformer):
-    """A transformer that gives each item a sparse vector, a row of a CSR matrix.
-
-    Subclasses have the parameters `cache` and `n_jobs`.
-    """
+    """A transformer that gives each item (a picture, or its descriptors) a sparse vector, a row of a CSR matrix."""
 
     cache: Any
     n_jobs: int | None
 
     @abstractmethod
-    def encode(self, item: Any) -> tuple[Array, Array]:
-        """The non-zeros of the vector of one item.
-
-        Parameters
-        ----------
-        item : picture, Descriptors or array of shape (k, d)
-            What `transform` takes a list of.
-
-        Returns
-        -------
-        columns : array of shape (m,)
-            Ascending.
-        values : array of shape (m,)
-            The value in each of these columns.
-        """
+    def encode(self, item: Any) -> tuple[Annotated[Array, "m"], Annotated[Array, "m"]]:
+        """The non-zeros of the vector of one item: their columns, ascending, and their values."""
 
     @abstractmethod
     def width(self) -> int:
-        """Number of columns.
-
-        Returns
-        -------
-        int
-            The length of a vector.
-        """
+        """The number of columns."""
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """One row per item; rows that the cache has are read from it.
@@ -266,27 +233,11 @@ class VectorEncoder(PictureTransformer):
 
 
 class DescriptorEncoder(VectorEncoder):
-    """A transformer that counts descriptors: each adds to some columns.
-
-    So the places in the picture that a column comes from can be found.
-    """
+    """A transformer that counts descriptors, (k, d) of an item: the places that a column comes from can be found."""
 
     @abstractmethod
-    def occurrences(self, item: Any) -> tuple[Array, Array]:
-        """The columns that each descriptor adds to, before any norm.
-
-        Parameters
-        ----------
-        item : Descriptors or array of shape (k, d)
-            The descriptors of one picture.
-
-        Returns
-        -------
-        columns : array of shape (k, a)
-            The columns.
-        weights : array of shape (k, a)
-            How much each descriptor adds; 0 for nothing.
-        """
+    def occurrences(self, item: Any) -> tuple[Annotated[Array, "k, a"], Annotated[Array, "k, a"]]:
+        """The columns that each descriptor adds to, and how much, before any norm; 0 for nothing."""
 
     def encode(self, item: Any) -> tuple[Array, Array]:
         columns, weights = self.occurrences(item)

@@ -28,32 +28,16 @@ SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
 class Codebook(Learner, DescriptorEncoder):
-    """A transformer from descriptors to words.
-
-    After `fit` there are `n_words_` words, and descriptors have `dims_` dimensions.
-    """
+    """A transformer from descriptors to words."""
 
     FITTED = "n_words_"
     norm: str | None
     n_words_: int
-    dims_: int
+    dims_: int  # of a descriptor
 
     @abstractmethod
-    def words_of(self, values: Annotated[Array, "k, d"]) -> tuple[Array, Array]:
-        """The words of each descriptor.
-
-        Parameters
-        ----------
-        values : array of shape (k, d)
-            Descriptors.
-
-        Returns
-        -------
-        words : array of shape (k, a)
-            Numbers of the words.
-        weights : array of shape (k, a)
-            How much each word counts.
-        """
+    def words_of(self, values: Annotated[Array, "k, d"]) -> tuple[Annotated[Array, "k, a"], Annotated[Array, "k, a"]]:
+        """The numbers of the words of each descriptor, and how much each counts."""
 
     def occurrences(self, item: Any) -> tuple[Array, Array]:
         return self.words_of(values_of(item, self.dims_))

@@ -150,10 +150,7 @@ class PictureFile:
 def check_files(
     found: list[Found], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
 ) -> Iterator[tuple[str, PictureFile | str]]:
-    """In order, the name of each file, and the file or why it gives no picture.
-
-    The cache keeps only good files, because the others may be repaired.
-    """
+    """The name of each file in order, and the file or why it gives no picture. Bad ones are not kept: they change."""
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
 
     def ask() -> Iterator[tuple[str, PictureFile | str, str, bool]]:

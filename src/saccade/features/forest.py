@@ -193,10 +193,7 @@ def _information(classes: Annotated[Array, "m"], right: Annotated[Array, "m"]) -
 
 
 def _grow(columns: Annotated[Array, "m, d"], leaves: int, split: Splitter) -> tuple[Array, Array, Array]:
-    """Feature, threshold and left child of every node; the right child follows the left.
-
-    The largest node is split until there are enough leaves or none can be split.
-    """
+    """Feature, threshold and left child of every node, before the right one; the largest is split next."""
     feature, threshold, child = [0], [np.float32(0)], [0]
     waiting = [(-len(columns), 0, np.arange(len(columns)))]
     while waiting and (len(feature) + 1) // 2 < leaves:

@@ -75,10 +75,7 @@ def without(prefix: str, state: State) -> State:
 
 
 class Learner(PictureTransformer):
-    """A transformer that learns from the descriptors given to `fit`, and from nothing else.
-
-    `_learn` of a subclass returns what was learned as the named arrays that `restore` takes.
-    """
+    """A transformer that learns from the descriptors given to `fit`, and from nothing else."""
 
     random_state: Any
     cache: Any
@@ -86,7 +83,7 @@ class Learner(PictureTransformer):
 
     @abstractmethod
     def _learn(self, items: Items, labels: Annotated[Array, "n"] | None, seed: int) -> State:
-        """Learn from the descriptors of each item, and when `supervised` its class number; without the cache."""
+        """What `restore` takes, from the descriptors of each item and, if `supervised`, its class number."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self.check()

@@ -124,7 +124,6 @@ class BinnedIntersection(Intersection):
         return out
 
     def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "p, lanes"]:
-        """Look-ups at some rows of dense codes."""
         from saccade.operators import loops
 
         c, order = self.codes, np.argsort(rows, kind="stable")

@@ -70,7 +70,6 @@ class Bordered:
         half: Annotated[Array, "n, b"],  # L⁻¹ times K between the old examples and the new ones
         corner: Annotated[Array, "b, b"],  # K + N of the new ones
     ) -> Self:
-        """With b more rows."""
         n, p, b = len(self.inner), len(self.S), len(corner)
         S = np.zeros((p + b, p + b), order="F")
         S[:p, :p], S[p:, :p] = self.S, half[n:].T

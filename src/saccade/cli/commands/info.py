@@ -71,7 +71,6 @@ def _variance_rank(model: Any) -> int | None:
 
 
 def _steps(path: Path) -> list[str]:
-    """The steps from picture to vector, by name."""
     return [type(step).__name__ for _, step in features.load_features(path).steps]
 
 

@@ -35,7 +35,6 @@ def check_explains(estimator: Any, X: Any) -> None:
 
 
 def write_why(path: Path, source: Path, estimator: Any, examples: Examples) -> None:
-    """One page that needs nothing else."""
     of_pictures = hasattr(examples.X, "pictures")
     n = min(examples.X.shape[0], limits.SHEET_PICTURES)
     cards = []
