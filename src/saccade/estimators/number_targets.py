@@ -13,7 +13,7 @@ from saccade.estimators.losses import DensityLosses
 from saccade.estimators.part import Part, part_record
 from saccade.estimators.prior_mean import MeanOption, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
-from saccade.estimators.targets import joined_weight, over_copies
+from saccade.estimators.targets import Targets, joined_weight, over_copies
 from saccade.inference.posterior.prior_mean import PriorMean
 
 
@@ -95,7 +95,7 @@ class Normalising(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NumberTargets:
+class NumberTargets(Targets):
     """Targets of a regression.
 
     >>> how = Normalising(mean=None, normalize=True)
@@ -172,7 +172,6 @@ class NumberTargets:
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
     def to_state(self) -> dict[str, Array | None]:
-        """What a file with the training rows keeps beside them."""
         self.units.check_savable()
         return {"y": self.y, "weight": self.weight, "apart": self.apart}
 

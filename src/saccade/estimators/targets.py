@@ -15,7 +15,7 @@ from saccade.scores.probability import class_means
 
 
 class Targets(Protocol):
-    """What `Settings.learn` takes beside the rows of X."""
+    """What `Settings.learn` takes beside the rows of X; by default without a prior mean, and nothing was joined."""
 
     @property
     def weight(self) -> Annotated[Array, "n"] | None:
@@ -26,6 +26,7 @@ class Targets(Protocol):
 
     def prior_mean(self) -> PriorMean | None:
         """The mean of the process before any example; None: 0."""
+        return None
 
     def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1 | n, m"]:
         """The noise of each example with all its copies."""
@@ -35,13 +36,14 @@ class Targets(Protocol):
 
     def scatter(self) -> Annotated[Array, "n, m"] | None:
         """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
+        return None
 
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them, (n, …) each."""
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTargets:
+class ClassTargets(Targets):
     """Labels of two or more classes: one column of ±1 per class, one column for two classes.
 
     >>> targets = ClassTargets.of(np.array(["b", "a", "b"]))
@@ -113,12 +115,6 @@ class ClassTargets:
     def losses(self) -> ClassLosses:
         return ClassLosses(self.label, self.weight)
 
-    def scatter(self) -> None:
-        return None
-
-    def prior_mean(self) -> None:
-        return None
-
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them and the classes."""
         return {"y": self.label, "weight": self.weight}
@@ -133,7 +129,7 @@ class ClassTargets:
 
 
 @dataclass(frozen=True)
-class MemberTargets:
+class MemberTargets(Targets):
     """Examples of one class: 1 each."""
 
     count: int
@@ -147,12 +143,6 @@ class MemberTargets:
 
     def losses(self) -> DensityLosses:
         return DensityLosses.of(self.columns(), None)
-
-    def scatter(self) -> None:
-        return None
-
-    def prior_mean(self) -> None:
-        return None
 
     def to_state(self) -> dict[str, Array | None]:
         return {}

@@ -2,12 +2,9 @@
 
 Each dimension keeps a small sorted table of *levels*, and each non-zero entry says which level it has; zeros are not
 kept (or have code 0), so sparsity survives. Transforms, weights and scale act on the levels alone. Two layouts, chosen
-by measurement (docs/decisions/002):
-
-- `SortedColumns`, exact: every entry is its own level, entries stand in ascending order in each dimension;
-- `CodeBlocks`, at most 255 levels per dimension: one byte per entry, in blocks of rows that fit a core's cache. Exact
-  when no dimension has more distinct values than that (pixels, counts), else the nearest of the chosen levels:
-  exact inference for a slightly coarser kernel, which is itself positive semi-definite.
+by measurement (docs/decisions/002): `SortedColumns` are exact. `CodeBlocks` have one byte per entry, and are exact when
+no dimension has more than 255 distinct values (pixels, counts); else the nearest of chosen levels stands for a value:
+exact inference for a slightly coarser kernel, which is itself positive semi-definite.
 """
 
 from collections.abc import Iterator
