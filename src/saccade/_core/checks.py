@@ -101,16 +101,12 @@ def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
 def check_range(values: Annotated[Array, "of a kernel"]) -> Array:
     """The values, or an error where one is too large for float64 arithmetic, or not a number."""
     if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
+        worst = values[~(np.abs(values) <= LARGEST)].flat[0]
         raise InvalidInput(
-            f"Values of the kernel must stay below {LARGEST:g}, got {_worst(values):g}: squares overflow float64. "
+            f"Values of the kernel must stay below {LARGEST:g}, got {worst:g}: squares overflow float64. "
             "Scale the features to about [0, 1] first, or the kernel down."
         )
     return values
-
-
-def _worst(values: Array) -> float:
-    bad = values[~(np.abs(values) <= LARGEST)]
-    return float(bad.flat[0])
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:

@@ -53,7 +53,9 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
     skipped: list[tuple[str, str]] = []
     every = sorted(_walk(os.path.abspath(folder)), key=lambda each: each[1].split("/"))
     for path, name, reason in every:
-        reason = reason or _not_meant(name)
+        extension = PurePath(name).suffix.lower()
+        if reason is None and extension and extension not in EXTENSIONS:
+            reason = NO_PICTURE
         if reason is None:
             found.append(Found(path, name))
         else:
@@ -109,12 +111,6 @@ def _link_refused(path: str, folder: str, linked: bool, real_root: str) -> str |
 
 def _inside(path: str, folder: str) -> bool:
     return os.path.commonpath([path, folder]) == folder
-
-
-def _not_meant(name: str) -> str | None:
-    """A reason to leave a file out, unless its name has the extension of a picture or none."""
-    extension = PurePath(name).suffix.lower()
-    return NO_PICTURE if extension and extension not in EXTENSIONS else None
 
 
 def words(error: OSError) -> str:

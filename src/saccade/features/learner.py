@@ -93,12 +93,12 @@ class Learner(PictureTransformer):
         labels = class_numbers(y, len(items)) if getattr(self, "supervised", False) else None
         seed = seed_of(self.random_state)
         with Cache(self.cache) as cache:
-            key = "" if cache.path is None else self._key(items, labels, seed)  # digests of large items take time
+            key = ""
+            if cache.path is not None:  # digests of large items take time
+                digests = [items.digest(i) for i in range(len(items))]
+                classes = np.zeros(0) if labels is None else labels
+                key = digest_of("fit", clone(self).recipe(), str(seed), *digests, classes)
             return self.restore(cache.remember(key, lambda: self._learn(items, labels, seed)))
-
-    def _key(self, items: Items, labels: Array | None, seed: int) -> str:
-        digests = [items.digest(i) for i in range(len(items))]
-        return digest_of("fit", clone(self).recipe(), str(seed), *digests, np.zeros(0) if labels is None else labels)
 
 
 def class_numbers(y: Any, n: int) -> Annotated[Array, "n"]:
