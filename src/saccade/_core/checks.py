@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import draw
 from saccade._core.sparse import check_sparse, rises_in_rows
@@ -242,7 +242,7 @@ def check_classes(y: Annotated[Array, "n"]) -> None:
         raise InvalidInput(str(error)) from None
 
 
-def check_draws(n_samples: object, random_state: Any) -> tuple[int, np.random.Generator]:
+def check_draws(n_samples: object, random_state: RandomSource) -> tuple[int, np.random.Generator]:
     """How many draws, and the random numbers for them."""
     count = check_count("n_samples", n_samples, "The default is 1.")
     return count, np.random.default_rng(draw(random_state, 2**31))

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade._core.tensor_file import Place, chunks, read_head, read_tensor
@@ -26,7 +26,7 @@ FORMAT = 2
 PICTURES = "pictures"  # in front of the names of what transformers learned
 
 
-def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
+def write(path: FilePath, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     """Write atomically: the old file stays until the new one is whole."""
     from safetensors.numpy import save
 
@@ -49,7 +49,7 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
         ) from None
 
 
-def read(path: Any, judge: Judge | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(path: FilePath, judge: Judge | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header and the tensors. First the header is judged, then the digest, and only then are tensors made.
 
     `judge` may refuse more by header and layout, with an error of its own.

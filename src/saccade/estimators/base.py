@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import (
     check_choice,
     check_count,
@@ -60,7 +60,7 @@ class GaussianProcess(BaseEstimator):
     variance: Method | Literal["auto"] | None = "auto"
     inducing: Any
     variance_rank: int
-    random_state: Any
+    random_state: RandomSource
     engine: Engine = MEMORY  # where kernel matrices are held
     targets_: Targets
     gp_: GP | Compressed | Supported
@@ -284,7 +284,9 @@ class GaussianProcess(BaseEstimator):
         model.gp_ = self.gp_.quantized(bins)
         return model
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
+    def save(
+        self, path: FilePath, *, features: Any = None, examples: bool | None = None, compact: bool = False
+    ) -> None:
         """Write the model to one file; `saccade.load` reads it.
 
         The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and

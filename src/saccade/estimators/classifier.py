@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.checks import check_classes, check_draws, check_noise, check_rows
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
@@ -137,7 +137,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     variance: Method | Literal["auto"] | None = "auto"
     inducing: Any = 0.25
     variance_rank: int = 128
-    random_state: Any = None
+    random_state: RandomSource = None
 
     classes_: Annotated[Array, "M"] = field(init=False)
     targets_: ClassTargets = field(init=False)
@@ -378,7 +378,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             self.novelty_reference_ = KnownClasses.of(gp, self.targets_, self.calibration_, decisions)
         return self.novelty_reference_
 
-    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the latent f from its joint posterior at the rows of X.
 
         Classes are drawn independently of each other. The training examples are needed: not for a loaded model.

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits, model_file
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_choice, check_count
 from saccade._core.codec import from_json
 from saccade._core.declared import check_sides
@@ -35,12 +35,12 @@ KINDS: dict[str, type[Estimator]] = {kind.__name__: kind for kind in (GPClassifi
 SOLVED = {"n_iter_": int, "residual_": float, "converged_": bool, "noise_": float}
 
 
-def load(path: Any) -> Any:
+def load(path: FilePath) -> Any:
     """The estimator saved at `path`. It predicts; it can be trained further where the file keeps the training rows."""
     return load_with_header(path)[0]
 
 
-def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
+def load_with_header(path: FilePath) -> tuple[Any, dict[str, Any]]:
     """The estimator, and what the file says beside it."""
     try:
         header, tensors = model_file.read(path, _judge)
@@ -88,7 +88,7 @@ def _read_names(model: Estimator, names: Any) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
+def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> None:
     for name, as_ in SOLVED.items():
         setattr(model, name, as_(header["solved"][name]))
     if not 0.0 <= model.noise_ < np.inf:
@@ -112,13 +112,13 @@ def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
         raise ValueError(f"{outputs} means for {model.n_outputs_} outputs")
 
 
-def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Compressed:
+def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> Compressed:
     width = _width(header, tensors)
     model.kernel_, model.kernel = read_kernel(header["kernel"], width)
     return read_tables(header, tensors, model.kernel_, width)
 
 
-def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Supported:
+def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> Supported:
     """The rows that carry an inducing approximation, and what goes with them."""
     if isinstance(model, SVDD):
         raise ValueError("SVDD has no inducing approximation")
@@ -131,7 +131,7 @@ def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, A
     return gp
 
 
-def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
+def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> None:
     model.kernel = described_kernel(header["described"])
     parts = {name.removeprefix(PREFIX): array for name, array in tensors.items() if name.startswith(PREFIX)}
     X = _read_rows(header, parts, int(header["features"]))
@@ -180,7 +180,7 @@ def _read_rows(header: dict[str, Any], parts: dict[str, Array], width: int) -> A
     return X
 
 
-def _read_ball(model: SVDD, X: Any, parts: dict[str, Array], extra: dict[str, Any], path: Any) -> None:
+def _read_ball(model: SVDD, X: Any, parts: dict[str, Array], extra: dict[str, Any], path: FilePath) -> None:
     """The support vectors, which are all that SVDD needs."""
     model.ball_ = from_json(Ball.record, extra, path)
     model.kernel_, model.support_vectors_ = check_kernel("kernel", model.kernel), X

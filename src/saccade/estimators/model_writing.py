@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from saccade._core import limits, model_file
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_flag
 from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
@@ -57,7 +57,7 @@ class Saved(Protocol):
 
 def save(
     model: Saved,
-    path: Any,
+    path: FilePath,
     features: Any = None,  # the fitted transformer of `saccade.features` that made X, or the Pipeline of them
     compact: bool = False,  # smaller tables
 ) -> None:
@@ -68,7 +68,7 @@ def save(
     _write_with_parts(model, path, {"kernel": kernel, **written}, tensors, features)
 
 
-def save_support(model: Saved, path: Any, gp: Supported, features: Any, why: str) -> None:
+def save_support(model: Saved, path: FilePath, gp: Supported, features: Any, why: str) -> None:
     """Write the rows that carry the posterior, weights, factors and parts; `why` says why rows are kept."""
     X = gp.gram.all_rows()
     written, arrays = write_support(gp)
@@ -86,7 +86,7 @@ def save_support(model: Saved, path: Any, gp: Supported, features: Any, why: str
 
 
 def _write_with_parts(
-    model: Saved, path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any
+    model: Saved, path: FilePath, header: dict[str, Any], tensors: dict[str, Array], features: Any
 ) -> None:
     header = _shared_header(model) | header
     header["solved"] = {name: getattr(model, name) for name in ("n_iter_", "residual_", "converged_", "noise_")}
@@ -102,7 +102,7 @@ def _write_with_parts(
 
 def save_with_examples(
     model: Saved,
-    path: Any,
+    path: FilePath,
     X: Annotated[Any, "n, d"],
     arrays: dict[str, Array | None],  # targets and weights
     features: Any,
@@ -151,7 +151,7 @@ def _seed(model: Saved) -> dict[str, Any]:
     return {"seed": gp.solving.seed} if drawn and isinstance(gp, GP) else {}
 
 
-def _warn_of_rows(path: Any, count: int, why: str) -> None:
+def _warn_of_rows(path: FilePath, count: int, why: str) -> None:
     warnings.warn(
         f"{path} keeps {count} training rows, because {why}. Give it only to those who may see them.",
         UserWarning,
@@ -181,7 +181,7 @@ def _parameters(model: Saved) -> dict[str, Any]:
     return plain | {"noise": model.noise_, "tune": None} if model.tuning_ is not None else plain
 
 
-def _write(path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
+def _write(path: FilePath, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
     if features is not None:
         header["pictures"], learned = model_file.describe(features)
         tensors |= learned

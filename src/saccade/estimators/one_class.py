@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_choice, check_noise, check_rows, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.base import GaussianProcess
@@ -122,7 +122,7 @@ class OneClassGP(Outliers, GaussianProcess):
     solver: Solver = "auto"
     tol: float = 1e-3
     max_iter: int = 1000
-    random_state: Any = None
+    random_state: RandomSource = None
 
     tune = None
     columns_: ColumnScales | None = field(init=False, default=None)
@@ -310,7 +310,7 @@ class OneClassGP(Outliers, GaussianProcess):
         """
         return np.asarray(self.predict_proba(X)[:, 0])
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None) -> None:  # type: ignore[override]
+    def save(self, path: FilePath, *, features: Any = None, examples: bool | None = None) -> None:  # type: ignore[override]
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper

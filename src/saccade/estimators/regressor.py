@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.checks import check_draws, check_flag, check_noise, check_rows, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.base import GaussianProcess
@@ -100,7 +100,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     variance: Method | Literal["auto"] | None = "auto"
     inducing: Any = 0.25
     variance_rank: int = 128
-    random_state: Any = None
+    random_state: RandomSource = None
 
     targets_: NumberTargets = field(init=False)
     units_: TargetUnits = field(init=False)
@@ -242,7 +242,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X = self._rows(X)
         return explained(self.gp_, X, self.units_.scale[None], self.units_.prior_mean(X))
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X.
 
         The training examples are needed: not for a loaded model.
@@ -264,7 +264,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X = self._rows(X)
         return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
-    def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_prior(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the function at X before any example.
 
         After fit with the kernel, mean and scale that were learned; before fit as if normalize_y=False.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade._core.random_state import draw
@@ -51,7 +51,7 @@ class Settings:
     variance: Method | Literal["auto"] | None
     inducing: Any
     variance_rank: int
-    random_state: Any
+    random_state: RandomSource
     engine: Engine = MEMORY  # where kernel matrices are held
     variance_as_mean: bool = False  # mean and variance have one approximation, instead of an exact mean
     compares: bool = True  # a low rank keeps examples apart that new ones are compared with

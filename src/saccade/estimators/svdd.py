@@ -2,7 +2,7 @@
 
 import warnings
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows
 from saccade._core.chunks import batches
 from saccade._core.fields import number
@@ -47,6 +47,7 @@ class Ball(Part):
 Ball.record = part_record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
 
 
+@dataclass(eq=False, repr=False)
 class SVDD(Outliers, BaseEstimator):
     """The smallest ball in feature space that holds all but a share ν of the examples; what is outside is novel.
 
@@ -86,34 +87,26 @@ class SVDD(Outliers, BaseEstimator):
     array([ 1, -1])
     """
 
-    engine: Engine = MEMORY  # where the kernel matrix is held
-    kernel_: Kernel
-    n_features_in_: int
-    feature_names_in_: Array
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    nu: float = 0.5
+    levels: int | None = None
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+
+    engine: Engine = field(init=False, default=MEMORY)  # where the kernel matrix is held
+    kernel_: Kernel = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: Array = field(init=False)
     noise_ = 0.0  # what a model file has a place for and a ball has not
     tuning_ = None
-    ball_: Ball
-    centre_: Compressed | None = None  # c as tables
-    support_vectors_: Annotated[Any, "n_support, d"] = None  # where there are no tables
+    ball_: Ball = field(init=False)
+    centre_: Compressed | None = field(init=False, default=None)  # c as tables
+    support_vectors_: Annotated[Any, "n_support, d"] = field(init=False, default=None)  # where there are no tables
     file_parts: ClassVar[dict[str, type[Part]]] = {"ball_": Ball}
     settable: ClassVar[tuple[str, ...]] = ()
     file_tables: ClassVar[str] = "centre_"
     n_outputs_ = 1
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        nu: float = 0.5,
-        levels: int | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-    ) -> None:
-        self.kernel = kernel
-        self.nu = nu
-        self.levels = levels
-        self.tol = tol
-        self.max_iter = max_iter
 
     def _check_parameters(self) -> Kernel:
         check_nu(self.nu)
@@ -190,7 +183,7 @@ class SVDD(Outliers, BaseEstimator):
         parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in some]
         return np.concatenate(parts), self.kernel_.diag(X)
 
-    def save(self, path: Any, *, features: Any = None) -> None:
+    def save(self, path: FilePath, *, features: Any = None) -> None:
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         Of a kernel that has no tables it keeps the support vectors, which are training rows, and a warning says so.

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.progress import report
 from saccade.features.cache import Cache
 from saccade.features.lazy import Items, Made, as_items, digest_of, stream
@@ -144,7 +144,7 @@ class PerPicture(PictureTransformer):
 class VectorEncoder(PictureTransformer):
     """A transformer that gives each item (a picture, or its descriptors) a sparse vector, a row of a CSR matrix."""
 
-    cache: Any
+    cache: FilePath | None
     n_jobs: int | None
 
     @abstractmethod

@@ -13,7 +13,7 @@ from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
@@ -107,8 +107,8 @@ class BagOfWords(Codebook):
     _: KW_ONLY
     sample: int = 200_000
     norm: str | None = "l1"
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:

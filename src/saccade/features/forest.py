@@ -8,12 +8,12 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import cycle, islice
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_choice, check_count
 from saccade._core.progress import report
 from saccade.features.codebook import Codebook
@@ -73,8 +73,8 @@ class ForestCodebook(Codebook):
     candidates: int = 20
     sample: int = 200_000
     norm: str | None = "l1"
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:

@@ -6,13 +6,13 @@ the tests compare with its `hog`.
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import VectorEncoder, nonzero
@@ -75,7 +75,7 @@ class HOG(Gradients):
     block: int = 2
     angle: int = 180
     soft: bool = True
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def width(self) -> int:
@@ -147,7 +147,7 @@ class PHOG(Gradients):
     depth: int = 4
     angle: int = 180
     weighted: bool = False
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def width(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.random_state import seed_of
@@ -77,8 +77,8 @@ def without(prefix: str, state: State) -> State:
 class Learner(PictureTransformer):
     """A transformer that learns from the descriptors given to `fit`, and from nothing else."""
 
-    random_state: Any
-    cache: Any
+    random_state: RandomSource
+    cache: FilePath | None
     n_jobs: int | None
 
     @abstractmethod

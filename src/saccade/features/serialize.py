@@ -15,7 +15,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import model_file
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.by_parameters import ByParameters
 from saccade._core.codec import UNSOUND
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
@@ -56,7 +56,7 @@ def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path 
     return make_pipeline(*made)
 
 
-def load_features(path: Any) -> Pipeline:
+def load_features(path: FilePath) -> Pipeline:
     """The transformers from pictures to vectors that a model file holds; `saccade.load` reads them and the model.
 
     Parameters
