@@ -39,8 +39,8 @@ class Automatic(NamedTuple):
         kernels = self.kernel and len(Y) <= limits.AUTO_KERNEL_UP_TO
         if not isinstance(losses, ClassLosses) or not (kernels or self.learns_noise):
             return Choice(None, noise)
-        report(f"choosing the {'kernel' if kernels else 'noise'}", 0.0)
-        most = limits.KERNEL_EXAMPLES if kernels else limits.NOISE_EXAMPLES
+        what, most = ("kernel", limits.KERNEL_EXAMPLES) if kernels else ("noise", limits.NOISE_EXAMPLES)
+        report(f"choosing the {what}", 0.0)
         rows = np.sort(np.random.default_rng(seed).permutation(len(Y))[:most])
         some = losses.subset(rows)
         examples = JudgedOn(Y[rows], some.weight, some.costs)
