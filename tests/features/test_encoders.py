@@ -19,11 +19,10 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import listening
-from saccade.features.base import VectorEncoder
+from saccade.features.base import VectorEncoder, counted
 from saccade.features.codebook import BagOfWords
 from saccade.features.descriptor_arrays import values_of
 from saccade.features.forest import ForestCodebook
-from saccade.features.histogram import counted
 from saccade.features.lazy import Descriptors, Given
 from saccade.features.learner import sample_of
 from saccade.features.pyramid import SpatialPyramid

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import saccade
 from saccade._core import model_file
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade._core.feature_steps import describe
+from saccade._core.model_file import describe
 from saccade.features import (
     HOG,
     PHOG,

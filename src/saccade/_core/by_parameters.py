@@ -1,7 +1,5 @@
 """Objects by the name of their class and the parameters of their constructor, as kernels and transformers are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from os import PathLike, fspath
 from typing import Any

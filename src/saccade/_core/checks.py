@@ -9,7 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import draw
 from saccade._core.sparse import check_sparse, rises_in_rows
@@ -88,7 +88,6 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
-    """The cost of each row's label."""
     try:
         found = as_floats(costs)
     except (TypeError, ValueError):
@@ -102,16 +101,12 @@ def check_costs(costs: Any, n: int) -> Annotated[Array, "n"]:
 def check_range(values: Annotated[Array, "of a kernel"]) -> Array:
     """The values, or an error where one is too large for float64 arithmetic, or not a number."""
     if values.size and not (values.max() <= LARGEST and values.min() >= -LARGEST):
+        worst = values[~(np.abs(values) <= LARGEST)].flat[0]
         raise InvalidInput(
-            f"Values of the kernel must stay below {LARGEST:g}, got {_worst(values):g}: squares overflow float64. "
+            f"Values of the kernel must stay below {LARGEST:g}, got {worst:g}: squares overflow float64. "
             "Scale the features to about [0, 1] first, or the kernel down."
         )
     return values
-
-
-def _worst(values: Array) -> float:
-    bad = values[~(np.abs(values) <= LARGEST)]
-    return float(bad.flat[0])
 
 
 def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -241,14 +236,13 @@ def check_weight(sample_weight: Any, X: Any) -> Array | None:
 
 
 def check_classes(y: Annotated[Array, "n"]) -> None:
-    """Labels must be classes, not measurements."""
     try:
         check_classification_targets(y)
     except ValueError as error:
         raise InvalidInput(str(error)) from None
 
 
-def check_draws(n_samples: object, random_state: Any) -> tuple[int, np.random.Generator]:
+def check_draws(n_samples: object, random_state: RandomSource) -> tuple[int, np.random.Generator]:
     """How many draws, and the random numbers for them."""
     count = check_count("n_samples", n_samples, "The default is 1.")
     return count, np.random.default_rng(draw(random_state, 2**31))

@@ -19,8 +19,6 @@ Traceback (most recent call last):
 saccade._core.errors.ModelFileError: This does not describe Spot: `places` must be from 0 to inf. Save it again.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +26,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.atomic import replacing
 from saccade._core.checks import shown
 from saccade._core.errors import ModelFileError
@@ -166,13 +164,12 @@ def check_layout(record: Record, header: Any, layout: Mapping[str, Any], source:
     _read(record, header, Reading(layout, {}, layout=True), source)
 
 
-def write_json(path: Any, state: dict[str, Any]) -> None:
-    """Write atomically."""
+def write_json(path: FilePath, state: dict[str, Any]) -> None:
     with replacing(Path(path)) as file:
         file.write(json.dumps(state).encode())
 
 
-def read_json(path: Any) -> Any:
+def read_json(path: FilePath) -> Any:
     """The values of a JSON file; a ModelFileError where it is none or too large."""
     path = Path(path)
     if (size := path.stat().st_size) > limits.STATE_BYTES:

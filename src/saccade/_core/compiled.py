@@ -20,7 +20,7 @@ import numpy as np
 from numba import config, njit
 from numba.core import event
 
-from saccade._core.progress import heard
+from saccade._core.progress import report
 
 _settings: Any = config  # Numba fills the module in when it is loaded
 PLAIN = bool(_settings.DISABLE_JIT)  # loops are plain Python functions
@@ -55,7 +55,7 @@ class _Announcer(event.Listener):
         if self._said or not ours or helper or _warn.cache_info().currsize:
             return
         self._said = True
-        if not heard("compiling once", 0.0):
+        if not report("compiling once", 0.0):
             logging.getLogger("saccade").warning(
                 "Compiling once, which takes some seconds. The code is kept for the next start."
             )

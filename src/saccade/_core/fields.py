@@ -1,11 +1,9 @@
 """Fields of a state: how each kind of value is written, read and checked. `codec` makes classes of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -30,7 +28,7 @@ class Reading:
     at: str = ""
     layout: bool = False  # `tensors` are only types and shapes: nothing is made of them
 
-    def inside(self, name: object) -> Reading:
+    def inside(self, name: object) -> Self:
         return replace(self, at=f"{self.at}.{name}" if self.at else str(name))
 
     def need(self, good: Any, what: str, value: Any = ABSENT) -> None:

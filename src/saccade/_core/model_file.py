@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.atomic import replacing
 from saccade._core.errors import ModelFileError
 from saccade._core.tensor_file import Place, chunks, read_head, read_tensor
@@ -23,9 +23,10 @@ from saccade._core.tensor_file import Place, chunks, read_head, read_tensor
 Layout = dict[str, Place]
 Judge = Callable[[dict[str, Any], Layout], None]
 FORMAT = 2
+PICTURES = "pictures"  # in front of the names of what transformers learned
 
 
-def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
+def write(path: FilePath, header: dict[str, Any], tensors: dict[str, Array]) -> None:
     """Write atomically: the old file stays until the new one is whole."""
     from safetensors.numpy import save
 
@@ -48,7 +49,7 @@ def write(path: Any, header: dict[str, Any], tensors: dict[str, Array]) -> None:
         ) from None
 
 
-def read(path: Any, judge: Judge | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
+def read(path: FilePath, judge: Judge | None = None) -> tuple[dict[str, Any], dict[str, Array]]:
     """The header and the tensors. First the header is judged, then the digest, and only then are tensors made.
 
     `judge` may refuse more by header and layout, with an error of its own.
@@ -108,3 +109,24 @@ def _digest(text: str, tensors: Mapping[str, Any], content: Callable[[Any], Iter
         for part in content(tensors[name]):
             digest.update(part)
     return digest.hexdigest()
+
+
+def describe(
+    features: Any,  # a fitted transformer of saccade.features, or a Pipeline of them
+) -> tuple[list[dict[str, Any]], dict[str, Array]]:
+    """The steps in front of a model as values for JSON, and what they learned as arrays.
+
+    Estimators write them and `saccade.features` reads them. Neither knows the other: a transformer describes itself.
+    """
+    steps = [step for _, step in features.steps] if hasattr(features, "steps") else [features]
+    described: list[dict[str, Any]] = []
+    arrays: dict[str, Array] = {}
+    for k, step in enumerate(steps):
+        if not hasattr(step, "description"):
+            raise ModelFileError(
+                f"{step!r} cannot be saved beside a model. Pass a transformer of saccade.features, or a Pipeline of "
+                "such transformers alone."
+            )
+        described.append(step.description())
+        arrays |= {f"{PICTURES}/{k}/{name}": array for name, array in step.state().items()}
+    return described, arrays

@@ -12,13 +12,8 @@ Listener = Callable[[str, float], None]  # (what is done, share done from 0 to 1
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-def report(what: str, done: float) -> None:
-    """Say that `what` has come as far as `done`, from 0 to 1."""
-    heard(what, done)
-
-
-def heard(what: str, done: float) -> bool:
-    """Report; returns whether anybody listens."""
+def report(what: str, done: float) -> bool:
+    """Say that `what` has come as far as `done`, from 0 to 1; returns whether anybody listens."""
     listener = _listener.get()
     if listener is not None:
         listener(what, min(max(done, 0.0), 1.0))

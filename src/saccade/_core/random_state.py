@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from saccade._core.arrays import RandomSource
 from saccade._core.errors import InvalidParameter
 
 
@@ -30,7 +31,7 @@ def draw(
         ) from None
 
 
-def _number(random_state: Any) -> str:
+def _number(random_state: RandomSource) -> str:
     """The number, where it is one of few digits."""
     return f" {random_state}" if isinstance(random_state, int | float) and abs(random_state) < 2**64 else ""
 

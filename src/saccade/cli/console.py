@@ -123,7 +123,6 @@ def expected(error: BaseException) -> bool:
 
 
 def fail_as_ours(error: BaseException) -> None:
-    """The traceback, and then what to do about it."""
     line("".join(traceback.format_exception(error)).rstrip())
     fail(
         f"This is a mistake in saccade ({type(error).__name__}: {_first_line(error)}), not in your data. Please report "

@@ -106,7 +106,6 @@ def save(detector: Detector, path: Path) -> None:
 
 
 def read_new(detector: Detector, path: Path, how: TableReading, seeing: o.PictureOptions) -> Examples:
-    """The examples to judge."""
     if kind_of(path) != "pictures":
         # Options that name columns hold for the new table too, as far as it has these columns.
         how = replace(how, lenient=detector.examples is not None)

@@ -76,7 +76,6 @@ class ColumnOptions:
     )
 
     def reading(self, labels: tuple[Path, ...] = (), y: str | None = None) -> TableReading:
-        """How to read a file."""
         return TableReading(
             self.label, labels, self.x, y, self.id_, tuple(self.drop or ()), self.header, self.zero_based
         )
@@ -91,12 +90,10 @@ class TableOptions(ColumnOptions):
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files with labels."""
         return tuple(self.labels or ())
 
     @property
     def how(self) -> TableReading:
-        """How to read a file."""
         return self.reading(self.files, self.y)
 
 

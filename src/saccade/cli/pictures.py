@@ -94,7 +94,6 @@ def _labels(path: Path, pictures: Any) -> Any:
 
 
 def named(pictures: Any, X: Any = None, y: Any = None) -> Examples:
-    """Examples that have the names of the files."""
     return Examples(pictures if X is None else X, y, ids=pictures.names, id_name="file")
 
 

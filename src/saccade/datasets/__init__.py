@@ -33,14 +33,8 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "Photographs": "on_disk",
-        "caltech101": "on_disk",
-        "caltech101_boxes": "on_disk",
-        "data_folder": "on_disk",
-        "digits": "embedded",
-        "faces": "embedded",
-        "histograms": "synthetic",
-        "portland": "on_disk",
-        "scenes15": "on_disk",
+        **dict.fromkeys(("Photographs", "caltech101", "caltech101_boxes", "data_folder"), "on_disk"),
+        **dict.fromkeys(("portland", "scenes15"), "on_disk"),
+        **{"digits": "embedded", "faces": "embedded", "histograms": "synthetic"},
     },
 )

@@ -68,10 +68,7 @@ def portland() -> Photographs:
     """
     folder = data_folder() / "portland"
     if not all((folder / name).is_file() for name in ("ground_truth.csv", "proposals.npz")):
-        raise InvalidInput(
-            f"{folder} has no ground_truth.csv and proposals.npz. Point the environment variable SACCADE_DATA at the "
-            "folder that has portland."
-        )
+        raise _missing(f"{folder} has no ground_truth.csv and proposals.npz", "portland")
     with np.load(folder / "proposals.npz") as file:
         proposals, names, objects = file["props"].astype(np.float64), file["names"].tolist(), file["objects"].tolist()
     proposals[..., 2:4] += proposals[..., :2]
@@ -123,9 +120,7 @@ def caltech101_boxes(name: str) -> tuple[list[Path], Array]:
     """
     folder = data_folder() / "caltech101"
     if not (folder / "boxes.csv").is_file():
-        raise InvalidInput(
-            f"{folder} has no boxes.csv. Point the environment variable SACCADE_DATA at the folder that has caltech101."
-        )
+        raise _missing(f"{folder} has no boxes.csv", "caltech101")
     with (folder / "boxes.csv").open(encoding="utf-8") as table:
         rows = [row for row in csv.DictReader(table) if row["class"] == name]
     if not rows:
@@ -153,12 +148,13 @@ def scenes15(part: str) -> tuple[list[Path], Array]:
     return _by_class(data_folder() / "scenes15" / part)
 
 
+def _missing(what: str, needed: object) -> InvalidInput:
+    return InvalidInput(f"{what}. Point the environment variable SACCADE_DATA at the folder that has {needed}.")
+
+
 def _by_class(folder: Path) -> tuple[list[Path], Array]:
     """Files in sorted order and the folder that each lies in."""
     if not folder.is_dir():
-        raise InvalidInput(
-            f"There is no folder {folder}. Point the environment variable SACCADE_DATA at the folder that has "
-            f"{folder.relative_to(data_folder())}."
-        )
+        raise _missing(f"There is no folder {folder}", folder.relative_to(data_folder()))
     paths = sorted(path for path in folder.glob("*/*") if path.is_file())
     return paths, np.array([path.parent.name for path in paths])

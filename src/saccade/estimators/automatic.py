@@ -1,9 +1,8 @@
 """What "auto" stands for in a classifier: the noise, and the kernel, that leave-one-out predictions prefer."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from itertools import starmap
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,77 +26,32 @@ class Choice(NamedTuple):
 
 
 class Automatic(NamedTuple):
-    """Which of kernel and noise are "auto".
+    """Which of kernel and noise are "auto"."""
 
-    Parameters
-    ----------
-    kernel : bool
-        Whether the kernel is chosen.
-    noise : bool
-        Whether the noise is "auto": a model that goes on learning keeps it.
-    learns_noise : bool
-        Whether leave-one-out predictions choose the noise: for label regression with an exact mean.
-
-    Examples
-    --------
-    >>> Automatic().kernel
-    False
-    """
-
-    kernel: bool = False
-    noise: bool = False
-    learns_noise: bool = False
+    kernel: bool = False  # is chosen
+    noise: bool = False  # is "auto": a model that goes on learning keeps it
+    learns_noise: bool = False  # leave-one-out predictions choose it: for label regression with an exact mean
 
     def choose(self, X: Any, gram: Gram, Y: Array, losses: Losses, noise: float, seed: int) -> Choice:
-        """Kernel and noise for the rows X (n, d) with targets Y (n, m); numbers and members of a class choose none."""
-        if not isinstance(losses, ClassLosses):
+        """Kernel and noise for the rows X (n, d) with targets Y (n, m), by a sample of them.
+
+        Numbers and members of one class choose none, and so do few examples, which cannot tell a better one.
+        """
+        kernels = self.kernel and len(Y) <= limits.AUTO_KERNEL_UP_TO
+        if not isinstance(losses, ClassLosses) or not (kernels or self.learns_noise):
             return Choice(None, noise)
-        if self.kernel and len(Y) <= limits.AUTO_KERNEL_UP_TO:
-            return Choice(*chosen_kernel(X, Y, losses, noise, self.learns_noise, seed))
-        return Choice(None, learned_noise(gram, Y, losses, noise, seed) if self.learns_noise else noise)
-
-
-def learned_noise(
-    gram: Gram,
-    Y: Annotated[Array, "n, m"],
-    losses: ClassLosses,
-    noise: float,  # where the examples cannot tell a better one
-    seed: int,
-) -> float:
-    """The noise for this kernel matrix; of many examples, a sample tells it."""
-    report("choosing the noise", 0.0)
-    rows = _sample(len(Y), limits.NOISE_EXAMPLES, seed)
-    examples = _examples(Y, losses, rows)
-    if examples.count < limits.CHOICE_FROM:
-        return noise
-    with blas_threads_for(rows.size):
-        return best_candidate([Candidate(gram.kernel, gram.between(rows, rows))], examples, NOISES, noise).noise
-
-
-def chosen_kernel(
-    X: Annotated[Any, "n, d"],
-    Y: Annotated[Array, "n, m"],
-    losses: ClassLosses,
-    noise: float,
-    learns_noise: bool,
-    seed: int,
-) -> tuple[Kernel, float]:
-    """The kernel, with numbers that a sample told, and the noise that goes with it."""
-    report("choosing the kernel", 0.0)
-    rows = _sample(len(Y), limits.KERNEL_EXAMPLES, seed)
-    examples = _examples(Y, losses, rows)
-    every = starmap(Candidate, candidates(X[rows].astype(np.float64), examples.weight))
-    if examples.count < limits.CHOICE_FROM:
-        return next(every).kernel, noise
-    with blas_threads_for(rows.size):
-        found = best_candidate(every, examples, NOISES if learns_noise else (noise,), noise)
-    return found.kernel, found.noise
-
-
-def _sample(n: int, most: int, seed: int) -> Array:  # ascending row numbers
-    return np.sort(np.random.default_rng(seed).permutation(n)[:most])
-
-
-def _examples(Y: Array, losses: ClassLosses, rows: Array) -> JudgedOn:
-    some = losses.subset(rows)
-    return JudgedOn(Y[rows], some.weight, some.costs)
+        what, most = ("kernel", limits.KERNEL_EXAMPLES) if kernels else ("noise", limits.NOISE_EXAMPLES)
+        report(f"choosing the {what}", 0.0)
+        rows = np.sort(np.random.default_rng(seed).permutation(len(Y))[:most])
+        some = losses.subset(rows)
+        examples = JudgedOn(Y[rows], some.weight, some.costs)
+        every: Iterator[Candidate]
+        with blas_threads_for(rows.size):
+            if kernels:
+                every = starmap(Candidate, candidates(X[rows].astype(np.float64), examples.weight))
+            else:
+                every = iter([Candidate(gram.kernel, gram.between(rows, rows))])
+            if examples.count < limits.CHOICE_FROM:
+                return Choice(next(every).kernel if kernels else None, noise)
+            best = best_candidate(every, examples, NOISES if self.learns_noise else (noise,), noise)
+        return Choice(best.kernel if kernels else None, best.noise)

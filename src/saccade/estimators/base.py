@@ -1,7 +1,5 @@
 """What the estimators share. A fit reads: check → targets → `Settings.learn` → calibrate; `gp_` and parts are held."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -11,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import (
     check_choice,
     check_count,
@@ -23,6 +21,7 @@ from saccade._core.checks import (
 )
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
+from saccade.estimators.explanation import Explanation
 from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
 from saccade.estimators.on_engine import OnEngine
 from saccade.estimators.part import Part
@@ -61,7 +60,7 @@ class GaussianProcess(OnEngine):
     variance: Method | Literal["auto"] | None = "auto"
     inducing: Any
     variance_rank: int
-    random_state: Any
+    random_state: RandomSource
     targets_: Targets
     gp_: GP | Compressed | Supported
     kernel_: Kernel
@@ -81,11 +80,6 @@ class GaussianProcess(OnEngine):
         -------
         Settings
             With a fresh copy of the kernel, and numbers for "auto" where nothing is learned.
-
-        Raises
-        ------
-        InvalidParameter
-            If a parameter is out of range, or two do not go together.
         """
         return self._settings(check_noise(self.noise))
 
@@ -134,10 +128,23 @@ class GaussianProcess(OnEngine):
         yield new
         self.__dict__ = new.__dict__
 
-    def _keep(self, learned: Learned) -> GP:
-        """The posterior, and how it was found."""
+    def hold(self, learned: Learned, targets: Any) -> GP:
+        """Take a posterior and its targets: the last step of `fit`, and of reading a file.
+
+        Parameters
+        ----------
+        learned : Learned
+            From `settings().learn`.
+        targets : Targets
+            What it was learned from, of the estimator's own kind.
+
+        Returns
+        -------
+        GP
+            The posterior.
+        """
         gp, self.noise_, self.tuning_, self.coding_ = learned
-        self.gp_, self.kernel_, found = gp, gp.kernel, gp.solution
+        self.gp_, self.kernel_, self.targets_, found = gp, gp.kernel, targets, gp.solution
         self.n_iter_ = max(found.iterations, 1)
         self.residual_ = float(found.residual.max(initial=0.0))
         self.converged_ = found.converged and gp.sites.converged
@@ -179,7 +186,8 @@ class GaussianProcess(OnEngine):
         """Mean and variance of the latent f (no noise added); the variance is (n,) when the outputs share it.
 
         With `balanced`, "laplace" and "ep" each class has its own noise, and a variance of its own. "fine" gives one
-        that bounds them all, and so does "lowrank" with `balanced`.
+        that bounds them all, and so does "lowrank" with `balanced`. Of a regressor, in
+        units of the targets, and these squared.
 
         Parameters
         ----------
@@ -200,6 +208,10 @@ class GaussianProcess(OnEngine):
 
         All outputs count together. With inference="laplace" or "ep" it is that approximation of it, for the
         cumulative-Gaussian likelihood. Compare kernels on the same labels only.
+
+        Of a regressor it is that of the targets as they were given: `normalize_y` divides every target by a standard
+        deviation, a density in other units is another density, and the logarithm of it is subtracted for each. So
+        models with and without `normalize_y` can be compared.
 
         Parameters
         ----------
@@ -229,8 +241,32 @@ class GaussianProcess(OnEngine):
         found = self.gp_.relevance
         return np.asarray(found / (found.sum() or 1.0))
 
+    def explain(self, X: Any) -> Explanation:
+        """The exact share of each feature of the decision about every row; for HIK models, loaded ones too.
+
+        The decision of an HIK model is a sum of one function per feature. Shares sum to it, but for rounding: 1e-10, or
+        1e-5 for quantised tables, which are float32. The prediction of a regressor is the sum of the shares and the
+        mean before any example; a detector needs measure="mean", and scaled columns have one share each.
+
+        A share tells what the value adds in comparison with a value of 0, and nothing about why. With "laplace" and
+        "ep", shares of the mean are divided by √(v + σ²), as the decision is.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            New examples.
+
+        Returns
+        -------
+        Explanation
+            Shares and offset, of a detector minus the threshold; `of` picks those of one decision.
+        """
+        raise NotImplementedError
+
     def quantized(self, bins: int = 256) -> Self:
         """This fitted model with its mean read off `bins` even steps per dimension: faster and slightly coarser.
+
+        A detector has a threshold for the coarser scores; a loaded one keeps the one it has.
 
         Parameters
         ----------
@@ -247,7 +283,9 @@ class GaussianProcess(OnEngine):
         model.gp_ = self.gp_.quantized(bins)
         return model
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None, compact: bool = False) -> None:
+    def save(
+        self, path: FilePath, *, features: Any = None, examples: bool | None = None, compact: bool = False
+    ) -> None:
         """Write the model to one file; `saccade.load` reads it.
 
         The variance goes along as the tables of "lowrank", whatever its method, unless it is None. With "laplace" and

@@ -1,7 +1,5 @@
 """From latent means to decisions and class probabilities, as sharp as left-out training examples deserve."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
@@ -16,31 +14,36 @@ from saccade.inference.posterior.gp import GP
 from saccade.scores.probability import fit_sharpness, probabilities, standardized_mean
 
 
+@dataclass(frozen=True)
+class Decisions:
+    """What is decided from: the latent mean, or with "laplace" and "ep" μ/√(v + σ²), which takes the variance."""
+
+    take_variance: bool
+    noise: float
+
+    def __call__(self, mean: Array, variance: Array) -> Annotated[Array, "b, m"]:
+        return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
+
+    def at(self, gp: Posterior, X: Array) -> Annotated[Array, "b, m"]:
+        """For new rows X, without the variance where it is not needed."""
+        return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
+
+
 @dataclass(frozen=True, eq=False)
 class Calibration(Part):
     """What decisions are multiplied with to become probabilities, and the left-out decisions it comes from.
 
-    Parameters
-    ----------
-    sharpness : float
-        The factor; the softmax of decision times sharpness is the probability.
-    mean, decision : array of shape (n, m) or None
-        Means and decisions of the training examples, each as if it had not been there; NaN for examples that an
-        approximate mean cannot leave out. None in a loaded model.
-    error : float
-        How far a label minus its leave-one-out mean is off, relatively.
-
-    Examples
-    --------
     >>> Calibration(2.0).probabilities(np.array([[0.0], [1.0]])).round(2)
     array([[0.5 , 0.5 ],
            [0.02, 0.98]])
     """
 
-    sharpness: float
-    mean: Array | None = None
-    decision: Array | None = None
-    error: float = np.nan
+    sharpness: float  # the softmax of decision times sharpness is the probability
+    # Of the training examples, each as if it had not been there; NaN for examples that an approximate mean cannot
+    # leave out. None in a loaded model.
+    mean: Annotated[Array, "n, m"] | None = None
+    decision: Annotated[Array, "n, m"] | None = None
+    error: float = np.nan  # how far a label minus its leave-one-out mean is off, relatively
 
     def probabilities(self, decision: Array) -> Annotated[Array, "b, M"]:
         """Class probabilities from decisions (b, m); two classes share one decision."""
@@ -80,21 +83,6 @@ class Calibration(Part):
         decision = self.decision.copy()
         decision[rows] = decisions(mean, variance)
         return replace(self, sharpness=_sharpness(decision[rows], label, weight, rows), decision=decision)
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """What is decided from: the latent mean, or with "laplace" and "ep" μ/√(v + σ²), which takes the variance."""
-
-    take_variance: bool
-    noise: float
-
-    def __call__(self, mean: Array, variance: Array) -> Annotated[Array, "b, m"]:
-        return standardized_mean(mean, variance, self.noise) if self.take_variance else mean
-
-    def at(self, gp: Posterior, X: Array) -> Annotated[Array, "b, m"]:
-        """For new rows X, without the variance where it is not needed."""
-        return self(*gp.mean_and_variance(X)) if self.take_variance else gp.mean(X)
 
 
 def _sharpness(decision: Array, label: Array, weight: Array | None, rows: Array) -> float:

@@ -1,16 +1,14 @@
 """Gaussian-process classification by label regression, all classes at once (H §3, §5)."""
 
-from __future__ import annotations
-
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.checks import check_classes, check_draws, check_noise, check_rows
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.automatic import Automatic
@@ -34,6 +32,7 @@ from saccade.scores.accuracy import left_out_accuracy
 from saccade.scores.probability import class_means
 
 
+@dataclass(eq=False, repr=False)
 class GPClassifier(ClassifierMixin, GaussianProcess):
     """A calibrated Gaussian-process classifier for any number of classes.
 
@@ -123,47 +122,29 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     True
     """
 
-    classes_: Annotated[Array, "M"]
-    targets_: ClassTargets
-    calibration_: Calibration
-    novelty_reference_: KnownClasses | None = None
+    kernel: Kernel | Literal["auto"] | None = None
+    _: KW_ONLY
+    noise: float | Literal["auto"] = "auto"
+    inference: Inference = "regression"
+    levels: int | None = None
+    binning: Binning = "quantile"
+    balanced: bool = False
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    tune: Any = None
+    approximation: Method | Literal["auto"] = "auto"
+    variance: Method | Literal["auto"] | None = "auto"
+    inducing: Any = 0.25
+    variance_rank: int = 128
+    random_state: RandomSource = None
+
+    classes_: Annotated[Array, "M"] = field(init=False)
+    targets_: ClassTargets = field(init=False)
+    calibration_: Calibration = field(init=False)
+    novelty_reference_: KnownClasses | None = field(init=False, default=None)
     settable: ClassVar[tuple[str, ...]] = ("sharpness_",)
     file_parts: ClassVar[dict[str, type[Part]]] = {"calibration_": Calibration, "novelty_reference_": KnownClasses}
-
-    def __init__(
-        self,
-        kernel: Kernel | Literal["auto"] | None = None,
-        *,
-        noise: float | Literal["auto"] = "auto",
-        inference: Inference = "regression",
-        levels: int | None = None,
-        binning: Binning = "quantile",
-        balanced: bool = False,
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        tune: Any = None,
-        approximation: Method | Literal["auto"] = "auto",
-        variance: Method | Literal["auto"] | None = "auto",
-        inducing: Any = 0.25,
-        variance_rank: int = 128,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.inference = inference
-        self.levels = levels
-        self.binning = binning
-        self.balanced = balanced
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.tune = tune
-        self.approximation = approximation
-        self.variance = variance
-        self.inducing = inducing
-        self.variance_rank = variance_rank
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on labelled examples.
@@ -245,21 +226,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             )
         return found
 
-    def hold(self, learned: Learned, targets: ClassTargets) -> None:
-        """Take a posterior and its targets, and calibrate: the last step of `fit`, and of reading a file.
-
-        Parameters
-        ----------
-        learned : Learned
-            From `settings().learn`.
-        targets : ClassTargets
-            What it was learned from.
-        """
-        gp, self.targets_, self.classes_ = self._keep(learned), targets, targets.classes
-        self.novelty_reference_, decisions = None, self._decisions()
+    def hold(self, learned: Learned, targets: ClassTargets) -> GP:
+        gp, self.classes_, self.novelty_reference_ = super().hold(learned, targets), targets.classes, None
+        decisions = self._decisions()
         if decisions.take_variance:
             gp.prepare()
         self.calibration_ = Calibration.of(gp, targets.label, targets.weight, decisions)
+        return gp
 
     def _decisions(self) -> Decisions:
         return Decisions(self.inference != "regression", self.noise_)
@@ -372,24 +345,6 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self.calibration_.decision
 
     def explain(self, X: Any) -> Explanation:
-        """The exact share of each feature of the decision about every row; for HIK models, loaded ones too.
-
-        The decision of an HIK model is a sum of one function per feature. Shares sum to it, but for rounding: 1e-10, or
-        1e-5 for quantised tables, which are float32.
-
-        A share tells what the value adds in comparison with a value of 0, and nothing about why. With "laplace" and
-        "ep", shares of the mean are divided by √(v + σ²), as the decision is.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        Explanation
-            Shares and offset; `of` picks those of one decision.
-        """
         X, decisions, one = self._rows(X), self._decisions(), np.ones((1, self.n_outputs_))
         scale = decisions(one, self.gp_.variance(X)) if decisions.take_variance else one
         return explained(self.gp_, X, scale, np.zeros(self.n_outputs_), self.classes_.size == 2)
@@ -426,7 +381,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             self.novelty_reference_ = KnownClasses.of(gp, self.targets_, self.calibration_, decisions)
         return self.novelty_reference_
 
-    def sample_latent(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the latent f from its joint posterior at the rows of X.
 
         Classes are drawn independently of each other. The training examples are needed: not for a loaded model.

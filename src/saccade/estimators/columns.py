@@ -1,9 +1,7 @@
 """Columns of different units made comparable: what `OneClassGP` does with tables of measurements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,7 +38,7 @@ class ColumnScales(Part):
             raise ValueError("columns cannot be scaled by these numbers")
 
     @classmethod
-    def of(cls, X: Any) -> ColumnScales:
+    def of(cls, X: Any) -> Self:
         """From training examples. Where all values of a column are the same, its unit is their size, or 1 for zeros."""
         X = _dense(X)
         spread = spreads(X)

@@ -1,7 +1,5 @@
 """Pictures of what tuning learned, as scikit-learn's displays: `from_estimator` draws, `ax_` and `figure_` are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """What each feature adds to a decision."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

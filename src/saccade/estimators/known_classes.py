@@ -1,7 +1,5 @@
 """What new examples are compared with to tell whether they are of a known class: the training examples, left out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -24,33 +22,21 @@ from saccade.scores.novelty import ROUNDING, fisher_product, own_p_values, p_val
 class KnownClasses(Part):
     """Two signs of novelty at training examples, each as if it had not been there, and both together.
 
-    Parameters
-    ----------
-    explained, confidence, both : array
-        Ascending: how much of the variance training explains, less 1; the largest class probability; and the product
-        of their p-values. Of many examples, quantiles.
-    known : int
-        Number of training examples that they stand for.
-    confidence_weight : float
-        How much the confidence counts beside the variance, from 0 to 1.
-
-    Examples
-    --------
     >>> known = KnownClasses(np.array([-0.9, -0.1]), np.array([0.5, 0.9]), np.array([0.2, 0.8]), 2)
     >>> known.novelty(unexplained=np.array([1.0, 0.0]), confidence=np.array([0.4, 1.0])).round(2)
     array([0.78, 0.  ])
     """
 
-    explained: Array
-    confidence: Array
-    both: Array
-    known: int
-    confidence_weight: float = EVEN
+    # Ascending; of many examples, quantiles.
+    explained: Array  # how much of the variance training explains, less 1
+    confidence: Array  # the largest class probability
+    both: Array  # the product of their p-values
+    known: int  # training examples that they stand for
+    confidence_weight: float = EVEN  # how much the confidence counts beside the variance, from 0 to 1
     optional = True
 
     @classmethod
     def of(cls, gp: GP, targets: ClassTargets, calibration: Calibration, decisions: Decisions) -> Self:
-        """From the training examples of a classifier."""
         gp.prepare()
         rows = gp.comparable(limits.EXAMPLES_COMPARED)
         X = gp.gram.as_given(rows)

@@ -1,9 +1,7 @@
 """How tuning judges predictions: cross-entropy for classes, the density of the targets for numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
 import numpy as np
 
@@ -19,8 +17,8 @@ class ClassLosses:
     weight: Annotated[Array, "n"] | None
     has_scale: ClassVar[bool] = False
 
-    def subset(self, rows: Array) -> ClassLosses:
-        return ClassLosses(self.label[rows], None if self.weight is None else self.weight[rows])
+    def subset(self, rows: Array) -> Self:
+        return type(self)(self.label[rows], None if self.weight is None else self.weight[rows])
 
     def left_out(self, mean: Array, variance: Array) -> tuple[float, Array, Array]:
         value, slope = cross_entropy(mean, self.label, self.weight)
@@ -43,11 +41,11 @@ class DensityLosses:
     has_scale: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, Y: Array, weight: Array | None) -> DensityLosses:
+    def of(cls, Y: Array, weight: Array | None) -> Self:
         return cls(Y, np.ones((len(Y), 1)) if weight is None else (weight / weight.mean())[:, None])
 
-    def subset(self, rows: Array) -> DensityLosses:
-        return DensityLosses(self.Y[rows], self.weight[rows])
+    def subset(self, rows: Array) -> Self:
+        return type(self)(self.Y[rows], self.weight[rows])
 
     def left_out(self, mean: Array, variance: Array) -> tuple[float, Array, Array]:
         off, w = self.Y - mean, self.weight

@@ -1,24 +1,21 @@
 """Model files to estimators: every size and number is checked before it is used, and nothing of a file is run."""
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core import model_file
-from saccade._core.arrays import Array
+from saccade._core import limits, model_file
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_choice, check_count
 from saccade._core.codec import from_json
 from saccade._core.declared import check_sides
 from saccade._core.errors import ModelFileError
 from saccade._core.random_state import DrawnSeed
-from saccade.estimators.class_labels import label_type, read_classes
 from saccade.estimators.classifier import GPClassifier
-from saccade.estimators.model_writing import PREFIX, SUPPORT
+from saccade.estimators.model_writing import LABELS, PREFIX, SUPPORT
 from saccade.estimators.number_targets import NumberTargets
 from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.regressor import GPRegressor
@@ -38,12 +35,12 @@ KINDS: dict[str, type[Estimator]] = {kind.__name__: kind for kind in (GPClassifi
 SOLVED = {"n_iter_": int, "residual_": float, "converged_": bool, "noise_": float}
 
 
-def load(path: Any) -> Any:
+def load(path: FilePath) -> Any:
     """The estimator saved at `path`. It predicts; it can be trained further where the file keeps the training rows."""
     return load_with_header(path)[0]
 
 
-def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
+def load_with_header(path: FilePath) -> tuple[Any, dict[str, Any]]:
     """The estimator, and what the file says beside it."""
     try:
         header, tensors = model_file.read(path, _judge)
@@ -66,7 +63,7 @@ def load_with_header(path: Any) -> tuple[Any, dict[str, Any]]:
 def _judge(header: dict[str, Any], layout: model_file.Layout) -> None:
     """What can be refused before a tensor is read: labels that need too much, tables that cannot be ours."""
     if "classes" in header:
-        label_type(header["classes"])
+        _label_type(header["classes"])
     for name, place in layout.items():
         if name.startswith("pictures/"):
             continue  # the transformers judge these
@@ -91,8 +88,7 @@ def _read_names(model: Estimator, names: Any) -> None:
         model.feature_names_in_ = np.array(names, object)
 
 
-def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
-    """Kernel, tables or support, and parts."""
+def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> None:
     for name, as_ in SOLVED.items():
         setattr(model, name, as_(header["solved"][name]))
     if not 0.0 <= model.noise_ < np.inf:
@@ -102,7 +98,7 @@ def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
     gp = (_read_support if "support" in header else _read_tables)(model, header, tensors, path)
     setattr(model, model.file_tables, gp)
     if isinstance(model, GPClassifier):
-        model.classes_ = read_classes(header["classes"])
+        model.classes_ = _read_classes(header["classes"])
     for name, kind in model.file_parts.items():
         setattr(model, name, kind.from_file(header["extra"], tensors, path))
     if isinstance(model, GPRegressor):
@@ -116,13 +112,13 @@ def _read_fitted(model: Estimator, header: dict[str, Any], tensors: dict[str, Ar
         raise ValueError(f"{outputs} means for {model.n_outputs_} outputs")
 
 
-def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Compressed:
+def _read_tables(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> Compressed:
     width = _width(header, tensors)
     model.kernel_, model.kernel = read_kernel(header["kernel"], width)
     return read_tables(header, tensors, model.kernel_, width, path)
 
 
-def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> Supported:
+def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> Supported:
     """The rows that carry an inducing approximation, and what goes with them."""
     if isinstance(model, SVDD):
         raise ValueError("SVDD has no inducing approximation")
@@ -135,8 +131,7 @@ def _read_support(model: Estimator, header: dict[str, Any], tensors: dict[str, A
     return gp
 
 
-def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: Any) -> None:
-    """Rows and targets, and the fit of them."""
+def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, Array], path: FilePath) -> None:
     model.kernel = described_kernel(header["described"])
     parts = {name.removeprefix(PREFIX): array for name, array in tensors.items() if name.startswith(PREFIX)}
     X = _read_rows(header, parts, int(header["features"]))
@@ -150,7 +145,7 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
     if "seed" in header:
         model.random_state = DrawnSeed(check_count("seed", header["seed"], "Save the model again.", least=0))
     if isinstance(model, GPClassifier):
-        classes = read_classes(header["classes"])
+        classes = _read_classes(header["classes"])
         # by number while it is fitted: one forged label may have megabytes
         targets = ClassTargets.from_state(parts, np.arange(classes.size), model.balanced)
         model.hold(model.settings().learn(X, targets), targets)
@@ -185,7 +180,7 @@ def _read_rows(header: dict[str, Any], parts: dict[str, Array], width: int) -> A
     return X
 
 
-def _read_ball(model: SVDD, X: Any, parts: dict[str, Array], extra: dict[str, Any], path: Any) -> None:
+def _read_ball(model: SVDD, X: Any, parts: dict[str, Array], extra: dict[str, Any], path: FilePath) -> None:
     """The support vectors, which are all that SVDD needs."""
     model.ball_ = from_json(Ball.record, extra, path)
     model.kernel_, model.support_vectors_ = check_kernel("kernel", model.kernel), X
@@ -193,3 +188,19 @@ def _read_ball(model: SVDD, X: Any, parts: dict[str, Array], extra: dict[str, An
     model.n_iter_, model.residual_ = int(extra["n_iter"]), float(extra["residual"])
     model.converged_ = bool(extra["converged"])
     model.kernel_(X[:1], X[:1])  # complains of parameters out of range
+
+
+def _label_type(written: dict[str, Any]) -> np.dtype[Any]:
+    """The type of the labels, when all of them together are no more than a file may ask for."""
+    dtype: np.dtype[Any] = np.dtype(written["dtype"])
+    if dtype.kind not in LABELS or dtype.itemsize * len(written["values"]) > limits.LABEL_BYTES:
+        raise ValueError(f"{len(written['values'])} labels of type {dtype}")
+    return dtype
+
+
+def _read_classes(written: dict[str, Any]) -> Annotated[Array, "M"]:
+    """The labels; a ValueError where they name no classes."""
+    classes = np.array(written["values"], _label_type(written))
+    if classes.ndim != 1 or classes.size < 2 or not np.array_equal(np.unique(classes), classes):
+        raise ValueError("classes are not two or more in ascending order")
+    return classes

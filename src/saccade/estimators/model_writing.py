@@ -6,22 +6,18 @@ training rows holds rows, targets, weights and parameters; reading it fits the m
 same random numbers give the same answers. Of SVDD it holds the support vectors.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Annotated, Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from saccade._core import model_file
-from saccade._core.arrays import Array
+from saccade._core import limits, model_file
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_flag
 from saccade._core.declared import check_sides
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade._core.feature_steps import describe
 from saccade._core.random_state import DrawnSeed
-from saccade.estimators.class_labels import write_classes
 from saccade.estimators.part import Part
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed_file import write_tables
@@ -33,6 +29,7 @@ from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
 SUPPORT = "support_"  # of the rows that carry an inducing approximation, and its arrays
+LABELS = "biufU"  # bool, int, unsigned, float, text
 
 
 class Saved(Protocol):
@@ -60,7 +57,7 @@ class Saved(Protocol):
 
 def save(
     model: Saved,
-    path: Any,
+    path: FilePath,
     features: Any = None,  # the fitted transformer of `saccade.features` that made X, or the Pipeline of them
     compact: bool = False,  # smaller tables
 ) -> None:
@@ -71,7 +68,7 @@ def save(
     _write_with_parts(model, path, {"kernel": kernel, **written}, tensors, features)
 
 
-def save_support(model: Saved, path: Any, gp: Supported, features: Any, why: str) -> None:
+def save_support(model: Saved, path: FilePath, gp: Supported, features: Any, why: str) -> None:
     """Write the rows that carry the posterior, weights, factors and parts; `why` says why rows are kept."""
     X = gp.gram.all_rows()
     written, arrays = write_support(gp)
@@ -89,7 +86,7 @@ def save_support(model: Saved, path: Any, gp: Supported, features: Any, why: str
 
 
 def _write_with_parts(
-    model: Saved, path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any
+    model: Saved, path: FilePath, header: dict[str, Any], tensors: dict[str, Array], features: Any
 ) -> None:
     header = _shared_header(model) | header
     header["solved"] = {name: getattr(model, name) for name in ("n_iter_", "residual_", "converged_", "noise_")}
@@ -105,7 +102,7 @@ def _write_with_parts(
 
 def save_with_examples(
     model: Saved,
-    path: Any,
+    path: FilePath,
     X: Annotated[Any, "n, d"],
     arrays: dict[str, Array | None],  # targets and weights
     features: Any,
@@ -154,7 +151,7 @@ def _seed(model: Saved) -> dict[str, Any]:
     return {"seed": gp.solving.seed} if drawn and isinstance(gp, GP) else {}
 
 
-def _warn_of_rows(path: Any, count: int, why: str) -> None:
+def _warn_of_rows(path: FilePath, count: int, why: str) -> None:
     warnings.warn(
         f"{path} keeps {count} training rows, because {why}. Give it only to those who may see them.",
         UserWarning,
@@ -169,7 +166,7 @@ def _shared_header(model: Saved) -> dict[str, Any]:
         "features": int(model.n_features_in_),
         "feature_names": list(map(str, getattr(model, "feature_names_in_", []))),
     }
-    return header | ({"classes": write_classes(model.classes_)} if hasattr(model, "classes_") else {})
+    return header | ({"classes": _classes(model.classes_)} if hasattr(model, "classes_") else {})
 
 
 def _parameters(model: Saved) -> dict[str, Any]:
@@ -184,9 +181,9 @@ def _parameters(model: Saved) -> dict[str, Any]:
     return plain | {"noise": model.noise_, "tune": None} if model.tuning_ is not None else plain
 
 
-def _write(path: Any, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
+def _write(path: FilePath, header: dict[str, Any], tensors: dict[str, Array], features: Any) -> None:
     if features is not None:
-        header["pictures"], learned = describe(features)
+        header["pictures"], learned = model_file.describe(features)
         tensors |= learned
     model_file.write(path, header, tensors)
 
@@ -217,3 +214,13 @@ def why_examples(gp: Posterior, examples: bool | None) -> str | None:
         return None
     has_rows = isinstance(gp, Supported) or (isinstance(gp, GP) and not isinstance(gp.gram, TabledGram))
     return f"{type(gp.kernel).__name__} has no tables" if has_rows else None
+
+
+def _classes(classes: Annotated[Array, "M"]) -> dict[str, Any]:
+    if classes.dtype == object and all(isinstance(c, str) for c in classes):
+        classes = classes.astype(str)
+    if classes.dtype.kind not in LABELS:
+        raise ModelFileError(f"Labels of type {classes.dtype} cannot be saved. Use text or numbers as labels.")
+    if classes.nbytes > limits.LABEL_BYTES:
+        raise ModelFileError(f"{classes.size} labels of type {classes.dtype} cannot be saved. Use shorter labels.")
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}

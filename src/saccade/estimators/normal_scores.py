@@ -1,7 +1,6 @@
 """What a model of one class compares new examples with: the scores of its training examples, each left out."""
 
-from __future__ import annotations
-
+import warnings
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
@@ -9,7 +8,6 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade._core.fields import Maybe, Numbers, Reading, number, whole
-from saccade.estimators.nothing_to_compare import warn_of_training
 from saccade.estimators.part import Part, part_record
 from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.gp import GP
@@ -20,27 +18,14 @@ from saccade.scores.novelty import NOTHING, Measure, lowest_membership, membersh
 class Scoring:
     """How a mean and a variance become a score; higher is more normal.
 
-    Parameters
-    ----------
-    measure : str
-        "probability", "variance", "mean" or "ratio", O Table 1.
-    sign : bool
-        Whether a label is the sign of f plus noise, as with "laplace" and "ep".
-    noise : float
-        σ².
-    contamination : float
-        Share of the training examples to be taken for novelties.
-
-    Examples
-    --------
     >>> Scoring("variance", sign=False, noise=0.1).scores(None, np.array([0.5, 0.25]))
     array([-0.5 , -0.25])
     """
 
-    measure: Measure
-    sign: bool
+    measure: Measure  # O Table 1
+    sign: bool  # whether a label is the sign of f plus noise, as with "laplace" and "ep"
     noise: float
-    contamination: float = 0.05
+    contamination: float = 0.05  # share of the training examples to be taken for novelties
 
     def scores(self, mean: Array | None, variance: Array | None, prior: Array | float = 1.0) -> Annotated[Array, "b"]:
         """From mean and variance (b,) and, for "ratio", k(x, x)."""
@@ -60,30 +45,15 @@ class Scoring:
 class NormalScores(Part):
     """The threshold, and the scores that p-values are taken against.
 
-    Parameters
-    ----------
-    offset : float
-        An example that scores less is novel.
-    normal : array
-        The scores of left-out training examples, ascending, less what rounding may do to them.
-    known : int
-        Number of training examples that they stand for.
-    least_prior : float
-        k(x, x) up to which a row has nothing to compare; −1 where that is not asked.
-    middle : float
-        What such a row scores.
-
-    Examples
-    --------
     >>> NormalScores(0.5, np.array([0.2, 0.6, 0.9]), 3).p_values(np.array([0.2, 0.7]))
     array([0.5 , 0.75])
     """
 
-    offset: float
-    normal: Array
-    known: int
-    least_prior: float = -1.0
-    middle: float = 0.0
+    offset: float  # an example that scores less is novel
+    normal: Array  # scores of left-out training examples, ascending, less what rounding may do to them
+    known: int  # training examples that they stand for
+    least_prior: float = -1.0  # k(x, x) up to which a row has nothing to compare; −1 where that is not asked
+    middle: float = 0.0  # what such a row scores
 
     @classmethod
     def of(cls, mean: Array, variance: Array, prior: Array, least_prior: float, scoring: Scoring) -> Self:
@@ -108,23 +78,10 @@ class NormalScores(Part):
 
 @dataclass(frozen=True, eq=False)
 class LeftOutExamples:
-    """Training examples of one class, each as if it had not been there.
+    """Training examples of one class, each as if it had not been there."""
 
-    Parameters
-    ----------
-    mean : array of shape (n − t,)
-        Leave-one-out means of those that trained the posterior.
-    aside : array or sparse matrix of shape (t, d)
-        Those that were trimmed.
-
-    Examples
-    --------
-    >>> LeftOutExamples(np.array([0.5]), np.zeros((0, 2))).aside.shape
-    (0, 2)
-    """
-
-    mean: Array
-    aside: Any
+    mean: Annotated[Array, "n − t"]  # leave-one-out means of those that trained the posterior
+    aside: Annotated[Any, "t, d"]  # those that were trimmed
 
     @classmethod
     def judged(cls, gp: GP, X: Any, trained: Array, scoring: Scoring) -> tuple[Self, NormalScores, Array]:
@@ -164,6 +121,42 @@ class LeftOutExamples:
         """For a posterior `other` of the same examples whose mean differs, such as a quantised one."""
         X = gp.gram.all_rows()
         return replace(self, mean=self.mean + (other.mean(X) - gp.mean(X))[:, 0])
+
+
+def warn_of_training(
+    prior: Annotated[Array, "n"],  # k(x, x) of the training examples
+    least: float,  # up to which one has nothing to compare
+) -> None:
+    """At the caller of `fit`."""
+    if not prior.any():
+        text = "All training examples are 0, so nothing is known of what is normal. Check how the features were made."
+    elif prior.size == 1:
+        text = (
+            "OneClassGP was given 1 training example: how much normal examples differ, which thresholds and "
+            "probabilities come from, is not known. Give at least 2; 20 or more are better."
+        )
+    elif empty := int((prior <= least).sum()):
+        text = _empty_rows(empty, prior.size, "training examples")
+    else:
+        return
+    warnings.warn(text, stacklevel=4)
+
+
+def warn_of_new(
+    prior: Annotated[Array, "b"],  # k(x, x) of new examples
+    least: float,
+) -> None:
+    """At the caller of `score_samples`."""
+    if empty := int((prior <= least).sum()):
+        warnings.warn(_empty_rows(empty, prior.size, "examples"), stacklevel=3)
+
+
+def _empty_rows(empty: int, n: int, what: str) -> str:
+    return (
+        f"{empty} of {n} {what} have nothing to compare: all their features are near 0, in comparison with the other "
+        'examples. They count as neither normal nor novel. If 0 is just a low value here, use scale="columns"; else '
+        "leave such rows out."
+    )
 
 
 class Ascending(Numbers):

@@ -1,7 +1,5 @@
 """Numbers as the targets of a process: less their prior mean, over their scale, equal rows joined."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, Self
@@ -15,7 +13,7 @@ from saccade.estimators.losses import DensityLosses
 from saccade.estimators.part import Part, part_record
 from saccade.estimators.prior_mean import MeanOption, check_mean, check_targets, offset_and_scale, values_at
 from saccade.estimators.repeats import Looks, join, unseen
-from saccade.estimators.targets import joined_weight, over_copies
+from saccade.estimators.targets import Targets, joined_weight, over_copies
 from saccade.inference.likelihoods.prior_mean import PriorMean
 
 
@@ -23,27 +21,16 @@ from saccade.inference.likelihoods.prior_mean import PriorMean
 class TargetUnits(Part):
     """The units of the targets: what is subtracted from them, and what the rest is divided by.
 
-    Parameters
-    ----------
-    offset, scale : array of shape (m,)
-        Of each target.
-    flat : bool
-        Whether y was (n,): predictions are then (n,) too.
-    function : callable or None
-        The prior mean where it is a function of X; the offset is 0 then.
-
-    Examples
-    --------
     >>> units = TargetUnits(np.array([10.0]), np.array([2.0]), flat=True)
     >>> units(np.zeros((2, 3))), units.values(np.array([[5.0], [6.0]]))
     (array([[5.],
            [5.]]), array([10., 12.]))
     """
 
-    offset: Array
-    scale: Array
-    flat: bool
-    function: Callable[[Any], Any] | None = None
+    offset: Annotated[Array, "m"]
+    scale: Annotated[Array, "m"]
+    flat: bool  # whether y was (n,): predictions are then (n,) too
+    function: Callable[[Any], Any] | None = None  # the prior mean where it is one of X; the offset is 0 then
     in_header = True
 
     def __post_init__(self) -> None:
@@ -88,39 +75,41 @@ class TargetUnits(Part):
         return np.asarray(found[:, 0] if self.flat else found)
 
 
+class Normalising(NamedTuple):
+    """The parameters of `GPRegressor` that offset and scale come from."""
+
+    mean: MeanOption
+    normalize: bool
+
+    def units(
+        self,
+        y: Annotated[Array, "n | n, m"],
+        prior: Annotated[Array, "n, m"] | None,
+        weight: Annotated[Array, "n"] | None,
+        apart: Annotated[Array, "n, m"] | None,
+        function: Callable[[Any], Any] | None,
+    ) -> TargetUnits:
+        Y = y.reshape(len(y), -1)
+        Y = Y if prior is None else Y - prior
+        return TargetUnits(*offset_and_scale(Y, weight, apart, self.mean, self.normalize), y.ndim == 1, function)
+
+
 @dataclass(frozen=True, eq=False)
-class NumberTargets:
+class NumberTargets(Targets):
     """Targets of a regression.
 
-    Parameters
-    ----------
-    y : array of shape (n,) or (n, m)
-        In their own units; of equal rows that were joined, the mean.
-    units : TargetUnits
-        Offset and scale.
-    weight : array of shape (n,) or None
-        How many looks each row stands for.
-    apart : array of shape (n, m) or None
-        Σ (y − ȳ)² of equal rows that were joined.
-    prior : array of shape (n, m) or None
-        The prior mean at the rows, where it is a function.
-    keys : list of bytes or None
-        Digests of the rows, where `noise` is 0 and a row counts once.
-
-    Examples
-    --------
     >>> how = Normalising(mean=None, normalize=True)
     >>> targets = NumberTargets.of(Looks(np.zeros((2, 1)), np.array([1.0, 3.0])), how)
     >>> targets.left()[:, 0]
     array([-1.,  1.])
     """
 
-    y: Array
+    y: Annotated[Array, "n | n, m"]  # in their own units; of equal rows that were joined, the mean
     units: TargetUnits
-    weight: Array | None = None
-    apart: Array | None = None
-    prior: Array | None = None
-    keys: list[bytes] | None = None
+    weight: Annotated[Array, "n"] | None = None  # how many looks each row stands for
+    apart: Annotated[Array, "n, m"] | None = None  # Σ (y − ȳ)² of equal rows that were joined
+    prior: Annotated[Array, "n, m"] | None = None  # the prior mean at the rows, where it is a function
+    keys: list[bytes] | None = None  # digests of the rows, where `noise` is 0 and a row counts once
 
     @classmethod
     def of(cls, looks: Looks, how: Normalising, keys: list[bytes] | None = None) -> Self:
@@ -183,35 +172,14 @@ class NumberTargets:
         return float(len(self.y) if self.weight is None else self.weight.sum())
 
     def to_state(self) -> dict[str, Array | None]:
-        """What a file with the training rows keeps beside them."""
         self.units.check_savable()
         return {"y": self.y, "weight": self.weight, "apart": self.apart}
 
     @classmethod
     def from_state(cls, X: Any, state: dict[str, Array], how: Normalising, exact: bool) -> Self:
-        """From checked arrays of a file."""
         y = state["y"]
         keys = unseen(X, y, [], y[:0])[1] if exact else None
         return cls.of(Looks(X, y, state.get("weight"), state.get("apart")), how, keys)
-
-
-class Normalising(NamedTuple):
-    """The parameters of `GPRegressor` that offset and scale come from."""
-
-    mean: MeanOption
-    normalize: bool
-
-    def units(
-        self,
-        y: Annotated[Array, "n | n, m"],
-        prior: Annotated[Array, "n, m"] | None,
-        weight: Annotated[Array, "n"] | None,
-        apart: Annotated[Array, "n, m"] | None,
-        function: Callable[[Any], Any] | None,
-    ) -> TargetUnits:
-        Y = y.reshape(len(y), -1)
-        Y = Y if prior is None else Y - prior
-        return TargetUnits(*offset_and_scale(Y, weight, apart, self.mean, self.normalize), y.ndim == 1, function)
 
 
 def looks_at(X: Any, y: Array, weight: Array | None, joins: bool, exact: bool) -> tuple[Looks, list[bytes] | None]:

@@ -1,9 +1,7 @@
 """One-class classification and novelty detection with a Gaussian process (O, A)."""
 
-from __future__ import annotations
-
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,15 +9,14 @@ import scipy.sparse as sp
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_choice, check_noise, check_rows, check_share
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
 from saccade.estimators.base import GaussianProcess
 from saccade.estimators.columns import SCALES, ColumnScales, Scale, have_one_unit
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.model_writing import rows_of, save, save_support, save_with_examples, why_examples
-from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring
-from saccade.estimators.nothing_to_compare import warn_of_new
+from saccade.estimators.normal_scores import LeftOutExamples, NormalScores, Scoring, warn_of_new
 from saccade.estimators.outliers import Outliers
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Settings
@@ -34,6 +31,7 @@ from saccade.kernels.gram import TabledGram
 from saccade.scores.novelty import MEASURES, Measure, quantiles, threshold
 
 
+@dataclass(eq=False, repr=False)
 class OneClassGP(Outliers, GaussianProcess):
     """A Gaussian process that knows one class, and notices what is not of it.
 
@@ -108,51 +106,32 @@ class OneClassGP(Outliers, GaussianProcess):
     True
     """
 
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    scale: Scale = "auto"
+    noise: float = 0.1
+    trim: float = 0.0
+    inference: Inference = "regression"
+    measure: Measure = "probability"
+    approximation: Method | Literal["auto"] = "auto"
+    inducing: Any = 0.25
+    variance_rank: int = 128
+    contamination: float = 0.05
+    levels: int | None = None
+    binning: Binning = "quantile"
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    random_state: RandomSource = None
+
     tune = None
-    columns_: ColumnScales | None = None
-    novelty_reference_: NormalScores
-    leave_one_out_scores_: Annotated[Array, "n"]
-    left_out_: LeftOutExamples
-    rows_: Any = None  # training rows as they came, where `gp_` has not all of them so
+    columns_: ColumnScales | None = field(init=False, default=None)
+    novelty_reference_: NormalScores = field(init=False)
+    leave_one_out_scores_: Annotated[Array, "n"] = field(init=False)
+    left_out_: LeftOutExamples = field(init=False)
+    rows_: Any = field(init=False, default=None)  # training rows as they came, where `gp_` has not all of them so
     settable: ClassVar[tuple[str, ...]] = ("offset_",)
     file_parts: ClassVar[dict[str, type[Part]]] = {"novelty_reference_": NormalScores, "columns_": ColumnScales}
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        scale: Scale = "auto",
-        noise: float = 0.1,
-        trim: float = 0.0,
-        inference: Inference = "regression",
-        measure: Measure = "probability",
-        approximation: Method | Literal["auto"] = "auto",
-        inducing: Any = 0.25,
-        variance_rank: int = 128,
-        contamination: float = 0.05,
-        levels: int | None = None,
-        binning: Binning = "quantile",
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.scale = scale
-        self.noise = noise
-        self.trim = trim
-        self.inference = inference
-        self.measure = measure
-        self.approximation = approximation
-        self.inducing = inducing
-        self.variance_rank = variance_rank
-        self.contamination = contamination
-        self.levels = levels
-        self.binning = binning
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def settings(self) -> Settings:
         check_choice("measure", self.measure, MEASURES)
@@ -166,20 +145,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return found
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on examples of the one class.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training examples.
-        y : None
-            Ignored; pipelines pass it.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
         with self._replacing() as new:
             X = check_rows(new, X, reset=True)
             new.columns_ = new._scales(X)
@@ -194,7 +159,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return self
 
     def _scales(self, X: Any) -> ColumnScales | None:
-        """How columns are scaled, if they are."""
         check_choice("scale", self.scale, SCALES)
         check_share("trim", self.trim, 0.5, "0 trains on every example.")
         auto = self.scale == "auto" and self.kernel is None and not have_one_unit(X)
@@ -206,7 +170,8 @@ class OneClassGP(Outliers, GaussianProcess):
 
     def _fit_rows(self, X: Any, rows: Array) -> None:
         """Train on some of the rows; scores and threshold take the others as new examples."""
-        gp = self._keep(self.settings().learn(X[rows], MemberTargets(rows.size)))
+        targets = MemberTargets(rows.size)
+        gp = self.hold(self.settings().learn(X[rows], targets), targets)
         if self.measure != "mean":
             gp.prepare()
         found = LeftOutExamples.judged(gp, X, rows, self._scoring())
@@ -247,18 +212,6 @@ class OneClassGP(Outliers, GaussianProcess):
         )
 
     def quantized(self, bins: int = 256) -> Self:
-        """As `GPClassifier.quantized`, with a threshold for the coarser scores; a loaded model keeps the one it has.
-
-        Parameters
-        ----------
-        bins : int
-            Steps, from 2 on.
-
-        Returns
-        -------
-        OneClassGP
-            A copy; this one stays as it is.
-        """
         model = super().quantized(bins)
         if isinstance(self.gp_, GP) and isinstance(model.gp_, GP):
             model.left_out_ = self.left_out_.moved(self.gp_, model.gp_)
@@ -298,18 +251,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return known.unless_empty(scores, prior)
 
     def explain(self, X: Any) -> Explanation:
-        """As `GPClassifier.explain`, for measure="mean". Scaled columns have one share each, as columns of X do.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        Explanation
-            Shares, and minus the threshold as offset.
-        """
         X = self._rows(X)
         if self.measure != "mean":
             raise InvalidInput(
@@ -369,7 +310,7 @@ class OneClassGP(Outliers, GaussianProcess):
         """
         return np.asarray(self.predict_proba(X)[:, 0])
 
-    def save(self, path: Any, *, features: Any = None, examples: bool | None = None) -> None:  # type: ignore[override]
+    def save(self, path: FilePath, *, features: Any = None, examples: bool | None = None) -> None:  # type: ignore[override]
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
@@ -415,7 +356,6 @@ class OneClassGP(Outliers, GaussianProcess):
         return rows_of(self.gp_) if self.rows_ is None else self.rows_
 
     def _why_variance(self, examples: bool | None) -> str | None:
-        """Why the variance needs the training rows, if it does."""
         tabled = self.measure == "mean" or self.variance_method_ in ("lowrank", "exact")
         if examples is not None or tabled or not isinstance(self.gp_, GP) or self.gp_.grid is not None:
             return None

@@ -1,9 +1,7 @@
 """The conventions of scikit-learn's outlier detectors, written once."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -21,17 +19,23 @@ class Outliers(OutlierMixin):
 
     @abstractmethod
     def score_samples(self, X: Any) -> Annotated[Array, "n"]:
-        """Higher is more normal.
+        """Higher is more normal."""
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train on examples of the one class.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, d)
-            New examples.
+            Training examples.
+        y : None
+            Ignored; pipelines pass it.
 
         Returns
         -------
-        array of shape (n,)
-            Scores.
+        self
+            Fitted.
         """
 
     def decision_function(self, X: Any) -> Annotated[Array, "n"]:

@@ -1,12 +1,10 @@
 """What every part of a fitted estimator has: fields that are written and read in one way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from saccade._core.arrays import Array
-from saccade._core.codec import Record, from_file, from_json, to_file, to_json
+from saccade._core.codec import Record, Stateful, from_file, from_json, to_file
 from saccade._core.fields import Field
 
 PREFIX = "scores_"  # of the arrays of parts in a model file
@@ -17,22 +15,11 @@ def part_record(kind: type, fields: Mapping[str, Field]) -> Record:
     return Record(kind, fields, name="a model")
 
 
-class Part:
+class Part(Stateful):
     """A small frozen object with one idea; `record` names the fields that a file keeps of it, and their bounds."""
 
-    record: ClassVar[Record]
     optional: ClassVar[bool] = False  # whether a model file may lack it
     in_header: ClassVar[bool] = False  # whether a model file has its arrays as lists in the header
-
-    def to_state(self) -> dict[str, Any]:
-        """The fields as values for JSON."""
-        return to_json(self.record, self)
-
-    @classmethod
-    def from_state(cls, state: Any) -> Self:
-        """What `to_state` gave; a ModelFileError where it is something else."""
-        found: Self = from_json(cls.record, state)
-        return found
 
     def to_file(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Numbers for the header of a model file, and tensors by name."""

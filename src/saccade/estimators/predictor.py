@@ -1,7 +1,5 @@
 """What others need of a model, as types: a class of ours or of scikit-learn's fits if it has these methods."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Protocol
 
 from saccade.estimators.explanation import Explanation

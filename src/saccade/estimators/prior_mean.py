@@ -1,7 +1,5 @@
 """The mean of a regression's process before any example: none, a number, or a function of the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Any
 

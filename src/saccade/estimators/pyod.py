@@ -1,7 +1,5 @@
 """Our detectors for those who work with PyOD: its base class, its names and its signs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -10,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidParameter
+from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.predictor import OutlierScorer
 from saccade.scores.novelty import ROUNDING
 
@@ -54,48 +53,20 @@ class PyODDetector(BaseDetector):
         self.detector = detector
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train a copy of the detector.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training examples.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
         self._check()
         self._set_n_classes(y)
-        self.detector_ = clone(_default() if self.detector is None else self.detector).fit(X)
+        self.detector_ = clone(OneClassGP() if self.detector is None else self.detector).fit(X)
         scores = getattr(self.detector_, "leave_one_out_scores_", None)
         self.decision_scores_ = -np.asarray(self.detector_.score_samples(X) if scores is None else scores)
         self._process_decision_scores()
-        self._let_ties_be()
-        return self
-
-    def _let_ties_be(self) -> None:
-        """Equal examples score alike but for rounding: none is an outlier where PyOD's threshold is their score."""
-        if isinstance(self.contamination, float | int):
+        if isinstance(
+            self.contamination, float | int
+        ):  # equal examples score alike but for rounding: none is an outlier
             self.threshold_ += ROUNDING * max(1.0, abs(self.threshold_))
             self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
+        return self
 
     def decision_function(self, X: Any) -> Annotated[Array, "n"]:
-        """Outlier scores: higher is more abnormal.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        array of shape (n,)
-            Scores.
-        """
         check_is_fitted(self, ["decision_scores_", "threshold_", "labels_"])
         return -np.asarray(self.detector_.score_samples(X))
 
@@ -108,9 +79,3 @@ class PyODDetector(BaseDetector):
             raise InvalidParameter(
                 f"`contamination` must be above 0 and at most 0.5, got {share!r}. PyOD's default is 0.1."
             )
-
-
-def _default() -> OutlierScorer:
-    from saccade.estimators.one_class import OneClassGP
-
-    return OneClassGP()

@@ -1,15 +1,13 @@
 """Gaussian-process regression with a fast intersection kernel."""
 
-from __future__ import annotations
-
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.checks import check_draws, check_flag, check_noise, check_rows, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.estimators.base import GaussianProcess
@@ -20,6 +18,7 @@ from saccade.estimators.prior_mean import MeanOption, check_mean
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import weighed
 from saccade.inference.approximations.by_name import Method
+from saccade.inference.posterior.gp import GP
 from saccade.inference.posterior.sampling import sample_normal
 from saccade.inference.solving.evidence import Evidence
 from saccade.inference.solving.regression import Solver
@@ -30,6 +29,7 @@ from saccade.kernels import Kernel
 EXACT = {"solver": ("auto", "cholesky"), "approximation": ("auto", "exact"), "variance": ("auto", "exact", None)}
 
 
+@dataclass(eq=False, repr=False)
 class GPRegressor(RegressorMixin, GaussianProcess):
     """Gaussian-process regression for one or many targets.
 
@@ -85,44 +85,26 @@ class GPRegressor(RegressorMixin, GaussianProcess):
     True
     """
 
-    targets_: NumberTargets
-    units_: TargetUnits
-    file_parts: ClassVar[dict[str, type[Part]]] = {"units_": TargetUnits}
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    noise: float = 0.1
+    mean: MeanOption = None
+    normalize_y: bool = True
+    levels: int | None = None
+    binning: Binning = "quantile"
+    solver: Solver = "auto"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    tune: Any = None
+    approximation: Method | Literal["auto"] = "auto"
+    variance: Method | Literal["auto"] | None = "auto"
+    inducing: Any = 0.25
+    variance_rank: int = 128
+    random_state: RandomSource = None
 
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        noise: float = 0.1,
-        mean: MeanOption = None,
-        normalize_y: bool = True,
-        levels: int | None = None,
-        binning: Binning = "quantile",
-        solver: Solver = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        tune: Any = None,
-        approximation: Method | Literal["auto"] = "auto",
-        variance: Method | Literal["auto"] | None = "auto",
-        inducing: Any = 0.25,
-        variance_rank: int = 128,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.noise = noise
-        self.mean = mean
-        self.normalize_y = normalize_y
-        self.levels = levels
-        self.binning = binning
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.tune = tune
-        self.approximation = approximation
-        self.variance = variance
-        self.inducing = inducing
-        self.variance_rank = variance_rank
-        self.random_state = random_state
+    targets_: NumberTargets = field(init=False)
+    units_: TargetUnits = field(init=False)
+    file_parts: ClassVar[dict[str, type[Part]]] = {"units_": TargetUnits}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on examples with their targets.
@@ -189,22 +171,13 @@ class GPRegressor(RegressorMixin, GaussianProcess):
                 )
         return found
 
-    def hold(self, learned: Learned, targets: NumberTargets) -> None:
-        """Take a posterior and its targets: the last step of `fit`, and of reading a file.
-
-        Parameters
-        ----------
-        learned : Learned
-            From `settings().learn`.
-        targets : NumberTargets
-            What it was learned from.
-        """
+    def hold(self, learned: Learned, targets: NumberTargets) -> GP:
         searched = self.tuning_ is not learned.tuning and learned.tuning is not None
-        self._keep(learned)
-        self.targets_, self.units_ = targets, targets.units
+        gp, self.units_ = super().hold(learned, targets), targets.units
         if searched and learned.tuning is not None:  # the record of the search is in the units of the targets too
             unit = float(np.log(self.units_.scale).sum())
             learned.tuning.evaluations = [replace(e, value=e.value + unit) for e in learned.tuning.evaluations]
+        return gp
 
     def normalising(self) -> Normalising:
         """The parameters that offset and scale of the targets come from.
@@ -218,7 +191,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
 
     @property
     def _exact(self) -> bool:
-        """Whether targets have no noise."""
         return is_number(self.noise) and self.noise == 0
 
     def _joins(self) -> bool:
@@ -232,22 +204,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return int(self.units_.offset.size)
 
     def log_marginal_likelihood(self, method: str = "auto") -> Evidence:
-        """Log evidence log p(y) of the targets as they were given: larger explains them better.
-
-        `normalize_y` divides every target by a standard deviation, and a density in other units is another density:
-        log p(y) is that of the normalised targets less the logarithm of it for each. So models with and without
-        `normalize_y` can be compared.
-
-        Parameters
-        ----------
-        method : str
-            As for `GPClassifier.log_marginal_likelihood`.
-
-        Returns
-        -------
-        Evidence
-            `value`, and its `error` where it is an estimate.
-        """
         found, targets = super().log_marginal_likelihood(method), self.targets_
         scatter, unit = targets.scatter(), float(np.log(self.units_.scale).sum())
         apart = 0.0 if scatter is None else float(scatter.sum()) / (2.0 * self.noise_)
@@ -283,22 +239,10 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return answer if variance is None else (answer, units.squeezed(np.sqrt(variance) * units.scale))
 
     def explain(self, X: Any) -> Explanation:
-        """As `GPClassifier.explain`: the prediction is the sum of the shares and the mean before any example.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        Explanation
-            Shares, and the mean before any example as offset.
-        """
         X = self._rows(X)
         return explained(self.gp_, X, self.units_.scale[None], self.units_.prior_mean(X))
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the noise-free function from its joint posterior at X.
 
         The training examples are needed: not for a loaded model.
@@ -320,7 +264,7 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         X = self._rows(X)
         return self.units_.values(self.gp_.sample(X, *check_draws(n_samples, random_state)))
 
-    def sample_prior(self, X: Any, n_samples: int = 1, random_state: Any = None) -> Array:
+    def sample_prior(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
         """Draws of the function at X before any example.
 
         After fit with the kernel, mean and scale that were learned; before fit as if normalize_y=False.
@@ -354,18 +298,6 @@ class GPRegressor(RegressorMixin, GaussianProcess):
         return model
 
     def latent_mean_and_variance(self, X: Any) -> tuple[Array, Array]:
-        """Mean and variance of the noise-free function, in units of the targets.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            New examples.
-
-        Returns
-        -------
-        mean, variance : arrays of shape (n,) or (n, m)
-            As `predict` gives them, the variance in squared units.
-        """
         mean, std = self.predict(X, return_std=True)
         return mean, std**2
 

@@ -5,8 +5,6 @@ rows are joined to one with the weight w: the posterior is the same, the matrix 
 noise a second look says nothing new, and must agree with the first.
 """
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 

@@ -1,11 +1,9 @@
 """From checked parameters to a posterior: what every estimator does between its targets and its calibration."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, RandomSource
 from saccade._core.errors import InvalidParameter
 from saccade._core.progress import report
 from saccade._core.random_state import draw
@@ -37,33 +35,11 @@ class Learned(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The checked parameters of an estimator; `estimator.settings()` makes them.
+    """The checked parameters of an estimator, as `GPClassifier` has them; `estimator.settings()` makes them."""
 
-    Parameters
-    ----------
-    kernel : Kernel
-        A fresh copy, whose "auto" is not resolved yet.
-    noise : float
-        σ², or the one to start from where it is learned.
-    automatic : Automatic
-        Which of kernel and noise the examples choose.
-    tune : Tune or None
-        The search for parameters of the kernel.
-    inference, levels, binning, solver, tol, max_iter, approximation, variance, inducing, variance_rank, random_state
-        As `GPClassifier` has them.
-    engine : Engine
-        Where kernel matrices are held.
-    variance_as_mean : bool
-        Whether mean and variance have one approximation, instead of an exact mean.
-    compares : bool
-        Whether a low rank keeps examples apart that new ones are compared with.
-    calibrates : bool
-        Whether leave-one-out predictions of all examples are wanted.
-    """
-
-    kernel: Kernel
-    noise: float
-    automatic: Automatic
+    kernel: Kernel  # a fresh copy, whose "auto" is not resolved yet
+    noise: float  # or the one to start from where it is learned
+    automatic: Automatic  # which of kernel and noise the examples choose
     tune: Tune | None
     inference: Inference
     levels: int | None
@@ -75,11 +51,11 @@ class Settings:
     variance: Method | Literal["auto"] | None
     inducing: Any
     variance_rank: int
-    random_state: Any
-    engine: Engine = MEMORY
-    variance_as_mean: bool = False
-    compares: bool = True
-    calibrates: bool = False
+    random_state: RandomSource
+    engine: Engine = MEMORY  # where kernel matrices are held
+    variance_as_mean: bool = False  # mean and variance have one approximation, instead of an exact mean
+    compares: bool = True  # a low rank keeps examples apart that new ones are compared with
+    calibrates: bool = False  # leave-one-out predictions of all examples are wanted
 
     def learn(self, X: Any, targets: Targets) -> Learned:
         """The posterior of checked rows X (n, d)."""

@@ -1,10 +1,8 @@
 """Support vector data description: the smallest ball around the examples (O §4)."""
 
-from __future__ import annotations
-
 import warnings
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_count, check_levels, check_positive, check_rows
 from saccade._core.chunks import batches
 from saccade._core.fields import number
@@ -37,29 +35,19 @@ ROUNDING = 1e-12  # of the largest k(x, x): an example on the surface counts as 
 class Ball(Part):
     """The ball that was found.
 
-    Parameters
-    ----------
-    centre_norm2 : float
-        ‖c‖² of its centre c.
-    radius : float
-        R.
-    offset : float
-        −R², less what rounding and `tol` may do to squared distances.
-
-    Examples
-    --------
     >>> Ball(1.0, 2.0, -4.0).to_state()
     {'centre_norm2': 1.0, 'radius': 2.0, 'offset': -4.0}
     """
 
-    centre_norm2: float
+    centre_norm2: float  # ‖c‖² of its centre c
     radius: float
-    offset: float
+    offset: float  # −R², less what rounding and `tol` may do to squared distances
 
 
 Ball.record = part_record(Ball, {"centre_norm2": number(0.0), "radius": number(0.0), "offset": number(most=0.0)})
 
 
+@dataclass(eq=False, repr=False)
 class SVDD(Outliers, OnEngine):
     """The smallest ball in feature space that holds all but a share ν of the examples; what is outside is novel.
 
@@ -99,33 +87,25 @@ class SVDD(Outliers, OnEngine):
     array([ 1, -1])
     """
 
-    kernel_: Kernel
-    n_features_in_: int
-    feature_names_in_: Array
+    kernel: Kernel | None = None
+    _: KW_ONLY
+    nu: float = 0.5
+    levels: int | None = None
+    tol: float = 1e-6
+    max_iter: int = 10_000_000
+
+    kernel_: Kernel = field(init=False)
+    n_features_in_: int = field(init=False)
+    feature_names_in_: Array = field(init=False)
     noise_ = 0.0  # what a model file has a place for and a ball has not
     tuning_ = None
-    ball_: Ball
-    centre_: Compressed | None = None  # c as tables
-    support_vectors_: Annotated[Any, "n_support, d"] = None  # where there are no tables
+    ball_: Ball = field(init=False)
+    centre_: Compressed | None = field(init=False, default=None)  # c as tables
+    support_vectors_: Annotated[Any, "n_support, d"] = field(init=False, default=None)  # where there are no tables
     file_parts: ClassVar[dict[str, type[Part]]] = {"ball_": Ball}
     settable: ClassVar[tuple[str, ...]] = ()
     file_tables: ClassVar[str] = "centre_"
     n_outputs_ = 1
-
-    def __init__(
-        self,
-        kernel: Kernel | None = None,
-        *,
-        nu: float = 0.5,
-        levels: int | None = None,
-        tol: float = 1e-6,
-        max_iter: int = 10_000_000,
-    ) -> None:
-        self.kernel = kernel
-        self.nu = nu
-        self.levels = levels
-        self.tol = tol
-        self.max_iter = max_iter
 
     def _check_parameters(self) -> Kernel:
         check_nu(self.nu)
@@ -136,20 +116,6 @@ class SVDD(Outliers, OnEngine):
         return fresh
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the ball around X.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            Training examples.
-        y : None
-            Ignored; pipelines pass it.
-
-        Returns
-        -------
-        self
-            Fitted.
-        """
         new = copy(self)  # a failure or an interruption leaves this estimator as it was
         kernel = new._check_parameters()
         X = check_rows(new, X, reset=True)
@@ -216,7 +182,7 @@ class SVDD(Outliers, OnEngine):
         parts = [self.kernel_(X[rows], self.support_vectors_) @ self.dual_coef_ for rows in some]
         return np.concatenate(parts), self.kernel_.diag(X)
 
-    def save(self, path: Any, *, features: Any = None) -> None:
+    def save(self, path: FilePath, *, features: Any = None) -> None:
         """Write the model to one file, as `GPClassifier.save`; `saccade.load` reads it.
 
         Of a kernel that has no tables it keeps the support vectors, which are training rows, and a warning says so.

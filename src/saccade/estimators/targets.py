@@ -1,7 +1,5 @@
 """What a fit learns from: labels as columns of ±1, or members of one class; number_targets.py is for numbers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol, Self
 
@@ -17,7 +15,7 @@ from saccade.scores.probability import class_means
 
 
 class Targets(Protocol):
-    """What `Settings.learn` takes beside the rows of X."""
+    """What `Settings.learn` takes beside the rows of X; by default without a prior mean, and nothing was joined."""
 
     @property
     def weight(self) -> Annotated[Array, "n"] | None:
@@ -28,6 +26,7 @@ class Targets(Protocol):
 
     def prior_mean(self) -> PriorMean | None:
         """The mean of the process before any example; None: 0."""
+        return None
 
     def noise_diagonal(self, noise: float) -> Annotated[Array, "n, 1 | n, m"]:
         """The noise of each example with all its copies."""
@@ -37,37 +36,25 @@ class Targets(Protocol):
 
     def scatter(self) -> Annotated[Array, "n, m"] | None:
         """Σ (y − ȳ)² of examples that were joined to one with target ȳ; None where there are none."""
+        return None
 
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them, (n, …) each."""
 
 
 @dataclass(frozen=True, eq=False)
-class ClassTargets:
+class ClassTargets(Targets):
     """Labels of two or more classes: one column of ±1 per class, one column for two classes.
 
-    Parameters
-    ----------
-    classes : array of shape (M,)
-        The labels, ascending.
-    label : array of shape (n,)
-        Number of the class of each example.
-    weight : array of shape (n,) or None
-        How many equal copies each example stands for.
-    balanced : bool
-        Whether both sides of each column have the same total weight.
-
-    Examples
-    --------
     >>> targets = ClassTargets.of(np.array(["b", "a", "b"]))
     >>> targets.columns()[:, 0], targets.noise_diagonal(0.1)[:, 0]
     (array([ 1., -1.,  1.]), array([0.1, 0.1, 0.1]))
     """
 
-    classes: Array
-    label: Array
-    weight: Array | None = None
-    balanced: bool = False
+    classes: Annotated[Array, "M"]  # the labels, ascending
+    label: Annotated[Array, "n"]  # numbers of classes
+    weight: Annotated[Array, "n"] | None = None  # how many equal copies each example stands for
+    balanced: bool = False  # whether both sides of each column have the same total weight
 
     @classmethod
     def of(cls, y: Array, weight: Array | None = None, classes: Any = None, balanced: bool = False) -> Self:
@@ -128,12 +115,6 @@ class ClassTargets:
     def losses(self) -> ClassLosses:
         return ClassLosses(self.label, self.weight)
 
-    def scatter(self) -> None:
-        return None
-
-    def prior_mean(self) -> None:
-        return None
-
     def to_state(self) -> dict[str, Array | None]:
         """What a file with the training rows keeps beside them and the classes."""
         return {"y": self.label, "weight": self.weight}
@@ -148,7 +129,7 @@ class ClassTargets:
 
 
 @dataclass(frozen=True)
-class MemberTargets:
+class MemberTargets(Targets):
     """Examples of one class: 1 each."""
 
     count: int
@@ -162,12 +143,6 @@ class MemberTargets:
 
     def losses(self) -> DensityLosses:
         return DensityLosses.of(self.columns(), None)
-
-    def scatter(self) -> None:
-        return None
-
-    def prior_mean(self) -> None:
-        return None
 
     def to_state(self) -> dict[str, Array | None]:
         return {}

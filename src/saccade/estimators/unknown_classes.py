@@ -1,7 +1,5 @@
 """How much each of the two signs of an unknown class is to count: learned by hiding some of the known classes."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
@@ -62,19 +60,15 @@ def hide(
     k = K[np.ix_(hidden, seen)]
     Y = np.where(label[seen, None] == np.unique(label[seen]), 1.0, -1.0)
     A = factorise(K[np.ix_(seen, seen)], np.full(seen.size, noise), overwrite=True).inverse()
+    Y = Y[:, 1:] if Y.shape[1] == 2 else Y  # of two classes the second only, as `probabilities` has it
     alpha, lone = A @ Y, 1.0 / np.diag(A)
     known = (Y - alpha * lone[:, None], lone - noise, prior[seen])
     new = (k @ alpha, prior[hidden] - np.einsum("ij,ij->i", k @ A, k), prior[hidden])
     first, second = (
-        (-unexplained(variance, usual), probabilities(_columns(mean), sharpness).max(axis=1))
+        (-unexplained(variance, usual), probabilities(mean, sharpness).max(axis=1))
         for mean, variance, usual in (known, new)
     )
     return first, second
-
-
-def _columns(mean: Array) -> Array:
-    """Of two classes the second only, as `probabilities` has it."""
-    return mean[:, 1:] if mean.shape[1] == 2 else mean
 
 
 def _auc(known: Signs, new: Signs, weight: float) -> float:

@@ -3,17 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.progress import report
 from saccade.features.cache import Cache
-from saccade.features.histogram import counted
 from saccade.features.lazy import Items, Made, as_items, digest_of, stream
 
 PLACE_AND_SPEED = ("cache", "n_jobs")  # parameters that do not change the result
@@ -122,18 +121,7 @@ class PerPicture(PictureTransformer):
 
     @abstractmethod
     def make(self, item: Any) -> Any:
-        """The result for one item.
-
-        Parameters
-        ----------
-        item : array of shape (h, w), (h, w, 3) or (h, w, 4)
-            A picture: uint8, uint16, bool, or floats from 0 to 1.
-
-        Returns
-        -------
-        array of shape (h, w, 3), or Descriptors
-            A picture, or the descriptors of it.
-        """
+        """The result for one item: of a picture, a picture (h, w, 3) or its `Descriptors`."""
 
     def transform(self, X: Any) -> Items:
         """Lazy items: each is made when it is asked for.
@@ -154,40 +142,18 @@ class PerPicture(PictureTransformer):
 
 
 class VectorEncoder(PictureTransformer):
-    """A transformer that gives each item a sparse vector, a row of a CSR matrix.
+    """A transformer that gives each item (a picture, or its descriptors) a sparse vector, a row of a CSR matrix."""
 
-    Subclasses have the parameters `cache` and `n_jobs`.
-    """
-
-    cache: Any
+    cache: FilePath | None
     n_jobs: int | None
 
     @abstractmethod
-    def encode(self, item: Any) -> tuple[Array, Array]:
-        """The non-zeros of the vector of one item.
-
-        Parameters
-        ----------
-        item : picture, Descriptors or array of shape (k, d)
-            What `transform` takes a list of.
-
-        Returns
-        -------
-        columns : array of shape (m,)
-            Ascending.
-        values : array of shape (m,)
-            The value in each of these columns.
-        """
+    def encode(self, item: Any) -> tuple[Annotated[Array, "m"], Annotated[Array, "m"]]:
+        """The non-zeros of the vector of one item: their columns, ascending, and their values."""
 
     @abstractmethod
     def width(self) -> int:
-        """Number of columns.
-
-        Returns
-        -------
-        int
-            The length of a vector.
-        """
+        """The number of columns."""
 
     def transform(self, X: Any) -> sp.csr_matrix:
         """One row per item; rows that the cache has are read from it.
@@ -267,27 +233,11 @@ class VectorEncoder(PictureTransformer):
 
 
 class DescriptorEncoder(VectorEncoder):
-    """A transformer that counts descriptors: each adds to some columns.
-
-    So the places in the picture that a column comes from can be found.
-    """
+    """A transformer that counts descriptors, (k, d) of an item: the places that a column comes from can be found."""
 
     @abstractmethod
-    def occurrences(self, item: Any) -> tuple[Array, Array]:
-        """The columns that each descriptor adds to, before any norm.
-
-        Parameters
-        ----------
-        item : Descriptors or array of shape (k, d)
-            The descriptors of one picture.
-
-        Returns
-        -------
-        columns : array of shape (k, a)
-            The columns.
-        weights : array of shape (k, a)
-            How much each descriptor adds; 0 for nothing.
-        """
+    def occurrences(self, item: Any) -> tuple[Annotated[Array, "k, a"], Annotated[Array, "k, a"]]:
+        """The columns that each descriptor adds to, and how much, before any norm; 0 for nothing."""
 
     def encode(self, item: Any) -> tuple[Array, Array]:
         columns, weights = self.occurrences(item)
@@ -299,3 +249,21 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "?"  # OpenCV has several names
+
+
+def counted(columns: Annotated[Array, "m"], weights: Annotated[Array, "m"]) -> tuple[Array, Array]:
+    """The distinct columns, ascending, and the sum of the weights of each."""
+    distinct, inverse = np.unique(columns, return_inverse=True)
+    sums = np.bincount(inverse, weights, minlength=len(distinct))
+    return distinct[sums > 0], sums[sums > 0]
+
+
+def normed(columns: Array, counts: Array, norm: str | None) -> tuple[Array, Array]:
+    """With "l1", the counts divided by their sum, which is the vector's intersection with itself."""
+    return columns, counts / counts.sum() if norm == "l1" and len(counts) else counts
+
+
+def nonzero(vector: Annotated[Array, "d"]) -> tuple[Array, Array]:
+    """The columns that are not zero, and their values."""
+    columns = np.flatnonzero(vector)
+    return columns, vector[columns]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.blas import one_blas_thread
 from saccade._core.progress import report
 from saccade.features.base import DescriptorEncoder
@@ -35,8 +35,8 @@ class UniformBins(Learner, DescriptorEncoder):
     _: KW_ONLY
     shifts: int = 1
     sample: int = 200_000
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def _learn(self, items: Items, labels: Array | None, seed: int) -> State:
@@ -161,8 +161,8 @@ class VocabularyBins(Learner, DescriptorEncoder):
     _: KW_ONLY
     branch: int = 10
     sample: int = 200_000
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def _learn(self, items: Items, labels: Array | None, seed: int) -> State:

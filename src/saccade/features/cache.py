@@ -51,10 +51,7 @@ class Cache:
 
     @staticmethod
     def _prepare(db: sqlite3.Connection) -> None:
-        """Set the journal and make the table.
-
-        A change of journal fails at once while another process makes one, so it is tried again.
-        """
+        """Set the journal, which fails at once while another process does so and is tried again; make the table."""
         until = time.monotonic() + WAIT
         while True:
             try:

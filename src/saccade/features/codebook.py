@@ -13,14 +13,13 @@ from scipy.spatial import cKDTree
 from sklearn.utils.validation import check_is_fitted
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.blas import one_blas_thread
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
-from saccade.features.base import DescriptorEncoder
+from saccade.features.base import DescriptorEncoder, normed
 from saccade.features.descriptor_arrays import values_of
-from saccade.features.histogram import normed
 from saccade.features.lazy import Items
 from saccade.features.learner import Learner, State, part, sample_of
 
@@ -29,32 +28,16 @@ SOFT_WORDS = 5  # a descriptor's nearest words that count
 
 
 class Codebook(Learner, DescriptorEncoder):
-    """A transformer from descriptors to words.
-
-    After `fit` there are `n_words_` words, and descriptors have `dims_` dimensions.
-    """
+    """A transformer from descriptors to words."""
 
     FITTED = "n_words_"
     norm: str | None
     n_words_: int
-    dims_: int
+    dims_: int  # of a descriptor
 
     @abstractmethod
-    def words_of(self, values: Annotated[Array, "k, d"]) -> tuple[Array, Array]:
-        """The words of each descriptor.
-
-        Parameters
-        ----------
-        values : array of shape (k, d)
-            Descriptors.
-
-        Returns
-        -------
-        words : array of shape (k, a)
-            Numbers of the words.
-        weights : array of shape (k, a)
-            How much each word counts.
-        """
+    def words_of(self, values: Annotated[Array, "k, d"]) -> tuple[Annotated[Array, "k, a"], Annotated[Array, "k, a"]]:
+        """The numbers of the words of each descriptor, and how much each counts."""
 
     def occurrences(self, item: Any) -> tuple[Array, Array]:
         return self.words_of(values_of(item, self.dims_))
@@ -124,8 +107,8 @@ class BagOfWords(Codebook):
     _: KW_ONLY
     sample: int = 200_000
     norm: str | None = "l1"
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:

@@ -116,10 +116,7 @@ def _deep_grey(samples: Array, bits: int, inverted: bool) -> Array:
 
 
 def _depth(image: Any, kind: str, file: BinaryIO) -> tuple[int, bool]:
-    """The bits of a grey value or colour, and whether 0 is white in a deep grey picture.
-
-    Both are read from the header, because Pillow keeps neither.
-    """
+    """From the header: the bits of a grey value or colour, and whether 0 is white in a deep grey picture."""
     if kind == "Tiff":
         return max(image.tag_v2.get(BITS, (1,))), image.tag_v2.get(PHOTOMETRIC) == WHITE_IS_ZERO
     if kind == "Png":

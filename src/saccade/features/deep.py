@@ -10,12 +10,11 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.features import efficientnet
-from saccade.features.base import VectorEncoder
-from saccade.features.histogram import nonzero
+from saccade.features.base import VectorEncoder, nonzero
 from saccade.features.lazy import digest_of
 from saccade.features.onnx_network import SIDE, OnnxNetwork, as_map, averaged, first_line, read_onnx
 from saccade.features.pixels import check_pixels, resize, to_grey, to_rgb
@@ -63,7 +62,7 @@ class DeepFeatures(VectorEncoder):
     mean: float | tuple[float, ...] = 127.0
     scale: float | tuple[float, ...] = 128.0
     layer: str | None = None
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:

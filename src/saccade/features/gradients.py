@@ -6,17 +6,16 @@ the tests compare with its `hog`.
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import VectorEncoder
-from saccade.features.histogram import nonzero
+from saccade.features.base import VectorEncoder, nonzero
 from saccade.features.opencv import opencv
 from saccade.features.pixels import check_pixels, resize, to_grey
 
@@ -76,7 +75,7 @@ class HOG(Gradients):
     block: int = 2
     angle: int = 180
     soft: bool = True
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def width(self) -> int:
@@ -148,7 +147,7 @@ class PHOG(Gradients):
     depth: int = 4
     angle: int = 180
     weighted: bool = False
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def width(self) -> int:
@@ -183,12 +182,15 @@ class PHOG(Gradients):
 
 
 def _histograms(
-    cells: Array, dx: Array, dy: Array, count: int, bins: int, angle: int, soft: bool
+    cells: Annotated[Array, "number of each pixel's cell"],
+    dx: Array,
+    dy: Array,
+    count: int,
+    bins: int,
+    angle: int,
+    soft: bool,
 ) -> Annotated[Array, "count, bins"]:
-    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis.
-
-    `cells` has the number of each pixel's cell, in any shape; dx and dy have the same.
-    """
+    """Sum of gradient lengths per cell and orientation; angles grow from 0° on the x axis towards the y axis."""
     at = np.degrees(np.arctan2(dy, dx, dtype=np.float64)) % angle * (bins / angle)
     length = np.hypot(dx, dy, dtype=np.float64)
     if not soft:
@@ -215,10 +217,7 @@ def _differences(grey: Annotated[Array, "h, w"]) -> tuple[Array, Array]:
 
 
 def _edges(grey: Annotated[Array, "h, w"]) -> tuple[tuple[Array, Array], Array, Array]:
-    """Rows and columns of the pixels on Canny's edges, and the gradients there.
-
-    The thresholds follow the picture's own gradients, as MATLAB's `edge` has it.
-    """
+    """Rows and columns of the pixels on Canny's edges, and the gradients there; thresholds as in MATLAB's `edge`."""
     with opencv() as cv2:
         smooth = cv2.GaussianBlur(grey, (0, 0), SMOOTHING)
         dx, dy = cv2.Sobel(smooth, cv2.CV_16S, 1, 0), cv2.Sobel(smooth, cv2.CV_16S, 0, 1)

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.progress import report
@@ -134,7 +134,7 @@ def read_pictures(
     by_class: bool = True,
     max_pixels: int = limits.PICTURE_PIXELS,
     max_side: int | None = None,
-    cache: Any = None,
+    cache: FilePath | None = None,
     n_jobs: int | None = None,
 ) -> Pictures:
     """The pictures of a folder (a folder per class, or all in one), of a list of paths, or of arrays.

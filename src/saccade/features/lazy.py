@@ -56,18 +56,7 @@ class Items(Sequence[Any]):
 
     @abstractmethod
     def digest(self, i: int) -> str:
-        """Digest of an item: of its content and of what was done to it.
-
-        Parameters
-        ----------
-        i : int
-            Number of the item.
-
-        Returns
-        -------
-        str
-            Equal for equal items, in every process.
-        """
+        """Digest of an item: of its content and of what was done to it. Equal for equal items, in every process."""
 
 
 class Given(Items):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade._core.random_state import seed_of
@@ -75,18 +75,15 @@ def without(prefix: str, state: State) -> State:
 
 
 class Learner(PictureTransformer):
-    """A transformer that learns from the descriptors given to `fit`, and from nothing else.
+    """A transformer that learns from the descriptors given to `fit`, and from nothing else."""
 
-    `_learn` of a subclass returns what was learned as the named arrays that `restore` takes.
-    """
-
-    random_state: Any
-    cache: Any
+    random_state: RandomSource
+    cache: FilePath | None
     n_jobs: int | None
 
     @abstractmethod
     def _learn(self, items: Items, labels: Annotated[Array, "n"] | None, seed: int) -> State:
-        """Learn from the descriptors of each item, and when `supervised` its class number; without the cache."""
+        """What `restore` takes, from the descriptors of each item and, if `supervised`, its class number."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         self.check()
@@ -96,12 +93,12 @@ class Learner(PictureTransformer):
         labels = class_numbers(y, len(items)) if getattr(self, "supervised", False) else None
         seed = seed_of(self.random_state)
         with Cache(self.cache) as cache:
-            key = "" if cache.path is None else self._key(items, labels, seed)  # digests of large items take time
+            key = ""
+            if cache.path is not None:  # digests of large items take time
+                digests = [items.digest(i) for i in range(len(items))]
+                classes = np.zeros(0) if labels is None else labels
+                key = digest_of("fit", clone(self).recipe(), str(seed), *digests, classes)
             return self.restore(cache.remember(key, lambda: self._learn(items, labels, seed)))
-
-    def _key(self, items: Items, labels: Array | None, seed: int) -> str:
-        digests = [items.digest(i) for i in range(len(items))]
-        return digest_of("fit", clone(self).recipe(), str(seed), *digests, np.zeros(0) if labels is None else labels)
 
 
 def class_numbers(y: Any, n: int) -> Annotated[Array, "n"]:

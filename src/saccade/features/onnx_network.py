@@ -175,7 +175,6 @@ def _session(name: str, content: bytes) -> Any:
 
 
 def onnx_module() -> Any:
-    """The package onnx, or an error that names the extra."""
     try:
         import onnx
         import onnx.external_data_helper

@@ -30,7 +30,6 @@ _single_thread = ProcessSetting(_one_thread)
 
 
 def _cv2() -> Any:
-    """The module, or an error that names the extra."""
     try:
         import cv2
     except ModuleNotFoundError as error:

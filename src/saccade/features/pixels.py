@@ -89,7 +89,6 @@ def limited(size: tuple[int, int], max_side: int | None) -> tuple[int, int]:
 
 
 def pillow() -> Any:
-    """The module PIL.Image, or an error that names the extra."""
     try:
         from PIL import Image
     except ModuleNotFoundError as error:

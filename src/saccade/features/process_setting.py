@@ -6,12 +6,9 @@ from threading import Lock
 
 
 class ProcessSetting:
-    """Calling it gives a context: the first thread to enter changes the setting, the last to leave restores it.
+    """Calling it gives a context: the first thread to enter changes the setting, the last to leave restores it."""
 
-    `change` changes the setting and returns what restores it.
-    """
-
-    def __init__(self, change: Callable[[], Callable[[], None]]) -> None:
+    def __init__(self, change: Callable[[], Callable[[], None]]) -> None:  # returns what restores it
         self._change = change
         self._lock = Lock()
         self._inside = 0

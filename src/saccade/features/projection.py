@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_count
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import PerPicture
@@ -53,8 +53,8 @@ class DescriptorPCA(Learner, PerPicture):
     _: KW_ONLY
     positions: bool = False
     sample: int = 100_000
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.checks import check_choice, check_count, is_number
 from saccade._core.errors import InvalidParameter
 from saccade.features.base import DescriptorEncoder
@@ -63,7 +63,7 @@ class SpatialPyramid(DescriptorEncoder):
     grids: Any = None
     weights: Any = None
     norm: str | None = "l1"
-    cache: Any = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:

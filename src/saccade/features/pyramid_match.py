@@ -12,13 +12,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 from saccade._core import limits
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath, RandomSource
 from saccade._core.checks import check_choice, check_count
 from saccade._core.errors import InvalidParameter
-from saccade.features.base import DescriptorEncoder
+from saccade.features.base import DescriptorEncoder, normed
 from saccade.features.bins import UniformBins, VocabularyBins
 from saccade.features.codebook import Codebook
-from saccade.features.histogram import normed
 from saccade.features.learner import State, prefixed, without
 from saccade.features.pyramid import SpatialPyramid
 
@@ -81,8 +80,8 @@ class PyramidHistogram(DescriptorEncoder):
     codebook: Codebook | None = None
     norm: str | None = "l1"
     sample: int = 200_000
-    random_state: Any = None
-    cache: Any = None
+    random_state: RandomSource = None
+    cache: FilePath | None = None
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:

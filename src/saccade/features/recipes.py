@@ -5,6 +5,7 @@ from typing import Any, Literal
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import limits
+from saccade._core.arrays import FilePath, RandomSource
 from saccade._core.checks import check_choice
 
 RECIPES = ("classic", "pyramid", "deep")
@@ -13,7 +14,11 @@ LONGER_SIDE = 320  # pixels: descriptors see patches of 16 to 32, and a photogra
 
 
 def image_features(
-    recipe: str = "classic", *, cache: Any = None, n_jobs: int | None = None, random_state: Any = None
+    recipe: str = "classic",
+    *,
+    cache: FilePath | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomSource = None,
 ) -> Pipeline:
     """A pipeline of transformers from pictures to non-negative vectors for HIK.
 
@@ -39,7 +44,7 @@ def image_features(
     ['resize', 'densesift', 'descriptorpca', 'pyramidhistogram']
     """
     check_choice("recipe", recipe, RECIPES)
-    shared = {"cache": cache, "n_jobs": n_jobs}
+    shared: dict[str, Any] = {"cache": cache, "n_jobs": n_jobs}
     if recipe == "deep":
         from saccade.features.deep import DeepFeatures
 

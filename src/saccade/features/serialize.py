@@ -1,6 +1,6 @@
 """Fitted transformers to and from plain values and arrays: what a model file keeps beside the model.
 
->>> from saccade._core.feature_steps import describe
+>>> from saccade._core.model_file import describe
 >>> from saccade.features import HOG
 >>> steps, arrays = describe(HOG())
 >>> steps[0]["name"], restore(steps, arrays)[0]
@@ -15,11 +15,10 @@ from typing import Any
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from saccade._core import model_file
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.by_parameters import ByParameters
 from saccade._core.codec import UNSOUND
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade._core.feature_steps import PREFIX
 from saccade._core.fields import Reading
 from saccade.features.base import PLACE_AND_SPEED, PictureTransformer
 from saccade.features.deep import DeepFeatures
@@ -50,14 +49,14 @@ def restore(steps: list[dict[str, Any]], arrays: dict[str, Array], folder: Path 
     made = []
     for k, step in enumerate(steps):
         transformer = _codec(folder).read(step, Reading(None, {}, "pictures"))
-        own = f"{PREFIX}/{k}/"
+        own = f"{model_file.PICTURES}/{k}/"
         made.append(
             transformer.restore({name[len(own) :]: array for name, array in arrays.items() if name.startswith(own)})
         )
     return make_pipeline(*made)
 
 
-def load_features(path: Any) -> Pipeline:
+def load_features(path: FilePath) -> Pipeline:
     """The transformers from pictures to vectors that a model file holds; `saccade.load` reads them and the model.
 
     Parameters

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saccade._core.arrays import Array
+from saccade._core.arrays import Array, FilePath
 from saccade._core.errors import ModelFileError
 
 MAGIC = 0x1950A86A20F9469CFC6C  # the first number of a file
@@ -64,7 +64,7 @@ class _Foreign(Exception):
     """Something that a file of named tensors does not hold."""
 
 
-def read_state_dict(path: Any) -> dict[str, Array]:
+def read_state_dict(path: FilePath) -> dict[str, Array]:
     """The named tensors of a state-dict file, as arrays of their own."""
     path = Path(path)
     try:

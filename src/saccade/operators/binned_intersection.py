@@ -9,6 +9,7 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.threads import ranged, share_calls, thread_count
+from saccade.operators import gradient_loops, loops, table_loops
 from saccade.operators.codes import CodeBlocks
 from saccade.operators.intersection_base import LINE_LANES, Intersection
 from saccade.operators.nodes import Lines, Nodes
@@ -56,8 +57,6 @@ class BinnedIntersection(Intersection):
         return self.codes.level_starts, self.levels
 
     def lines(self, Ws: Sequence[Array], nodes: Nodes) -> Iterator[Lines]:
-        from saccade.operators import table_loops
-
         starts, D, threads = self.codes.level_starts, self.codes.shape[1], thread_count()
         read = starts, self.steps(np.float64), nodes.starts, nodes.places
         for W in Ws:
@@ -80,8 +79,6 @@ class BinnedIntersection(Intersection):
         return np.asarray(H)
 
     def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
-        from saccade.operators import gradient_loops
-
         A = self._histograms(left, lanes).sum(axis=0)
         B = A if right is None else self._histograms(right, lanes).sum(axis=0)
         calls = ranged(gradient_loops.binned_moments, (self.codes.level_starts,), (A, B, right is None, G, lanes))
@@ -89,8 +86,6 @@ class BinnedIntersection(Intersection):
 
     def _histograms(self, V: Array, lanes: tuple[int, ...]) -> Annotated[Array, "parts, L, lanes"]:
         """Sums of V over the rows at each level, in parts to be added up."""
-        from saccade.operators import loops
-
         c, layout = self.codes, self._layout
         parts = max(1, min(thread_count(), c.bases.size - 1))
         H: Array = np.zeros((parts, self.levels.size, len(lanes)), V.dtype)
@@ -99,8 +94,6 @@ class BinnedIntersection(Intersection):
 
     def _histogram_of(self, rows: Array, V: Array, lanes: tuple[int, ...]) -> Annotated[Array, "1, L, lanes"]:
         """Histogram of some rows, ascending, of dense codes; V is that of these rows alone."""
-        from saccade.operators import loops
-
         c = self.codes
         H: Array = np.zeros((1, self.levels.size, len(lanes)), V.dtype)
         cuts = np.searchsorted(rows, c.bases)
@@ -110,23 +103,16 @@ class BinnedIntersection(Intersection):
 
     def _table(self, H: Array, lanes: tuple[int, ...]) -> Annotated[Array, "L, lanes"]:
         """The table of histograms, which are changed."""
-        from saccade.operators import loops
-
         calls = ranged(loops.cumulate, (self.codes.level_starts, self.steps(H.dtype)), (H, lanes))
         share_calls(calls, self.codes.shape[1])
         return np.asarray(H[0])
 
     def _look_up(self, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "n, lanes"]:
-        from saccade.operators import loops
-
         out = np.zeros((self.shape[0], len(lanes)), T.dtype)
         share_calls(ranged(loops.look_up, self._layout, (T, out, lanes)), self.codes.bases.size - 1)
         return out
 
     def _look_up_at(self, rows: Array, T: Array, lanes: tuple[int, ...]) -> Annotated[Array, "p, lanes"]:
-        """Look-ups at some rows of dense codes."""
-        from saccade.operators import loops
-
         c, order = self.codes, np.argsort(rows, kind="stable")
         found, chosen = np.zeros((rows.size, len(lanes)), T.dtype), rows[order]
         cuts = np.searchsorted(chosen, c.bases)

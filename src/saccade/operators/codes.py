@@ -2,15 +2,13 @@
 
 Each dimension keeps a small sorted table of *levels*, and each non-zero entry says which level it has; zeros are not
 kept (or have code 0), so sparsity survives. Transforms, weights and scale act on the levels alone. Two layouts, chosen
-by measurement (docs/decisions/002):
-
-- `SortedColumns`, exact: every entry is its own level, entries stand in ascending order in each dimension;
-- `CodeBlocks`, at most 255 levels per dimension: one byte per entry, in blocks of rows that fit a core's cache. Exact
-  when no dimension has more distinct values than that (pixels, counts), else the nearest of the chosen levels:
-  exact inference for a slightly coarser kernel, which is itself positive semi-definite.
+by measurement (docs/decisions/002): `SortedColumns` are exact. `CodeBlocks` have one byte per entry, and are exact when
+no dimension has more than 255 distinct values (pixels, counts); else the nearest of chosen levels stands for a value:
+exact inference for a slightly coarser kernel, which is itself positive semi-definite.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Any
@@ -22,24 +20,53 @@ from saccade._core import limits
 from saccade._core.arrays import Array, PerRow
 from saccade._core.chunks import batches
 from saccade._core.threads import ranged, share, share_calls, thread_count
-from saccade.operators.code_layouts import CodeBlocks, Codes, SortedColumns, level_dims, row_type
-
-__all__ = [
-    "CodeBlocks",
-    "Codes",
-    "SortedColumns",
-    "block_bases",
-    "column_max",
-    "encode",
-    "encode_as",
-    "even_rows",
-    "level_dims",
-    "row_type",
-    "split_signs",
-    "suiting_rows",
-]
 
 DENSE_FROM = 0.25  # share of non-zeros from which a byte for every entry beats three for each non-zero
+
+
+@dataclass(frozen=True)
+class SortedColumns:
+    """Entries k of dimension d are starts[d] <= k < starts[d+1], ascending in `values`; `rows` says whose they are."""
+
+    shape: tuple[int, int]
+    starts: Annotated[Array, "D+1"]  # int64
+    rows: Annotated[Array, "nnz"]  # uint16 or uint32
+    values: Annotated[Array, "nnz"]  # float64
+
+    @property
+    def level_starts(self) -> Annotated[Array, "D+1"]:
+        """Every entry is its own level."""
+        return self.starts
+
+
+@dataclass(frozen=True)
+class CodeBlocks:
+    """Row blocks of code columns. Dimension d has the levels values[level_starts[d]:level_starts[d+1]], the first is 0.
+
+    Entries of (block, d) are starts[block*D + d] <= k < starts[block*D + d + 1]; entry k belongs to row
+    bases[block] + rows[k], or, when `rows` is None, to the next row each (dense: zeros are there too, with code 0).
+    """
+
+    shape: tuple[int, int]
+    bases: Annotated[Array, "blocks+1"]  # int64, first row of each block
+    starts: Annotated[Array, "blocks*D+1"]  # int64
+    rows: Annotated[Array, "nnz"] | None  # uint16
+    codes: Annotated[Array, "nnz"]  # uint8
+    level_starts: Annotated[Array, "D+1"]  # int64
+    values: Annotated[Array, "levels"]  # float64
+
+
+Codes = SortedColumns | CodeBlocks
+
+
+def level_dims(starts: Annotated[Array, "D+1"]) -> Annotated[Array, "L"]:
+    """The dimension of each level."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
+def row_type(n: int) -> type[np.unsignedinteger[Any]]:
+    """The type of the row numbers of `SortedColumns`."""
+    return np.uint16 if n <= 65_536 else np.uint32
 
 
 def split_signs(X: Any) -> Any:

@@ -50,7 +50,6 @@ def entries(
 
 
 def _decode_block(codes: CodeBlocks, block: int, place: Array) -> tuple[Array, Array, Array]:
-    """Those of one block."""
     D = codes.shape[1]
     starts = codes.starts[block * D : (block + 1) * D + 1]
     own = slice(starts[0], starts[-1])

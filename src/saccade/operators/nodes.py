@@ -34,7 +34,6 @@ class Lines:
 
     @classmethod
     def empty(cls, nodes: Nodes, columns: int) -> "Lines":
-        """To be filled in."""
         N, lanes = nodes.levels.size, table_lanes(columns)
         blocks = on_lines((-(-columns // lanes), N, lanes), np.float32)
         return cls(blocks, columns, np.empty(N), np.zeros(N), np.zeros(N))
@@ -53,7 +52,6 @@ def table_lanes(columns: int) -> int:
 
 
 def choose_nodes(levels: Annotated[Array, "L"], starts: Annotated[Array, "D+1"], nodes: int) -> Nodes:
-    """At most `nodes` nodes per dimension."""
     kept, at = kept_nodes(levels, starts, nodes)
     return Nodes(at, levels[kept], kept - np.repeat(starts[:-1], np.diff(at)))
 

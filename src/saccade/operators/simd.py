@@ -7,6 +7,8 @@ Measured at n = 300,000 x 1,000: eight float32 columns cost 2.1 times one column
 
 `add_up`, `step_down`, `sum_steps`, `add_squares_off` and `sum_minima` are whole loops, because their running sum must
 stay in registers: through memory, each addition waits for the last one to be stored and loaded, twice the time.
+
+The docstrings of plain_simd.py say what each one does.
 """
 
 from llvmlite import ir
@@ -25,16 +27,70 @@ def vector(definition):
     return getattr(plain_simd, definition.__name__) if PLAIN else intrinsic(definition)
 
 
-def _rows(context, builder, array_type, array, width):
-    """Number of the row -> pointer to it, as a vector; and the bytes it is aligned to."""
-    number = context.get_data_type(array_type.dtype)
-    data = context.make_array(array_type)(context, builder, array).data
+def _code(build, *arguments, returns=types.void):
+    """What Numba wants of an intrinsic: its signature, and what writes its code.
 
-    def pointer(row):
-        offset = builder.mul(row, ir.Constant(row.type, width))
-        return builder.bitcast(builder.gep(data, [offset]), ir.VectorType(number, width).as_pointer())
+    `build` is given the builder and the arguments but for the lanes, matrices as `_Rows` and vectors as `_Column`.
+    """
+    matrices = [kind for kind in arguments if isinstance(kind, types.Array) and kind.ndim != 1]
+    for kind in matrices:
+        if kind.ndim != 2 or kind.layout != "C" or kind.dtype != matrices[0].dtype:
+            raise TypingError("lanes need C-contiguous 2-D arrays of one dtype")
+    lanes = arguments[-1] if matrices else ()
 
-    return pointer, context.get_abi_sizeof(number)
+    def codegen(context, builder, signature, values):
+        given = []
+        for kind, value in zip(signature.args, values, strict=True):
+            if kind in matrices:
+                value = _Rows(context, builder, kind, value, len(lanes))
+            elif isinstance(kind, types.Array):
+                value = _Column(context, builder, kind, value)
+            given.append(value)
+        found = build(builder, *(given[:-1] if matrices else given))
+        return context.get_dummy_value() if found is None else found
+
+    return returns(*arguments), codegen
+
+
+class _Column:
+    """The numbers of a vector, one by one."""
+
+    def __init__(self, context, builder, kind, value):
+        self.builder, self.array = builder, context.make_array(kind)(context, builder, value)
+        self.size, self.number = self.array.nitems, context.get_data_type(kind.dtype)
+        self.align = context.get_abi_sizeof(self.number)
+
+    def at(self, place):
+        return self.builder.gep(self.array.data, [place])
+
+    def load(self, place):
+        return self.builder.load(self.at(place))
+
+    def index(self, place, like):
+        """The number there, which is not negative, as an integer of another's type."""
+        return self.builder.zext(self.load(place), like.type)
+
+
+class _Rows(_Column):
+    """The rows of a matrix, each as one vector."""
+
+    def __init__(self, context, builder, kind, value, width):
+        super().__init__(context, builder, kind, value)
+        self.width, self.vector = width, ir.VectorType(self.number, width)
+        self.zero = ir.Constant(self.vector, None)
+
+    def at(self, row):
+        start = super().at(self.builder.mul(row, ir.Constant(row.type, self.width)))
+        return self.builder.bitcast(start, self.vector.as_pointer())
+
+    def load(self, row):
+        return self.builder.load(self.at(row), align=self.align)
+
+    def store(self, vector, row):
+        self.builder.store(vector, self.at(row), align=self.align)
+
+    def splat(self, scalar):
+        return _splat(self.builder, scalar, self.width)
 
 
 def _splat(builder, scalar, width):
@@ -44,216 +100,156 @@ def _splat(builder, scalar, width):
     return vector
 
 
-def _check(*arrays):
-    for array in arrays:
-        if array.ndim != 2 or array.layout != "C" or array.dtype != arrays[0].dtype:
-            raise TypingError("lanes need C-contiguous 2-D arrays of one dtype")
-
-
 @vector
 def fma_row(typingctx, dst, i, a, j, s, b, k, lanes):
-    """dst[i, :] = a[j, :] + s * b[k, :] for C-contiguous (rows, lanes) arrays of one dtype."""
-    _check(dst, a, b)
-    width = len(lanes)
-    signature = types.void(dst, types.intp, a, types.intp, dst.dtype, b, types.intp, lanes)
+    def build(builder, dst, i, a, j, s, b, k):
+        left, right = a.load(j), b.load(k)
+        dst.store(builder.fadd(left, builder.fmul(dst.splat(s), right)), i)
 
-    def codegen(context, builder, sig, args):
-        _, i_, _, j_, s_, _, k_, _ = args
-        at, align = zip(*(_rows(context, builder, sig.args[n], args[n], width) for n in (0, 2, 5)), strict=True)
-        left, right = builder.load(at[1](j_), align=align[1]), builder.load(at[2](k_), align=align[2])
-        total = builder.fadd(left, builder.fmul(_splat(builder, s_, width), right))
-        builder.store(total, at[0](i_), align=align[0])
-        return context.get_dummy_value()
-
-    return signature, codegen
+    return _code(build, dst, types.intp, a, types.intp, dst.dtype, b, types.intp, lanes)
 
 
 @vector
 def add_rows(typingctx, dst, i, T, places, lanes):
-    """dst[i, :] += T[p, :] for every p of a tuple, in this order: the row is loaded and stored once for all."""
-    _check(dst, T)
-    width = len(lanes)
-    signature = types.void(dst, types.intp, T, types.UniTuple(types.intp, len(places)), lanes)
+    def build(builder, dst, i, T, some):
+        total = dst.load(i)
+        for k in range(len(places)):
+            total = builder.fadd(total, T.load(builder.extract_value(some, k)))
+        dst.store(total, i)
 
-    def codegen(context, builder, sig, args):
-        (dst_at, align), (T_at, _) = (_rows(context, builder, sig.args[n], args[n], width) for n in (0, 2))
-        total = builder.load(dst_at(args[1]), align=align)
-        for k in range(len(sig.args[3])):
-            total = builder.fadd(total, builder.load(T_at(builder.extract_value(args[3], k)), align=align))
-        builder.store(total, dst_at(args[1]), align=align)
-        return context.get_dummy_value()
-
-    return signature, codegen
+    return _code(build, dst, types.intp, T, types.UniTuple(types.intp, len(places)), lanes)
 
 
 @vector
 def add_between(typingctx, dst, i, T, b, w, lanes):
-    """dst[i, :] += (1 - w) * T[b, :] + w * T[b + 1, :]: the row is loaded and stored once, not twice."""
-    _check(dst, T)
-    width = len(lanes)
-    signature = types.void(dst, types.intp, T, types.intp, dst.dtype, lanes)
-
-    def codegen(context, builder, sig, args):
-        _, i_, _, b_, w_, _ = args
-        (dst_at, align), (T_at, _) = (_rows(context, builder, sig.args[n], args[n], width) for n in (0, 2))
-        rest = builder.fsub(ir.Constant(w_.type, 1.0), w_)
-        lower = builder.load(T_at(b_), align=align)
-        upper = builder.load(T_at(builder.add(b_, ir.Constant(b_.type, 1))), align=align)
-        total = builder.load(dst_at(i_), align=align)
-        for share, row in ((rest, lower), (w_, upper)):
-            part = builder.fmul(_splat(builder, share, width), row, flags=("contract",))  # with the sum: one step
+    def build(builder, dst, i, T, b, w):
+        rest = builder.fsub(ir.Constant(w.type, 1.0), w)
+        lower, upper = T.load(b), T.load(builder.add(b, ir.Constant(b.type, 1)))
+        total = dst.load(i)
+        for share, row in ((rest, lower), (w, upper)):
+            part = builder.fmul(dst.splat(share), row, flags=("contract",))  # with the sum: one step
             total = builder.fadd(total, part, flags=("contract",))
-        builder.store(total, dst_at(i_), align=align)
-        return context.get_dummy_value()
+        dst.store(total, i)
 
-    return signature, codegen
+    return _code(build, dst, types.intp, T, types.intp, dst.dtype, lanes)
 
 
 @vector
 def add_up(typingctx, C, V, rows, lanes):
-    """C[p, :] = the sum of V[rows[q], :] over q >= p, for every p below rows.size."""
-    _check(C, V)
-    width = len(lanes)
-    signature = types.void(C, V, rows, lanes)
-
-    def codegen(context, builder, sig, args):
-        C_at, align = _rows(context, builder, sig.args[0], args[0], width)
-        V_at, _ = _rows(context, builder, sig.args[1], args[1], width)
-        owners = context.make_array(sig.args[2])(context, builder, args[2])
-        last = builder.sub(owners.nitems, ir.Constant(owners.nitems.type, 1))
+    def build(builder, C, V, rows):
+        last = builder.sub(rows.size, ir.Constant(rows.size.type, 1))
 
         def at(place):
             p = builder.sub(last, place)
-            row = builder.zext(builder.load(builder.gep(owners.data, [p])), p.type)
-            return builder.load(V_at(row), align=align), p
+            return V.load(rows.index(p, p)), p
 
-        def put(p, total):
-            builder.store(total, C_at(p), align=align)
+        _running_sums(builder, C, rows.size, at, C.store)
 
-        _running_sums(context, builder, sig.args[0].dtype, width, owners.nitems, at, put)
-        return context.get_dummy_value()
-
-    return signature, codegen
+    return _code(build, C, V, rows, lanes)
 
 
 @vector
 def step_down(typingctx, out, rows, steps, C, lanes):
-    """out[rows[p], :] += the sum of steps[q] * C[q, :] over q <= p, for every p below rows.size."""
-    _check(out, C)
-    width = len(lanes)
-    signature = types.void(out, rows, steps, C, lanes)
-
-    def codegen(context, builder, sig, args):
-        out_at, align = _rows(context, builder, sig.args[0], args[0], width)
-        C_at, _ = _rows(context, builder, sig.args[3], args[3], width)
-        owners, rises = (context.make_array(sig.args[n])(context, builder, args[n]) for n in (1, 2))
-        number = context.get_data_type(sig.args[0].dtype)
-
+    def build(builder, out, rows, steps, C):
         def at(p):
-            rise = builder.load(builder.gep(rises.data, [p]))
-            rise = rise if rise.type == number else builder.fpext(rise, number)
-            return builder.fmul(_splat(builder, rise, width), builder.load(C_at(p), align=align)), p
+            rise = steps.load(p)
+            rise = rise if rise.type == out.number else builder.fpext(rise, out.number)
+            return builder.fmul(out.splat(rise), C.load(p)), p
 
-        def put(p, total):
-            row = builder.zext(builder.load(builder.gep(owners.data, [p])), p.type)
-            builder.store(builder.fadd(builder.load(out_at(row), align=align), total), out_at(row), align=align)
+        def put(total, p):
+            row = rows.index(p, p)
+            out.store(builder.fadd(out.load(row), total), row)
 
-        _running_sums(context, builder, sig.args[0].dtype, width, owners.nitems, at, put)
-        return context.get_dummy_value()
+        _running_sums(builder, out, rows.size, at, put)
 
-    return signature, codegen
+    return _code(build, out, rows, steps, C, lanes)
 
 
-def _running_sums(context, builder, dtype, width, count, at, put):
-    """put(p, the sum of the vectors so far) for all of them in turn; at(k) -> the k-th vector and its p.
+def _running_sums(builder, like, count, at, put):
+    """put(the sum of the vectors so far, p) for all of them in turn; at(k) -> the k-th vector and its p.
 
     Four go together: only one addition of the four waits for the last four.
     """
-    total = cgutils.alloca_once_value(builder, ir.Constant(ir.VectorType(context.get_data_type(dtype), width), None))
+    total = cgutils.alloca_once_value(builder, like.zero)
     two = ir.Constant(count.type, 2)
     fours = builder.lshr(count, two)
     with cgutils.for_range(builder, fours) as loop:
         first = builder.shl(loop.index, two)
         (a, p), (b, q), (c, r), (d, s) = (at(builder.add(first, ir.Constant(count.type, k))) for k in range(4))
         before, two_of = builder.load(total), builder.fadd(a, b)
-        put(p, builder.fadd(before, a))
-        put(q, builder.fadd(before, two_of))
-        put(r, builder.fadd(before, builder.fadd(two_of, c)))
+        put(builder.fadd(before, a), p)
+        put(builder.fadd(before, two_of), q)
+        put(builder.fadd(before, builder.fadd(two_of, c)), r)
         builder.store(builder.fadd(before, builder.fadd(two_of, builder.fadd(c, d))), total)
-        put(s, builder.load(total))
+        put(builder.load(total), s)
     done = builder.shl(fours, two)
     with cgutils.for_range(builder, builder.sub(count, done)) as loop:
         one, p = at(builder.add(done, loop.index))
         builder.store(builder.fadd(builder.load(total), one), total)
-        put(p, builder.load(total))
+        put(builder.load(total), p)
 
 
 @vector
 def count_below(typingctx, values, first, x):
-    """How many of values[first : first + NODE] are below x: one comparison of machine vectors."""
-    signature = types.uint64(values, types.uint64, values.dtype)
+    """One comparison of machine vectors."""
 
-    def codegen(context, builder, sig, args):
-        number = context.get_data_type(sig.args[0].dtype)
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        node = builder.bitcast(builder.gep(data, [args[1]]), ir.VectorType(number, NODE).as_pointer())
-        node = builder.load(node, align=context.get_abi_sizeof(number))
-        below = builder.fcmp_ordered("<", node, _splat(builder, args[2], NODE))
+    def build(builder, values, first, x):
+        node = builder.bitcast(values.at(first), ir.VectorType(values.number, NODE).as_pointer())
+        below = builder.fcmp_ordered("<", builder.load(node, align=values.align), _splat(builder, x, NODE))
         return builder.zext(builder.ctpop(builder.bitcast(below, ir.IntType(NODE))), ir.IntType(64))
 
-    return signature, codegen
+    return _code(build, values, types.uint64, values.dtype, returns=types.uint64)
 
 
 @vector
 def sum_steps(typingctx, dst, steps, C, lanes):
-    """dst[0, :] = the sum over p of steps[p] * C[p, :]."""
-    _check(dst, C)
-    width = len(lanes)
-    signature = types.void(dst, steps, C, lanes)
+    def build(builder, dst, steps, C):
+        def add(k, total):
+            return builder.fadd(total, builder.fmul(dst.splat(steps.load(k)), C.load(k)))
 
-    def codegen(context, builder, sig, args):
-        dst_at, align = _rows(context, builder, sig.args[0], args[0], width)
-        C_at, _ = _rows(context, builder, sig.args[2], args[2], width)
-        rises = context.make_array(sig.args[1])(context, builder, args[1])
-        zero = ir.Constant(ir.VectorType(context.get_data_type(sig.args[0].dtype), width), None)
-        total = cgutils.alloca_once_value(builder, zero)
-        builder.store(zero, total)
-        with cgutils.for_range(builder, rises.nitems) as loop:
-            rise = _splat(builder, builder.load(builder.gep(rises.data, [loop.index])), width)
-            more = builder.fmul(rise, builder.load(C_at(loop.index), align=align))
-            builder.store(builder.fadd(builder.load(total), more), total)
-        builder.store(builder.load(total), dst_at(ir.Constant(rises.nitems.type, 0)), align=align)
-        return context.get_dummy_value()
+        dst.store(_accumulated(builder, dst, steps.size, add), ir.Constant(steps.size.type, 0))
 
-    return signature, codegen
+    return _code(build, dst, steps, C, lanes)
 
 
 @vector
 def add_squares_off(typingctx, out, steps, C, slope, lanes):
-    """out[p] += the sum over lanes of the square of e_p = e_{p-1} + steps[p] * (C[p, :] - slope[0, :]), from e = 0."""
-    _check(C, slope)
-    width = len(lanes)
-    signature = types.void(out, steps, C, slope, lanes)
+    def build(builder, out, steps, C, slope):
+        even = slope.load(ir.Constant(steps.size.type, 0))
 
-    def codegen(context, builder, sig, args):
-        C_at, align = _rows(context, builder, sig.args[2], args[2], width)
-        slope_at, _ = _rows(context, builder, sig.args[3], args[3], width)
-        sums, rises = (context.make_array(sig.args[n])(context, builder, args[n]) for n in (0, 1))
-        number = context.get_data_type(sig.args[2].dtype)
-        zero = ir.Constant(ir.VectorType(number, width), None)
-        off = cgutils.alloca_once_value(builder, zero)
-        builder.store(zero, off)
-        even = builder.load(slope_at(ir.Constant(rises.nitems.type, 0)), align=align)
-        with cgutils.for_range(builder, rises.nitems) as loop:
-            rise = _splat(builder, builder.load(builder.gep(rises.data, [loop.index])), width)
-            more = builder.fmul(rise, builder.fsub(builder.load(C_at(loop.index), align=align), even))
-            e = builder.fadd(builder.load(off), more)
-            builder.store(e, off)
-            place = builder.gep(sums.data, [loop.index])
-            builder.store(builder.fadd(builder.load(place), _sum(builder, builder.fmul(e, e), width)), place)
-        return context.get_dummy_value()
+        def add(p, off):
+            more = builder.fmul(C.splat(steps.load(p)), builder.fsub(C.load(p), even))
+            e = builder.fadd(off, more)
+            square = _sum(builder, builder.fmul(e, e), C.width)
+            builder.store(builder.fadd(out.load(p), square), out.at(p))
+            return e
 
-    return signature, codegen
+        _accumulated(builder, C, steps.size, add)
+
+    return _code(build, out, steps, C, slope, lanes)
+
+
+@vector
+def sum_minima(typingctx, dst, panel, base, dims, values, lanes):
+    def build(builder, dst, panel, base, dims, values):
+        def add(k, total):
+            left = dst.splat(values.load(k))
+            right = panel.load(builder.sub(dims.index(k, k), base))
+            least = builder.select(builder.fcmp_ordered("<", left, right), left, right)  # one instruction on x86
+            return builder.fadd(total, least)
+
+        dst.store(_accumulated(builder, dst, dims.size, add), ir.Constant(base.type, 0))
+
+    return _code(build, dst, panel, types.intp, dims, values, lanes)
+
+
+def _accumulated(builder, like, count, add):
+    """The vector that comes of zero by total = add(k, total) for every k below the count."""
+    total = cgutils.alloca_once_value(builder, like.zero)
+    builder.store(like.zero, total)
+    with cgutils.for_range(builder, count) as loop:
+        builder.store(add(loop.index, builder.load(total)), total)
+    return builder.load(total)
 
 
 def _sum(builder, vector, width):
@@ -272,29 +268,3 @@ def _sum(builder, vector, width):
             vector = builder.insert_element(vector, builder.fadd(builder.extract_element(vector, place), last), place)
         width = half
     return builder.extract_element(vector, ir.Constant(index, 0))
-
-
-@vector
-def sum_minima(typingctx, dst, panel, base, dims, values, lanes):
-    """dst[0, :] = the sum over k of min(values[k], panel[dims[k] - base, :])."""
-    _check(dst, panel)
-    width = len(lanes)
-    signature = types.void(dst, panel, types.intp, dims, values, lanes)
-
-    def codegen(context, builder, sig, args):
-        dst_at, align = _rows(context, builder, sig.args[0], args[0], width)
-        panel_at, _ = _rows(context, builder, sig.args[1], args[1], width)
-        rows, numbers = (context.make_array(sig.args[n])(context, builder, args[n]) for n in (3, 4))
-        vector = ir.VectorType(context.get_data_type(sig.args[0].dtype), width)
-        total = cgutils.alloca_once_value(builder, ir.Constant(vector, None))
-        builder.store(ir.Constant(vector, None), total)
-        with cgutils.for_range(builder, rows.nitems) as loop:
-            row = builder.zext(builder.load(builder.gep(rows.data, [loop.index])), loop.index.type)
-            left = _splat(builder, builder.load(builder.gep(numbers.data, [loop.index])), width)
-            right = builder.load(panel_at(builder.sub(row, args[2])), align=align)
-            least = builder.select(builder.fcmp_ordered("<", left, right), left, right)  # one instruction on x86
-            builder.store(builder.fadd(builder.load(total), least), total)
-        builder.store(builder.load(total), dst_at(ir.Constant(args[2].type, 0)), align=align)
-        return context.get_dummy_value()
-
-    return signature, codegen

@@ -10,6 +10,7 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import in_chunks
 from saccade._core.threads import Calls, ranged, share_calls, thread_count
+from saccade.operators import gradient_loops, loops, table_loops
 from saccade.operators.codes import SortedColumns
 from saccade.operators.intersection_base import LINE_LANES, Intersection
 from saccade.operators.nodes import Lines, Nodes
@@ -28,8 +29,6 @@ class SortedIntersection(Intersection):
 
     @cached_property
     def sums(self) -> Array:
-        from saccade.operators import loops
-
         c, parts = self.codes, np.zeros((thread_count(), self.codes.shape[0], 2))
         loop = partial(loops.sum_by_row, c.starts, c.rows, self.levels)
         ran = share_calls(lambda t, a, b: partial(loop, a, b, parts[t]), c.shape[1], len(parts))
@@ -49,8 +48,6 @@ class SortedIntersection(Intersection):
 
     def _product(self, V: Array, lanes: tuple[int, ...], parts: Array) -> Calls:
         """What adds K V up in one part for each thread."""
-        from saccade.operators import loops
-
         c, steps, (threads, *_), longest = self.codes, self.steps(V.dtype), parts.shape, self._longest
         if len(lanes) > 1:
             C = np.empty((threads, longest, len(lanes)), V.dtype)
@@ -72,15 +69,11 @@ class SortedIntersection(Intersection):
         return out
 
     def matrix_gradient(self, A: Array) -> Array:
-        from saccade.operators import gradient_loops
-
         c, G = self.codes, np.empty(self.levels.size)
         share_calls(ranged(gradient_loops.sorted_matrix_moments, (c.starts, c.rows), (A, G)), c.shape[1])
         return self._of_levels(G)
 
     def _moments(self, left: Array, right: Array | None, lanes: tuple[int, ...], G: Array) -> None:
-        from saccade.operators import gradient_loops
-
         c, longest = self.codes, self._longest
         other = left[:0] if right is None else right
 
@@ -92,8 +85,6 @@ class SortedIntersection(Intersection):
         share_calls(calls, c.shape[1])
 
     def tables(self, V: Array) -> PiecewiseTables:
-        from saccade.operators import loops
-
         c, D, steps = self.codes, self.codes.shape[1], self.steps(np.float64, exact=True)
         level_starts, levels = self.levels_from_zero()
         T = np.empty((levels.size, V.shape[1]))
@@ -109,8 +100,6 @@ class SortedIntersection(Intersection):
         return starts + np.arange(starts.size), np.insert(self.levels, starts[:-1], 0.0)  # equal levels do no harm
 
     def lines(self, Ws: Sequence[Array], nodes: Nodes) -> Iterator[Lines]:
-        from saccade.operators import table_loops
-
         c, D, threads, lanes = self.codes, self.codes.shape[1], thread_count(), (0,) * LINE_LANES
         read = c.starts, c.rows, self.steps(np.float64, exact=True), nodes.starts, nodes.places
         longest = self._longest

@@ -66,7 +66,7 @@ def descend(step, q, u, smoothed, first, last, r, s, sums):
 def advance(step, share, beta, along, z, u, r, smoothed, first, last, x, y, s, p, copy, worst):
     """x += step p, then p = z − along u + beta p, and a copy of p for the product; worst_j = max |r| of vector j.
 
-    Where smoothed, y += share (x − y) and s += share (r − s), and the worst is that of s. `max_abs` holds the bits of
+    Where smoothed, y += share (x − y) and s += share (r − s), and the worst is that of s. `worst` holds the bits of
     floats that are not negative: they have the order of the numbers, NaN above all, and compare in parallel lanes.
     Short loops one after the other: between more than four arrays LLVM gives up asking whether they overlap.
     """

@@ -4,10 +4,8 @@ K + N = L Lᵀ with L = [[L₀, 0], [Hᵀ, S]]: L₀ stays as it is, new rows le
 grown wide, one copy makes all of it the new L₀. A step costs n² operations and no n² memory.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -26,7 +24,7 @@ class Bordered:
     S: Annotated[Array, "p, p"]  # lower
 
     @classmethod
-    def of(cls, L: Array) -> Bordered:
+    def of(cls, L: Array) -> Self:
         return cls(L, np.zeros((len(L), 0)), np.zeros((0, 0)))
 
     @property
@@ -71,22 +69,21 @@ class Bordered:
         self,
         half: Annotated[Array, "n, b"],  # L⁻¹ times K between the old examples and the new ones
         corner: Annotated[Array, "b, b"],  # K + N of the new ones
-    ) -> Bordered:
-        """With b more rows."""
+    ) -> Self:
         n, p, b = len(self.inner), len(self.S), len(corner)
         S = np.zeros((p + b, p + b), order="F")
         S[:p, :p], S[p:, :p] = self.S, half[n:].T
         S[p:, p:] = factorise(corner - half.T @ half, np.zeros(b), overwrite=True).L
-        new = Bordered(self.inner, np.hstack([self.H, half[:n]]), S)
-        return Bordered.of(new.L) if p + b > limits.FACTOR_BORDER else new
+        new = type(self)(self.inner, np.hstack([self.H, half[:n]]), S)
+        return self.of(new.L) if p + b > limits.FACTOR_BORDER else new
 
-    def shortened(self, size: int) -> Bordered:
+    def shortened(self, size: int) -> Self:
         """The first rows alone."""
         n = len(self.inner)
         if size < n:
-            return Bordered.of(np.asfortranarray(self.inner[:size, :size]))
+            return self.of(np.asfortranarray(self.inner[:size, :size]))
         p = size - n
-        return Bordered(self.inner, self.H[:, :p], np.asfortranarray(self.S[:p, :p]))
+        return type(self)(self.inner, self.H[:, :p], np.asfortranarray(self.S[:p, :p]))
 
 
 def _triangular(L: Array, B: Array, back: bool = False) -> Array:

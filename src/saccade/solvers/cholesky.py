@@ -23,7 +23,6 @@ class Factor:
 
     @property
     def size(self) -> int:
-        """The number of rows."""
         return len(self.L)
 
     def solve(self, B: Annotated[Array, "n, m"]) -> Array:

@@ -115,7 +115,6 @@ def build(
     landmarks: Annotated[Array, "r"],  # example numbers
     most: int = limits.PRECONDITIONER_NUMBERS,
 ) -> Nystrom:
-    """The preconditioner on the given examples."""
     n, r = K.shape[0], landmarks.size
     B = np.empty((n, r), np.float64 if n * r <= most // 16 else np.float32)
     for k in range(0, r, 16):
@@ -156,7 +155,6 @@ def _divide(B: Annotated[Array, "b, r"], by: Annotated[Array, "b, 1"], out: Anno
 
 
 def _batches(first: int, last: int) -> Iterator[slice]:
-    """Rows that are worked on at a time."""
     for start in range(first, last, limits.PRECONDITIONER_ROWS):
         yield slice(start, min(start + limits.PRECONDITIONER_ROWS, last))
 

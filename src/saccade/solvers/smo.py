@@ -42,7 +42,6 @@ class SVDDResult:
 
 
 def check_nu(nu: object) -> float:
-    """ν as a float, or an error."""
     if is_number(nu) and 0.0 < float(nu) <= 1.0:
         return float(nu)
     raise InvalidParameter(

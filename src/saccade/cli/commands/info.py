@@ -30,6 +30,7 @@ def _facts(path: Path) -> dict[str, Any]:
 
     header, _ = model_file.read(path)
     model = load(path)  # checks that what is inside fits together
+    steps = features.load_features(path).steps if header.get("pictures") else []
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -47,7 +48,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "feature_names": header["feature_names"],
         "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
         "variance": _variance_rank(model),
-        "pictures": _steps(path) if header.get("pictures") else None,
+        "pictures": [type(step).__name__ for _, step in steps] or None,
         "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
@@ -68,11 +69,6 @@ def _variance_rank(model: Any) -> int | None:
     gp = getattr(model, "gp_", None)
     norms = gp.norms if isinstance(gp, Compressed) else None
     return None if norms is None else sum(tables.rank for tables in norms)
-
-
-def _steps(path: Path) -> list[str]:
-    """The steps from picture to vector, by name."""
-    return [type(step).__name__ for _, step in features.load_features(path).steps]
 
 
 def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -62,7 +62,6 @@ class DetectorOptions(o.KernelOptions):
     )
 
     def check(self, to_be_saved: bool) -> None:
-        """Check the options before the work begins."""
         from saccade._core.checks import check_choice, check_noise, check_share
         from saccade.inference.approximations.by_name import APPROXIMATIONS
         from saccade.inference.likelihoods.sites import METHODS

@@ -125,7 +125,6 @@ def _write(file: TextIO, estimator: Any, examples: Examples, every: bool) -> Ans
 
 
 def _names(estimator: Any, every: bool) -> list[str]:
-    """The columns of the CSV."""
     if hasattr(estimator, "classes_"):
         all_ = [f"p({c})" for c in estimator.classes_] if every else []
         return ["label", "probability", *_doubts(estimator), *all_]

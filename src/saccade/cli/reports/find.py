@@ -40,7 +40,9 @@ def answer(search: ObjectSearch, number: int) -> dict[str, Any]:
         "picture": html_page.thumbnail(_small(search), limits.REPORT_SIDE),
         "size": (width, height),
         "box": _rectangle(found.box),
-        "looks": [(_rectangle(box), round(float(of), 2)) for box, of in zip(search.localizer.boxes, share, strict=True)],
+        "looks": [
+            (_rectangle(box), round(float(of), 2)) for box, of in zip(search.localizer.boxes, share, strict=True)
+        ],
         "probability": found.probability,
         "sure": sure_text(found.probability),
         "count": console.count(found.looks, "look"),

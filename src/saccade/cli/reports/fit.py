@@ -42,7 +42,6 @@ def write_fit_report(
     y: Array,  # their labels
     pairs: Pairs | None,
 ) -> None:
-    """One page that needs nothing else."""
     html_page.write_page(
         path,
         "fit.html",

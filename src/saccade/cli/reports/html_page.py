@@ -52,7 +52,6 @@ def links(page: Path, pictures: Any) -> list[str]:
 
 
 def address(path: PurePath, folder: PurePath) -> str:
-    """Of a file, seen from a folder."""
     try:
         return quote(os.fsencode(os.path.relpath(path, folder)).replace(b"\\", b"/"))
     except ValueError:  # another drive of Windows
@@ -71,7 +70,6 @@ def write(path: Path, page: str) -> None:
 
 
 def write_page(path: Path, template: str, **values: Any) -> None:
-    """The template with the values in it, as a file."""
     write(path, render(template, **values))
 
 
@@ -91,7 +89,6 @@ def thumbnail(picture: Any, side: int = SIDE) -> str:
 
 
 def data_link(image: Any, kind: str, **options: Any) -> str:
-    """A Pillow image as a link that holds its bytes."""
     out = io.BytesIO()
     image.save(out, kind, **options)
     return f"data:image/{kind.lower()};base64," + base64.b64encode(out.getvalue()).decode()

@@ -27,7 +27,6 @@ class Verdicts(NamedTuple):
 
 
 def write_report(path: Path, fit: Path, score: Path, detector: Detector, examples: Examples, judged: Verdicts) -> None:
-    """One page that needs nothing else."""
     itself = examples is detector.examples  # the known were judged, each by the others
     pictures = detector.pictures if itself else getattr(examples.X, "pictures", None)
     what, n = "example" if pictures is None else "picture", len(judged.novel)

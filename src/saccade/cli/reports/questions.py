@@ -31,7 +31,6 @@ def write_sheet(
     questions: Sequence[Question],
     classes: Sequence[str],  # labels so far
 ) -> None:
-    """One page that needs nothing else."""
     shown, cards = questions[: limits.SHEET_PICTURES], []
     for done, q in enumerate(shown, 1):
         cards.append({**html_page.card(pictures, q.row, side=SIDE), "question": q})

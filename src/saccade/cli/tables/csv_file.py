@@ -46,7 +46,6 @@ class Layout(NamedTuple):
 
 
 def is_csv(path: Path) -> bool:
-    """Whether the name of a file says that it is one."""
     return path.name.lower().endswith(CSV)
 
 
@@ -169,7 +168,6 @@ def _not_a_number(layout: Layout, row: int, column: int) -> str:
 
 @contextmanager
 def _text(path: Path, errors: str) -> Iterator[TextIO]:
-    """The file as text."""
     with _refusing(path), path.open("rb") as binary:
         yield io.TextIOWrapper(io.BufferedReader(_Watched(path, binary)), "utf-8-sig", errors, newline="")
 

@@ -37,7 +37,6 @@ def refusing(sentence: Callable[[Exception], str]) -> Iterator[None]:
 
 
 def load_parquet(path: Path) -> Any:
-    """The data frame of a .parquet file."""
     import pandas as pd
     import pyarrow.parquet as pq
 
@@ -52,7 +51,6 @@ def load_parquet(path: Path) -> Any:
 
 
 def load_svmlight(path: Path, zero_based: bool, width: int | None) -> tuple[Any, Any]:
-    """Features and labels of a svmlight file."""
     from sklearn.datasets import load_svmlight_file
 
     def sentence(error: Exception) -> str:
@@ -70,7 +68,6 @@ def load_svmlight(path: Path, zero_based: bool, width: int | None) -> tuple[Any,
 
 
 def load_array(path: Path) -> Array:
-    """The array of an .npy file."""
     found = _load(path, path, mmap_mode="r")
     if not isinstance(found, np.ndarray):
         raise InvalidInput(f"{path} is not an .npy file. An archive of arrays must be called .npz.")

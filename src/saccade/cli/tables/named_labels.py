@@ -43,7 +43,6 @@ class Line(NamedTuple):
 
     @property
     def where(self) -> str:
-        """File and line, for messages."""
         if isinstance(self.file, Path):
             return f"{self.file}, label {self.place + 1:,}"
         return f"{self.file.path}, line {line_of(self.file, self.place)[0]:,}"
@@ -68,7 +67,6 @@ def names_examples(paths: Sequence[Path], how: TableReading, column: str) -> boo
 
 
 def _naming(layout: Layout, column: str) -> int | None:
-    """The column that names examples."""
     found = [k for k, name in enumerate(layout.names) if layout.named and name.casefold() == column.casefold()]
     return found[0] if found else None
 
@@ -135,7 +133,6 @@ def labelled(labels: dict[int, str], source: str) -> tuple[Array, Array]:  # (l,
 
 
 def read_labelled(paths: Sequence[Path], how: TableReading, names: Names) -> tuple[Array, Array]:  # (l,), (l,)
-    """The rows that these files label, and their labels."""
     every = [line for path in paths for line in read_lines(path, how, names)]
     rows, y = labelled(merged(every, names), ", ".join(map(str, paths)))
     if not rows.size:

@@ -68,7 +68,6 @@ def open_questions(lines: Iterable[Line], answered: Container[int]) -> list[Ques
 
 
 def next_number(lines: Iterable[Line]) -> int:
-    """One more than the largest number of a question so far."""
     return max((int(line.question) for line in lines if line.question.isdecimal()), default=0) + 1
 
 

@@ -36,7 +36,6 @@ class Examples:
 
     @property
     def what(self) -> str:
-        """The word for one of them."""
         return "picture" if self.id_name == "file" else "example"
 
 
