@@ -68,6 +68,32 @@ def test_file_and_memory_agree(method: Any, kind: Any, kernel: Any, tmp_path: Pa
     assert repr(copy.kernel) == repr(kernel)
 
 
+@pytest.mark.parametrize("options", [{}, {"levels": 16}, {"scale": "columns"}], ids=str)
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+@pytest.mark.parametrize("method", METHODS)
+def test_one_class_with_tables_of_the_mean_alone(method: Any, shift: float, options: Any, tmp_path: Path) -> None:
+    """A file of HIK keeps the inducing rows too, signed ones as they came; prediction needs no other row."""
+    model = OneClassGP(HIK(), noise=0.2, approximation=method, inducing=0.05, **options).fit(X - shift)
+    rows = len(model.gp_.support)
+    copy = reloaded(model, tmp_path / "m", rows)
+    assert_same(copy, model, NEW - shift)
+    assert_same(reloaded(copy, tmp_path / "again", rows), model, NEW - shift)
+    assert copy.gp_.gram.shape[0] == rows <= 31
+
+
+def test_tables_of_the_mean_are_those_of_the_support() -> None:
+    model = GPClassifier(HIK(), noise=0.2, approximation="fitc", inducing=0.05).fit(X, CLASS)
+    rows, gp = model.gp_.support, model.gp_
+    assert gp.tables.levels.size <= (rows.size + 1) * X.shape[1]
+    assert_close(gp.mean(NEW), gp.kernel(X[rows], NEW).T @ gp.solution.alpha[rows])
+
+
+def test_signed_rows_are_kept_as_they_came(tmp_path: Path) -> None:
+    model = GPClassifier(HIK(), noise=0.2).fit(X[:80] - 0.3, CLASS[:80])
+    model.save(tmp_path / "m", examples=True)
+    assert_close(load(tmp_path / "m").predict_proba(NEW - 0.3), model.predict_proba(NEW - 0.3))
+
+
 @pytest.mark.parametrize("options", [{"variance": None}, {"variance": "sod"}, {"inference": "laplace"}], ids=str)
 def test_variance_of_its_own(options: Any, tmp_path: Path) -> None:
     """With equal rows FITC drops one that the others determine; the subset keeps it."""
@@ -171,7 +197,6 @@ CHANGES: dict[str, Any] = {
     "no method": lambda h, t: h["support"].update(method=None),
     "subset with two factors": lambda h, t: h["support"].update(method="sod"),
     "unknown kernel": lambda h, t: h["described"].update(name="os.system"),
-    "a kernel with tables": lambda h, t: h.update(described={"name": "HIK", "given": {}}),
     "negative length": lambda h, t: h["described"]["given"].update(length_scale=-1.0),
     "lengths of another width": lambda h, t: h["described"]["given"].update(length_scale={"array": [1.0] * 3}),
     "ball": lambda h, t: h.update(estimator="SVDD", parameters={}),

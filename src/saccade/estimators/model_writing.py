@@ -24,7 +24,7 @@ from saccade.inference.posterior.compressed_file import write_tables
 from saccade.inference.posterior.gp import GP
 from saccade.inference.posterior.supported import Supported, write_support
 from saccade.kernels import Kernel
-from saccade.kernels.gram import TabledGram
+from saccade.kernels.gram import Gram, TabledGram
 from saccade.kernels.serialize import describe_kernel, write_kernel
 
 PREFIX = "examples_"  # of training rows, targets and weights
@@ -70,7 +70,7 @@ def save(
 
 def save_support(model: Saved, path: FilePath, gp: Supported, features: Any, why: str) -> None:
     """Write the rows that carry the posterior, weights, factors and parts; `why` says why rows are kept."""
-    X = gp.gram.all_rows()
+    X = _joined(gp.gram)
     written, arrays = write_support(gp)
     tensors = {SUPPORT + name: _stored(array) for name, array in (_matrix(X) | arrays).items()}
     check_sides(X.shape, sum(array.nbytes for array in tensors.values()), path)  # else it could not be loaded
@@ -204,7 +204,14 @@ def rows_of(gp: Posterior) -> Annotated[Any, "n, d"]:
             "The training rows were rounded to `levels` and are not there as they came, so a file cannot keep them. "
             "Fit with levels=None to save them."
         )
-    return gp.gram.all_rows()
+    return _joined(gp.gram)
+
+
+def _joined(gram: Gram) -> Any:
+    """The rows, whose negative parts the kernel matrix may hold as columns of their own."""
+    X = gram.all_rows()
+    width = gram.width if isinstance(gram, TabledGram) else X.shape[1]
+    return X if X.shape[1] == width else X[:, :width] - X[:, width:]
 
 
 def why_examples(gp: Posterior, examples: bool | None) -> str | None:

@@ -315,9 +315,9 @@ class OneClassGP(Outliers, GaussianProcess):
 
         A file answers as the model does. The exact variance does not fit into tables: that of "lowrank", an upper
         bound of it, goes along, and the threshold is chosen anew with it, so that it means the same. Other
-        approximations have no tables of their variance, and the file keeps the training rows, unless `measure` is
-        "mean": no verdict takes the variance then, and the file has that of "lowrank" too. `examples` is as for
-        `GPClassifier.save`, and so are inducing rows of kernels without tables.
+        approximations have no tables of their variance, and the file keeps the training rows ("fitc", "dtc", "sor" and
+        "sod": the inducing rows), unless `measure` is "mean": no verdict takes the variance then, and the file has that
+        of "lowrank" too. `examples` is as for `GPClassifier.save`.
 
         Parameters
         ----------

@@ -148,9 +148,11 @@ class GP(Posterior):
 
     @cached_property
     def tables(self) -> PiecewiseTables | GridTables | None:
-        if self.grid is None and isinstance(self.gram, TabledGram):
-            return self.gram.tables(self.solution.alpha)
-        return self.grid
+        if self.grid is not None or not isinstance(self.gram, TabledGram):
+            return self.grid
+        gram, rows = self.inverse.carrying
+        assert isinstance(gram, TabledGram)
+        return gram.tables(self.solution.alpha[rows])
 
     @property
     def variance_method(self) -> Method | None:
@@ -271,8 +273,7 @@ class GP(Posterior):
 
     @property
     def relevance(self) -> Array:
-        exact = self if self.grid is None else replace(self, grid=None)
-        return deviations(self.gram, exact.tables, self.weight)
+        return deviations(self.gram, self.solution.alpha, self.weight)
 
     @cached_property
     def refitted(self) -> tuple[Array, Array]:

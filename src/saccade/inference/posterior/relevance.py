@@ -7,14 +7,13 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.kernels.gram import Gram, TabledGram
 from saccade.operators.codes import level_dims
-from saccade.operators.tables import GridTables, PiecewiseTables
 
 ROUNDING = 1e-12  # of f_d: smaller differences are left to the processor
 
 
 def deviations(
     gram: Gram,
-    tables: PiecewiseTables | GridTables | None,  # of f, at the levels of the kernel matrix; None where it has none
+    alpha: Annotated[Array, "n, m"],  # f is Σ_i α_i k(x_i, ·)
     weight: Annotated[Array, "n"] | None,  # of the training examples; None for ones
 ) -> Annotated[Array, "features"]:
     """The standard deviation of f_d over the training examples; of several outputs the root of the sum of squares.
@@ -22,12 +21,12 @@ def deviations(
     f_d is 0 at a zero, and an example has a positive or a negative part, not both. So the levels of both parts, and a
     zero for every other example, are all values that f_d takes.
     """
-    if not isinstance(gram, TabledGram) or not isinstance(tables, PiecewiseTables):
+    if not isinstance(gram, TabledGram):
         raise AttributeError(
             "feature_relevance_ needs a fitted HIK model with its training examples, and other kernels are no sums "
             "over features. sklearn.inspection.permutation_importance serves any model."
         )
-    weight = np.ones(gram.shape[0]) if weight is None else weight
+    tables, weight = gram.tables(alpha), np.ones(gram.shape[0]) if weight is None else weight
     counts, features = gram.level_counts(weight), gram.width
     dims, total = level_dims(tables.level_starts) % features, float(weight.sum())
     zeros, squares, sizes = total - np.bincount(dims, counts, features), np.zeros(features), np.zeros(features)

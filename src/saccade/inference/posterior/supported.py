@@ -20,7 +20,7 @@ from saccade.inference.posterior.base import Posterior
 from saccade.inference.posterior.compressed import Compressed, check_bins, no_variance
 from saccade.inference.posterior.gp import GP
 from saccade.kernels.base import Kernel
-from saccade.kernels.gram import Gram, TabledGram
+from saccade.kernels.gram import Gram
 
 INDUCING: tuple[Method, ...] = ("fitc", "dtc", "sor", "sod")
 
@@ -79,13 +79,13 @@ class Supported(Posterior):
 
 
 def supported(gp: Posterior) -> Supported | None:
-    """The support of a fitted process; None where new rows need all examples, or its kernel has tables or a centre.
+    """The support of a fitted process; None where new rows need all examples, or a grid, or its kernel has a centre.
 
     The centre of a kernel is a mean over all examples, which parameters do not hold.
     """
     if not isinstance(gp, GP):
         return gp if isinstance(gp, Supported) else None
-    if isinstance(gp.gram, TabledGram) or gp.kernel.centred_part() is not None or gp.kernel.mixes_centre:
+    if gp.grid is not None or gp.kernel.centred_part() is not None or gp.kernel.mixes_centre:
         return None
     if (rows := gp.support) is None:
         return None
@@ -116,7 +116,7 @@ def read_support(kernel: Kernel, X: Any, header: Any, tensors: dict[str, Array],
             raise ValueError(f"{len(parts)} factors for {alpha.shape[1]} outputs")
         factors = SubsetVariance(parts) if L is None else InducingVariance(_factor(L), parts, method != "sor")
     gram = kernel.gram(X, held=False)
-    if isinstance(gram, TabledGram) or not np.isfinite(gram.cross(X[:1])).all():
+    if not np.isfinite(gram.cross(X[:1])).all():
         raise ValueError(f"{kernel!r} does not go with these rows")
     return Supported(gram, alpha, method, factors, found["places"])
 
