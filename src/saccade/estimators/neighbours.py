@@ -141,7 +141,7 @@ def _distances(K: Array, left: Array, left_length: Array, right: Array, right_le
     D *= -2.0 / left_length[:, None]
     D /= right_length
     D += 2.0
-    return np.maximum(D, 0.0, out=D)
+    return np.asarray(np.maximum(D, 0.0, out=D))
 
 
 def _nearest(D: Array, count: int) -> tuple[Array, Array]:  # (b, count) numbers and distances
