@@ -124,7 +124,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     novelty_reference_ : KnownClasses or None
         What `novelty` compares with; None until it is asked.
     votes_ : Votes or None
-        The rows without labels, and how much their votes count: `votes_.weight` is from 0 to 1.
+        The rows without labels, and how much their votes count: `votes_.weight`, 0 for not at all.
 
     Examples
     --------

@@ -21,8 +21,9 @@ from saccade.estimators.targets import ClassTargets
 from saccade.inference.tuning.choice import JudgedOn, lower_bound
 from saccade.scores.probability import class_means, fit_sharpness
 
-WEIGHTS = (0.25, 0.5, 0.75, 1.0)  # of the votes, beside 0
+WEIGHTS = (0.25, 0.5, 0.75, 0.9)  # of the votes, beside 0; below 1, so that the process speaks where no vote arrives
 KEPT = 0.1  # of the votes that a labelled row gets from the others: a row with far less has no opinion
+SMALLEST = 1e-6  # difference between the classes of a row that counts as one
 TINY = 1e-300
 
 
@@ -41,7 +42,7 @@ class Votes:
     own : Calibration
         That of the process alone, which novelty goes by.
     weight : float
-        From 0, where votes do not count, to 1, where they alone count.
+        From 0, where votes do not count, to 0.9.
     scales : tuple of float
         What decisions of the process, and shares of votes, are multiplied with.
     """
@@ -112,4 +113,4 @@ class Votes:
 
 def _size(values: Annotated[Array, "l, M"]) -> float:
     """How far apart the classes of a row are, typically."""
-    return max(float(np.sqrt(np.mean((values - values.mean(axis=1, keepdims=True)) ** 2))), TINY)
+    return max(float(np.sqrt(np.mean((values - values.mean(axis=1, keepdims=True)) ** 2))), SMALLEST)
