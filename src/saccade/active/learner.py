@@ -47,9 +47,8 @@ class ActiveLearner(OneAtATime):
     random_state : int, RandomState, Generator or None
         Seed of the random choices. None means the same random numbers every time.
     use_pool : bool
-        Let the rows without a label vote in `model` and in the doubt behind a question, as `GPClassifier(unlabelled=…)`
-        does: much better with 10 to 100 labels, where rows of a class lie together. Questions about a pool of more than
-        4,096 rows do without the votes; `model` has them, of 2,048 rows.
+        Let rows without a label vote in `model` and `fit`, as `GPClassifier(unlabelled=-1)` does: better with 25 to 100
+        labels where rows of a class lie together. The questions stay the same. The audited rows have no vote.
 
     Attributes
     ----------

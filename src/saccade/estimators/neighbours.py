@@ -24,6 +24,7 @@ from saccade.operators.base import Operator
 from saccade.solvers.cg import solve_cg
 
 NEAREST = 7  # rows that each row is linked to
+FEWEST = 16  # rows that are worth a graph
 ALPHA = 0.9  # share of what a row has that it passes on
 TINY = 1e-9  # distance that is rounding, where a unit is the length of a row
 TOL = 1e-7  # largest residual of F, where seeds are at most 1

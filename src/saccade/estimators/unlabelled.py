@@ -12,9 +12,9 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_classes, check_weight, check_whole, is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
+from saccade.estimators.neighbours import FEWEST
 from saccade.estimators.targets import ClassTargets
 
-FEWEST = 16  # rows without a label that are a graph
 NO_CLASS = -1  # in a file
 
 
