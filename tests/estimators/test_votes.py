@@ -1,5 +1,8 @@
 """Votes of rows without labels: exact when left out, of use where they help, and of no effect where they do not."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -11,7 +14,7 @@ from saccade._core.arrays import Array
 from saccade.estimators.calibration import Calibration
 from saccade.estimators.neighbours import Neighbours
 from saccade.estimators.targets import ClassTargets
-from saccade.estimators.votes import WEIGHTS, Votes
+from saccade.estimators.votes import VOTERS, WEIGHTS, Votes
 from saccade.kernels import HIK, Linear
 from saccade.scores.probability import class_means, cross_entropy, expected_calibration_error
 from tests.tolerances import assert_close
@@ -37,18 +40,20 @@ def fits(seed: int = 0, labels: int = LABELS) -> tuple[GPClassifier, GPClassifie
 def test_a_label_left_out_is_as_if_it_had_not_been_there(classes: int, weighed: bool) -> None:
     X, y = digits()
     some = np.flatnonzero(y < classes)[:200]
-    X, y, l = X[some], y[some], 24
-    weight = np.random.default_rng(0).uniform(0.5, 3.0, l) if weighed else None
-    graph = Neighbours.of(HIK(scale=1.0), X[l:])
-    reach, targets = graph.reach(X[:l]), ClassTargets(np.arange(classes), y[:l], weight)
-    mean = np.random.default_rng(1).normal(size=(l, 1 if classes == 2 else classes))  # of a process that knows nothing
+    X, y, count = X[some], y[some], 24
+    weight = np.random.default_rng(0).uniform(0.5, 3.0, count) if weighed else None
+    graph = Neighbours.of(HIK(scale=1.0), X[count:])
+    reach, targets = graph.reach(X[:count]), ClassTargets(np.arange(classes), y[:count], weight)
+    mean = np.random.default_rng(1).normal(
+        size=(count, 1 if classes == 2 else classes)
+    )  # of a process that knows nothing
     votes, calibration = Votes.of(graph, reach, targets, Calibration(1.0, mean, mean))
     assert votes.weight == max(WEIGHTS)
     assert calibration.decision is not None
-    w = np.ones(l) if weight is None else weight
-    for j in range(l):
-        rest = np.delete(np.arange(l), j)
-        found = graph.spread((reach[rest].T @ (w[rest, None] * np.eye(classes)[y[rest]])))
+    w = np.ones(count) if weight is None else weight
+    for j in range(count):
+        rest = np.delete(np.arange(count), j)
+        found = graph.spread(reach[rest].T @ (w[rest, None] * np.eye(classes)[y[rest]]))
         without = Votes(graph, found, votes.kept, calibration, votes.weight, votes.scales)
         assert_close(without.decision(mean[[j]], reach[[j]])[0], calibration.decision[j], np.float32)
 
@@ -118,6 +123,23 @@ def test_a_class_that_nobody_labelled(seed: int) -> None:
     assert 1.0 - doubt[1][hidden[POOL:]].mean() < (1.0 - doubt[1][~hidden[POOL:]]).mean() - 0.2
 
 
+def test_the_example_of_the_guide_runs() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
+    code = guide.split("## Few labels, many examples\n")[1].split("```python\n")[1].split("```")[0]
+    X, y = digits()
+    names: dict[str, Any] = {"X": X, "y": y}
+    exec(compile(code, "guide.md", "exec"), names)
+    assert names["model"].votes_.weight > 0
+
+
+def test_fewer_voters_than_four_for_each_label() -> None:
+    X, y = digits()
+    for voters, votes_are in ((VOTERS * 20 - 1, False), (VOTERS * 20, True)):
+        told = np.where(np.arange(20 + voters) < 20, y[: 20 + voters], -1)
+        votes = GPClassifier(unlabelled=-1).fit(X[: 20 + voters], told).votes_
+        assert (votes is not None) == votes_are
+
+
 def test_more_labels_than_votes_are_counted_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "VOTING_LABELS", LABELS - 1)
     alone, pooled = fits()
@@ -125,7 +147,9 @@ def test_more_labels_than_votes_are_counted_for(monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(pooled.predict_proba(digits()[0]), alone.predict_proba(digits()[0]))
 
 
-@pytest.mark.parametrize("options", [{"inference": "laplace"}, {"balanced": True}, {"levels": 8}, {"approximation": "sod"}])
+@pytest.mark.parametrize(
+    "options", [{"inference": "laplace"}, {"balanced": True}, {"levels": 8}, {"approximation": "sod"}]
+)
 def test_with_other_settings(options: dict[str, object]) -> None:
     X, y = digits()
     told = np.where(np.arange(POOL) < 60, y[:POOL], -1)

@@ -25,7 +25,7 @@ from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import ClassTargets, outputs_of, weighed
 from saccade.estimators.unlabelled import check_all_labelled, check_unlabelled, joined_rows, parted, some_of
-from saccade.estimators.votes import Votes
+from saccade.estimators.votes import VOTERS, Votes
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.compressed import no_variance
@@ -97,8 +97,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     unlabelled : label or None
         What stands in `y` for "no label": -1 as in scikit-learn, a text, or np.nan for None and NaN. None: every entry
         is a label. Rows without a label vote: each is linked to those most like it, labels spread along the links, and
-        leave-one-out on the labels decides how much that counts, often nothing (`votes_.weight`). Up to 2,048 of these
-        rows are used, drawn at random, and up to 1,024 labels.
+        leave-one-out on the labels decides how much that counts, often nothing (`votes_.weight`). Of these rows up to
+        2,048 are used, drawn at random. They vote if they are four times as many as the labels, and these at most
+        1,024.
 
     Attributes
     ----------
@@ -292,11 +293,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         Parameters
         ----------
         neighbours : Neighbours
-            Their graph. For more than 1,024 labels nothing changes.
+            Their graph. For more labels than a quarter of its rows, or than 1,024, nothing changes.
         """
         gp, own = self._examples(), self._own_calibration()
         count = self.targets_.label.size
-        if count <= limits.VOTING_LABELS:
+        if count <= min(limits.VOTING_LABELS, neighbours.X.shape[0] // VOTERS):
             reach = neighbours.reach(gp.gram.as_given(np.arange(count)))
             self.votes_, self.calibration_ = Votes.of(neighbours, reach, self.targets_, own)
 

@@ -23,6 +23,7 @@ from saccade.scores.probability import class_means, fit_sharpness
 
 WEIGHTS = (0.25, 0.5, 0.75, 0.9)  # of the votes, beside 0; below 1, so that the process speaks where no vote arrives
 KEPT = 0.1  # of the votes that a labelled row gets from the others: a row with far less has no opinion
+VOTERS = 4  # rows without a label for each label, at least: fewer know little that the labels do not
 SMALLEST = 1e-6  # difference between the classes of a row that counts as one
 TINY = 1e-300
 
