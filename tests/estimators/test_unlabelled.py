@@ -13,7 +13,7 @@ from saccade import GPClassifier
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput, InvalidParameter, ModelFileError
-from saccade.estimators.unlabelled import some_of
+from saccade.estimators.neighbours import drawn
 
 N, LABELS = 90, 12
 
@@ -101,10 +101,10 @@ def test_weights_and_sparse_rows() -> None:
 
 
 def test_more_rows_than_are_used() -> None:
-    some = some_of(X, 3, most=20)
-    assert some.shape == (20, 3)
-    assert np.isin(some[:, 0], X[:, 0]).all()
-    assert some_of(X, 3, most=N) is X
+    some = drawn(np.arange(5, N), 3, most=20)
+    assert some.size == 20
+    assert np.isin(some, np.arange(5, N)).all()
+    assert drawn(some, 3, most=20) is some
 
 
 def test_labels_that_come_later_are_voted_on() -> None:

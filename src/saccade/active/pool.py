@@ -12,7 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
 from saccade.active.answers import has_value, label_array, plain
-from saccade.estimators.neighbours import FEWEST, Neighbours
+from saccade.estimators.neighbours import FEWEST, Neighbours, drawn
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.gram import Gram
@@ -72,7 +72,7 @@ def pool_graph(
     gram: Gram, X: Annotated[Any, "n, d"], rows: Annotated[Array, "p: of gram"], seed: int
 ) -> Neighbours | None:
     """The graph of these rows of X, or of some where there are many; None where there are too few."""
-    some = np.sort(np.random.default_rng(seed).permutation(rows.size)[: limits.NEIGHBOURS])
+    some = drawn(np.arange(rows.size), seed)
     return Neighbours.of(gram.kernel, X[rows[some]], gram.between(some, some)) if some.size >= FEWEST else None
 
 

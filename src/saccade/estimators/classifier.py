@@ -20,11 +20,11 @@ from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.known_classes import KnownClasses
 from saccade.estimators.model_writing import rows_of
-from saccade.estimators.neighbours import Neighbours
+from saccade.estimators.neighbours import FEWEST, Neighbours, drawn
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import ClassTargets, outputs_of, weighed
-from saccade.estimators.unlabelled import check_all_labelled, check_unlabelled, joined_rows, parted, some_of
+from saccade.estimators.unlabelled import check_all_labelled, check_unlabelled, joined_rows, parted
 from saccade.estimators.votes import VOTERS, Votes
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
@@ -200,19 +200,19 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         check_unlabelled(self.unlabelled)
         with self._replacing() as new:
-            others = None
             if self.unlabelled is None:
-                X, y = check_rows(new, X, y=y, reset=True)
+                rows, y = check_rows(new, X, y=y, reset=True)
                 check_classes(y)
+                some, others = rows, np.zeros(0, np.int64)
             else:
-                X = check_rows(new, X, reset=True)
-                (X, y, sample_weight), others = parted(X, y, sample_weight, self.unlabelled)
-            X, y, weight = weighed(X, y, sample_weight)
+                rows = check_rows(new, X, reset=True)
+                some, y, sample_weight, others = parted(rows, y, sample_weight, self.unlabelled)
+            some, y, weight = weighed(some, y, sample_weight)
             targets = ClassTargets.of(y, weight, balanced=self.balanced)
-            learned = new.settings().learn(X, targets)
+            learned = new.settings().learn(some, targets)
             new.hold(learned, targets)
-            if others is not None:
-                new.take_votes(Neighbours.of(new.kernel_, some_of(others, learned.gp.solving.seed)))
+            if others.size >= FEWEST:
+                new.take_votes(Neighbours.of(new.kernel_, rows[drawn(others, learned.gp.solving.seed)]))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -89,16 +89,12 @@ class Neighbours:
     def reach(self, X: Annotated[Any, "b, d"]) -> Annotated[Any, "b, n"]:
         """The links of rows into the graph; a row of the graph is the nearest to itself."""
         some = batches(X.shape[0], max(1, limits.KERNEL_VALUES_AT_ONCE // self.X.shape[0]))
-        return sp.vstack([self.reach_by(self.kernel(X[rows], self.X), self.kernel.diag(X[rows])) for rows in some])
+        return sp.vstack([self._reach(X[rows]) for rows in some]).tocsr()
 
-    def reach_by(
-        self,
-        K: Annotated[Array, "b, n"],
-        own: Annotated[Array, "b: k(x, x)"],
-    ) -> Annotated[Any, "b, n"]:
-        """Links of rows whose kernel values with the graph are known."""
-        n, means = self.width.size, K.mean(axis=1)
-        length = _length(own, means, float(self.means.mean()))
+    def _reach(self, X: Annotated[Any, "b, d"]) -> Annotated[Any, "b, n"]:
+        K, n = self.kernel(X, self.X), self.width.size
+        means = K.mean(axis=1)
+        length = _length(self.kernel.diag(X), means, float(self.means.mean()))
         near, far = _nearest(_distances(K, means, length, self.means, self.length), min(NEAREST, n))
         found = _alike(far, far.max(axis=1), self.width[near])
         degree = np.maximum(found.sum(axis=1, keepdims=True), TINY)
@@ -108,6 +104,11 @@ class Neighbours:
         """F: what seeds become when every row has passed on its share."""
         noise = np.ones((seeds.shape[0], 1))
         return np.maximum(solve_cg(_Passing(self.links), noise, seeds, tol=TOL).x, 0.0)
+
+
+def drawn(rows: Annotated[Array, "u: numbers"], seed: int, most: int = limits.NEIGHBOURS) -> Array:
+    """As many of them as a graph has, at random."""
+    return rows if rows.size <= most else np.sort(np.random.default_rng(seed).permutation(rows)[:most])
 
 
 class _Passing(Operator):

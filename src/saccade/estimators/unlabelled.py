@@ -1,4 +1,4 @@
-"""Rows without a label: which entries of y say so, the sample of them that is used, and what a file has for them."""
+"""Rows without a label: which entries of y say so, and what a file has for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.checks import check_classes, check_weight, check_whole, is_number, shown
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.estimators.neighbours import FEWEST
 from saccade.estimators.targets import ClassTargets
 
 NO_CLASS = -1  # in a file
@@ -31,13 +30,12 @@ def parted(
     y: Any,
     sample_weight: Any,
     unlabelled: Any,
-) -> tuple[tuple[Any, Array, Array | None], Any]:
-    """Rows, labels and weights where there are labels; and the other rows, or None for too few."""
+) -> tuple[Any, Array, Array | None, Annotated[Array, "u"]]:
+    """Rows, labels and weights where there are labels; and the numbers of the other rows, but for those of weight 0."""
     known, labels = known_labels(y, X.shape[0], unlabelled)
     weight = check_weight(sample_weight, X)
     others = np.flatnonzero(~known if weight is None else ~known & (weight > 0))
-    some = X[others] if others.size >= FEWEST else None
-    return (X[known], labels, None if weight is None else weight[known]), some
+    return X[known], labels, None if weight is None else weight[known], others
 
 
 def known_labels(y: Any, n: int, unlabelled: Any) -> tuple[Annotated[Array, "n: bool"], Array]:
@@ -76,11 +74,6 @@ def _without(y: Array, unlabelled: Any) -> Annotated[Array, "n: bool"]:
         return np.array([value is None or value != value for value in values], bool)
     truth = isinstance(unlabelled, bool)
     return np.array([isinstance(value, bool) == truth and value == unlabelled for value in values], bool)
-
-
-def some_of(X: Annotated[Any, "u, d"], seed: int, most: int = limits.NEIGHBOURS) -> Any:
-    """At most so many rows, drawn at random."""
-    return X if X.shape[0] <= most else X[np.sort(np.random.default_rng(seed).permutation(X.shape[0])[:most])]
 
 
 def joined_rows(
