@@ -2,8 +2,8 @@
 
     python experiments/ask_pool_labels.py [SET …] --data FOLDER --cache FOLDER [--runs 10]
 
-Each run draws a pool of 600 rows and a test part of 300 from at most 1,500. The first 10, 25, 50 or 100 rows of the pool
-have labels; all after the first 100 are the rows without one. Compared on the same rows, by accuracy, log loss and
+Each run draws a pool of 600 rows and a test part of 300 from at most 1,500. The first 10, 25, 50 or 100 rows of the
+pool have labels; all after the first 100 are the rows without one. Compared on the same rows, by accuracy, log loss and
 calibration error (ECE) on the test part:
 
     alone            GPClassifier() on the labelled rows
