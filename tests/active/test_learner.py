@@ -309,3 +309,35 @@ def test_a_learner_in_words() -> None:
     mine, audits = np.setdiff1d(np.arange(300), learner.audit.rows)[:5], learner.audit.rows[:2]
     learner.tell([*mine, *audits], [0, 1, 1, 2, None, 1, 0])
     assert repr(learner) == "ActiveLearner(300 rows, 4 labels of 3 classes, 2 audits)"
+
+
+def test_rows_without_a_label_vote_in_the_model_and_not_in_the_questions(tmp_path: Any) -> None:
+    X, y = load_digits(return_X_y=True)
+    X, y, new, truth = X[:600], y[:600], X[600:1000], y[600:1000]
+    learners = [ActiveLearner(X, use_pool=use_pool, audit=0.2) for use_pool in (False, True)]
+    for _ in range(3):
+        rows = [learner.ask(20) for learner in learners]
+        np.testing.assert_array_equal(*rows)
+        for learner in learners:
+            learner.tell(rows[0], y[rows[0]])
+    plain, pooled = (learner.model for learner in learners)
+    assert pooled.votes_ is not None
+    assert pooled.score(new, truth) > plain.score(new, truth) + 0.03
+    graph = learners[1].pool_model.graph
+    assert graph is not None
+    assert graph.X.shape[0] == 600 - learners[1].audit.rows.size  # no audited row votes
+    audited = learners[1].audit.rows
+    np.testing.assert_array_equal(
+        learners[1].pool_model.guesses(learners[1].labels, audited), pooled.predict(X[audited])
+    )
+    learners[1].save(tmp_path / "c.saccade")
+    again = ActiveLearner.load(tmp_path / "c.saccade", X)
+    assert again.use_pool
+    np.testing.assert_array_equal(again.model.predict_proba(new), pooled.predict_proba(new))
+
+
+def test_a_pool_too_small_for_votes() -> None:
+    X, y = load_digits(return_X_y=True)
+    learner = ActiveLearner(X[:12], use_pool=True, audit=0.0)
+    learner.tell(np.arange(6), y[:6])
+    assert learner.model.votes_ is None

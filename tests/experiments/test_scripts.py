@@ -72,6 +72,10 @@ SMALLEST = {
         "--cache {cache} --out {out} --runs 2 --slow-runs 1 --logistic-runs 1 --tasks wine",
         {"ask_low_budget.BATCH": 10, "ask_low_budget.DRAWS": 20},
     ),
+    "experiments/ask_pool_labels.py": Small(
+        "iris caltech-even --cache {cache} --out {out} --runs 2",
+        {"ask_pool_labels.SIZES": (10,), "ask_pool_labels.SLOW_RUNS": 1},
+    ),
     "experiments/ask_versus_random.py": Small("--cache {cache} --out {out} --runs 2 --tasks wine"),
     "experiments/ask_stop.py": Small(
         "--cache {cache} --out {out} --campaigns 2",

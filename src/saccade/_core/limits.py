@@ -72,6 +72,10 @@ EXAMPLES_COMPARED = 2048
 # is made again without each of them, which takes some 4 ms each.
 HELD_OUT_FROM = 160
 LEFT_OUT_TOGETHER = 64  # Fits that leaving out takes without a closed form: more examples go in so many groups.
+NEIGHBOURS = (
+    2048  # Rows without a label whose graph carries votes, drawn from more: 34 MB, and 2 s for HIK of 1,000 columns.
+)
+VOTING_LABELS = 1024  # Labels up to which such votes are counted: each is spread over the graph by itself, 17 MB.
 EXAMPLES_HIDDEN = 800  # Training examples whose classes are hidden in turn, to weigh signs of unknown ones: 0.3 s.
 MEAN_DISTANCE_EXAMPLES = 2048  # Examples whose mean distance GeneralizedRBF(beta="auto") takes, of all pairs.
 # Examples whose kernel matrix tells the spectrum of K, roughly and well: its eigenvalues choose the preconditioner.

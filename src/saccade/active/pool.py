@@ -12,6 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import canonical
 from saccade._core.errors import InvalidInput
 from saccade.active.answers import has_value, label_array, plain
+from saccade.estimators.neighbours import FEWEST, Neighbours, drawn
 from saccade.kernels import Kernel
 from saccade.kernels.dense_gram import DenseGram
 from saccade.kernels.engines import MEMORY, Engine
@@ -68,6 +69,14 @@ def pool_gram(
     if levels is None and count > limits.POOL_EXACT_NUMBERS:
         levels = limits.MAX_LEVELS
     return kernel.gram(X, levels=levels, binning=binning, held=n <= limits.POOL_HELD_UP_TO, engine=engine)
+
+
+def pool_graph(
+    gram: Gram, X: Annotated[Any, "n, d"], rows: Annotated[Array, "p: of gram"], seed: int
+) -> Neighbours | None:
+    """The graph of these rows of X, or of some where there are many; None where there are too few."""
+    some = drawn(np.arange(rows.size), seed)
+    return Neighbours.of(gram.kernel, X[rows[some]], gram.between(some, some)) if some.size >= FEWEST else None
 
 
 def known_labels(y: Any, n: int, missing: Any = None) -> tuple[Array, Array]:  # (l,), (l,)

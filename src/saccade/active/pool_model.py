@@ -12,10 +12,11 @@ from saccade._core.errors import InvalidInput
 from saccade.active.answers import Label, label_array
 from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
 from saccade.active.models import Prior, beliefs_of, is_plain, kernel_and_noise
-from saccade.active.pool import one_against_rest, pool_gram
+from saccade.active.pool import one_against_rest, pool_gram, pool_graph
 from saccade.active.stopping import Audit
 from saccade.active.strategies import Strategy
 from saccade.estimators.classifier import GPClassifier
+from saccade.estimators.neighbours import Neighbours
 from saccade.inference.posterior.pool import PoolPosterior
 
 Labels = Mapping[int, Label]  # by row of X
@@ -38,10 +39,11 @@ class PoolModel:
     given: GPClassifier  # to fit
     prior: Prior  # its kernel and noise
     field: PoolPosterior  # of the p rows
+    graph: Neighbours | None = None  # of rows that vote with a label or without one
 
     @classmethod
-    def unlabelled(cls, X: Any, audit: Array, given: GPClassifier) -> Self:
-        """Before the first label."""
+    def unlabelled(cls, X: Any, audit: Array, given: GPClassifier, seed: int | None = None) -> Self:
+        """Before the first label. With a seed, which draws some of the rows, they vote in `fitted`."""
         rows = np.setdiff1d(np.arange(X.shape[0]), audit)
         if not rows.size:
             raise InvalidInput("No row of the pool is left besides the audit. Pass a smaller `audit`, or more rows.")
@@ -49,7 +51,9 @@ class PoolModel:
         prior = kernel_and_noise(given, X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
         coding = prior.levels, prior.binning, prior.engine
         gram = pool_gram(prior.kernel, X[rows], *coding)  # the copy of the rows is gone after
-        return cls(X, rows, frozenset(audit.tolist()), given, prior, PoolPosterior.unobserved(gram, prior.noise))
+        field = PoolPosterior.unobserved(gram, prior.noise)
+        graph = None if seed is None else pool_graph(gram, X, rows, seed)
+        return cls(X, rows, frozenset(audit.tolist()), given, prior, field, graph)
 
     @property
     def labelled(self) -> Array:
@@ -82,7 +86,10 @@ class PoolModel:
             )
         rows = np.fromiter(labels, np.int64)
         model: GPClassifier = clone(self.given).set_params(kernel=self.field.gram.kernel, noise=self.prior.noise)
-        return model.fit(self.X[rows], label_array(labels.values()))
+        model.fit(self.X[rows], label_array(labels.values()))
+        if self.graph is not None:
+            model.take_votes(self.graph)
+        return model
 
     def beliefs(self, labels: Labels, strategy: Strategy) -> Beliefs:
         """What is believed of the classes of all rows."""
@@ -116,7 +123,7 @@ class PoolModel:
         classes = np.unique(label_array(known.values()))
         if classes.size < 2:
             return np.resize(classes, rows.size) if classes.size else classes
-        if not is_plain(self.given) or self.given.tune is not None:
+        if not is_plain(self.given) or self.given.tune is not None or self.graph is not None:
             return np.asarray(self.fitted(known).predict(self.X[rows]))
         mean = self.field.gram.kernel(self.X[rows], self.X[self.labelled]) @ self.field.alpha
         return np.asarray(classes[mean.argmax(axis=1)])

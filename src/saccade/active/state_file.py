@@ -91,7 +91,7 @@ def _resumed(kind: type[ActiveLearner], saved: dict[str, Any], X: Any, model: An
         audit = audit.grown(n, X.shape[0], np.random.default_rng([seed, n, X.shape[0]]))
         costs = None if costs is None else np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
     given = _model(saved["model"], X.shape[1]) if model is None else model
-    options = {"strategy": saved["strategy"], "joint": saved["joint"], "costs": costs}
+    options = {"strategy": saved["strategy"], "joint": saved["joint"], "use_pool": saved["use_pool"], "costs": costs}
     learner = kind(X, given, **options, audit=0.0, random_state=0)
     learner.resume(seed, audit, saved["history"], None if X.shape[0] > n else saved, file)
     return learner
@@ -138,7 +138,7 @@ def _model_fields(learner: ActiveLearner) -> dict[str, Any]:
 
 def _fields(learner: ActiveLearner) -> dict[str, Any]:
     pool = {"rows": learner.rows_in_pool, "features": int(learner.X.shape[1]), "digest": digest(learner.X)}
-    options = {name: getattr(learner, name) for name in ("strategy", "joint", "seed", "audit", "costs")}
+    options = {name: getattr(learner, name) for name in ("strategy", "joint", "use_pool", "seed", "audit", "costs")}
     field, history = learner.field, [(told.rows, told.labels) for told in learner.history]
     posterior = {"mean": field.mean, "variance": field.variance, "observed": field.rows}
     return {"pool": pool, "model": _model_fields(learner), "history": history, **options, **posterior}
@@ -165,6 +165,7 @@ CAMPAIGN = Record(
         ),
         "strategy": text(*STRATEGIES),
         "joint": flag(),
+        "use_pool": Maybe(flag(), default=False),  # not in files of earlier versions
         "seed": whole(0, 2**31 - 1),
         "audit": InHeader(AUDIT),
         "history": Many(Row((Many(whole()), Many(plain())))),

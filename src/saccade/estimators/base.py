@@ -316,15 +316,21 @@ class GaussianProcess(OnEngine):
             If a file cannot hold the model, or the folder cannot be written.
         """
         check_is_fitted(self)
-        why = why_examples(self.gp_, examples)
+        why, beside = why_examples(self.gp_, examples), self._rows_beside(examples)
         support = None if why is None else supported(self.gp_)
-        if why is not None and support is not None:
+        if beside is not None:
+            save_with_examples(self, path, *beside, features, None if examples else "rows without labels vote")
+        elif why is not None and support is not None:
             save_support(self._compressed(), path, support, features, why)
         elif why or examples:
             X = rows_of(self.gp_)
             save_with_examples(self, path, X, self.targets_.to_state(), features, why)
         else:
             save(self._compressed(), path, features, compact)
+
+    def _rows_beside(self, examples: bool | None) -> tuple[Any, dict[str, Array | None]] | None:
+        """Rows and targets that a file must keep, whatever the kernel; None where it need not."""
+        return None
 
     def _compressed(self) -> Self:
         """This model as it will be once loaded."""

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from saccade._core import limits
 from saccade._core.arrays import Array, RandomSource
 from saccade._core.checks import check_classes, check_draws, check_noise, check_rows
 from saccade._core.errors import InvalidParameter
@@ -16,9 +17,13 @@ from saccade.estimators.base import GaussianProcess, squeezed
 from saccade.estimators.calibration import Calibration, Decisions
 from saccade.estimators.explanation import Explanation, explained
 from saccade.estimators.known_classes import KnownClasses
+from saccade.estimators.model_writing import rows_of
+from saccade.estimators.neighbours import FEWEST, Neighbours, drawn
 from saccade.estimators.part import Part
 from saccade.estimators.settings import Binning, Learned, Settings
 from saccade.estimators.targets import ClassTargets, outputs_of, weighed
+from saccade.estimators.unlabelled import check_all_labelled, check_unlabelled, joined_rows, parted
+from saccade.estimators.votes import VOTERS, Votes
 from saccade.inference.approximations.by_name import Method
 from saccade.inference.likelihoods.infer import Inference
 from saccade.inference.posterior.compressed import no_variance
@@ -88,6 +93,12 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     random_state : int, RandomState or None
         For the sample behind the preconditioner, the probes behind the calibration and the directions of the variance.
         None means the same random numbers at every fit: two equal fits give equal answers.
+    unlabelled : label or None
+        What stands in `y` for "no label": -1 as in scikit-learn, a text, or np.nan for None and NaN. None: every entry
+        is a label. Rows without a label vote: each is linked to those most like it, labels spread along the links, and
+        leave-one-out on the labels decides how much that counts, often nothing (`votes_.weight`). Of these rows up to
+        2,048 are used, drawn at random. They vote if they are four times as many as the labels, and these at most
+        1,024.
 
     Attributes
     ----------
@@ -112,6 +123,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         `sharpness_`, and the leave-one-out decisions that it comes from.
     novelty_reference_ : KnownClasses or None
         What `novelty` compares with; None until it is asked.
+    votes_ : Votes or None
+        The rows without labels, and how much their votes count: `votes_.weight`, 0 for not at all.
 
     Examples
     --------
@@ -138,11 +151,13 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
     inducing: Any = 0.25
     variance_rank: int = 128
     random_state: RandomSource = None
+    unlabelled: Any = None
 
     classes_: Annotated[Array, "M"] = field(init=False)
     targets_: ClassTargets = field(init=False)
     calibration_: Calibration = field(init=False)
     novelty_reference_: KnownClasses | None = field(init=False, default=None)
+    votes_: Votes | None = field(init=False, default=None)
     settable: ClassVar[tuple[str, ...]] = ("sharpness_",)
     file_parts: ClassVar[dict[str, type[Part]]] = {"calibration_": Calibration, "novelty_reference_": KnownClasses}
 
@@ -154,7 +169,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         X : array or sparse matrix of shape (n, d)
             Training examples.
         y : array of shape (n,)
-            Labels of two or more classes, text or numbers.
+            Labels of two or more classes, text or numbers; `unlabelled` where there is none.
         sample_weight : array of shape (n,), optional
             A weight of w makes an example count as w copies of it.
 
@@ -163,12 +178,21 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self
             Fitted.
         """
+        check_unlabelled(self.unlabelled)
         with self._replacing() as new:
-            X, y = check_rows(new, X, y=y, reset=True)
-            check_classes(y)
-            X, y, weight = weighed(X, y, sample_weight)
+            if self.unlabelled is None:
+                rows, y = check_rows(new, X, y=y, reset=True)
+                check_classes(y)
+                some, others = rows, np.zeros(0, np.int64)
+            else:
+                rows = check_rows(new, X, reset=True)
+                some, y, sample_weight, others = parted(rows, y, sample_weight, self.unlabelled)
+            some, y, weight = weighed(some, y, sample_weight)
             targets = ClassTargets.of(y, weight, balanced=self.balanced)
-            new.hold(new.settings().learn(X, targets), targets)
+            learned = new.settings().learn(some, targets)
+            new.hold(learned, targets)
+            if others.size >= FEWEST:
+                new.take_votes(Neighbours.of(new.kernel_, rows[drawn(others, learned.gp.solving.seed)]))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -193,7 +217,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         self
             Fitted.
         """
-        before = self._learned() if hasattr(self, "classes_") else None
+        before, votes = self._learned() if hasattr(self, "classes_") else None, self.votes_
+        check_all_labelled(y, self.unlabelled)
         with self._replacing() as new:
             X, y = check_rows(new, X, y=y, reset=before is None)
             check_classes(y)
@@ -207,6 +232,8 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
                 start = targets.carried(before.gp.solution.alpha, self.classes_)
                 learned = new.settings().learn_more(before, X, targets, start)
             new.hold(learned, targets)
+            if votes is not None:
+                new.take_votes(votes.neighbours)
         return self
 
     def settings(self) -> Settings:
@@ -228,11 +255,30 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def hold(self, learned: Learned, targets: ClassTargets) -> GP:
         gp, self.classes_, self.novelty_reference_ = super().hold(learned, targets), targets.classes, None
+        self.votes_ = None
         decisions = self._decisions()
         if decisions.take_variance:
             gp.prepare()
         self.calibration_ = Calibration.of(gp, targets.label, targets.weight, decisions)
         return gp
+
+    def take_votes(self, neighbours: Neighbours) -> None:
+        """Let rows without labels vote, as far as leave-one-out on the labels says that it helps.
+
+        Parameters
+        ----------
+        neighbours : Neighbours
+            Their graph. For more labels than a quarter of its rows, or than 1,024, nothing changes.
+        """
+        gp, own = self._examples(), self._own_calibration()
+        count = self.targets_.label.size
+        if count <= min(limits.VOTING_LABELS, neighbours.X.shape[0] // VOTERS):
+            reach = neighbours.reach(gp.gram.as_given(np.arange(count)))
+            self.votes_, self.calibration_ = Votes.of(neighbours, reach, self.targets_, own)
+
+    def _own_calibration(self) -> Calibration:
+        """That of the process without votes."""
+        return self.calibration_ if self.votes_ is None else self.votes_.own
 
     def _decisions(self) -> Decisions:
         return Decisions(self.inference != "regression", self.noise_)
@@ -301,7 +347,9 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
 
     def _decision(self, X: Any) -> Annotated[Array, "n, 1 | n, M"]:
         X = self._rows(X)
-        return self._decisions().at(self.gp_, X)
+        own = self._decisions().at(self.gp_, X)
+        votes = self.votes_
+        return own if votes is None or not votes.weight else votes.decision(own, votes.neighbours.reach(X))
 
     @property
     def leave_one_out_decision_(self) -> Annotated[Array, "n | n, M"]:
@@ -345,6 +393,11 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         return self.calibration_.decision
 
     def explain(self, X: Any) -> Explanation:
+        if self.votes_ is not None and self.votes_.weight:
+            raise InvalidParameter(
+                "Rows without labels vote on these decisions (`votes_.weight`), and votes have no shares of features. "
+                "To explain a model, fit it on the labelled rows alone."
+            )
         X, decisions, one = self._rows(X), self._decisions(), np.ones((1, self.n_outputs_))
         scale = decisions(one, self.gp_.variance(X)) if decisions.take_variance else one
         return explained(self.gp_, X, scale, np.zeros(self.n_outputs_), self.classes_.size == 2)
@@ -370,7 +423,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         X = self._rows(X)
         known = self._known()  # first: its directions serve the tables of the variance too
-        return known.novelty_at(self.gp_, X, self.calibration_, self._decisions())
+        return known.novelty_at(self.gp_, X, self._own_calibration(), self._decisions())
 
     def _known(self) -> KnownClasses:
         """What `novelty` compares with, made when it is first asked."""
@@ -378,7 +431,7 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
             if self.variance_method_ is None:
                 no_variance()
             gp, decisions = self._examples(), self._decisions()
-            self.novelty_reference_ = KnownClasses.of(gp, self.targets_, self.calibration_, decisions)
+            self.novelty_reference_ = KnownClasses.of(gp, self.targets_, self._own_calibration(), decisions)
         return self.novelty_reference_
 
     def sample_latent(self, X: Any, n_samples: int = 1, random_state: RandomSource = None) -> Array:
@@ -402,6 +455,17 @@ class GPClassifier(ClassifierMixin, GaussianProcess):
         """
         X = self._rows(X)
         return squeezed(self.gp_.sample(X, *check_draws(n_samples, random_state)))
+
+    def _rows_beside(self, examples: bool | None) -> tuple[Any, dict[str, Array | None]] | None:
+        """All rows where some vote: those without a label have class −1."""
+        if self.votes_ is None or not self.votes_.weight:
+            return None
+        if examples is False:
+            raise InvalidParameter(
+                "`examples` is False, and this model asks the rows without labels about every new row: its file must "
+                "keep rows. Leave `examples` out, or fit on the labelled rows alone."
+            )
+        return joined_rows(rows_of(self.gp_), self.targets_, self.votes_.neighbours.X)
 
     def _compressed(self) -> Self:
         """With what `novelty` compares with, and probabilities for the variance that tables have."""

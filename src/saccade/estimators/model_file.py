@@ -16,11 +16,13 @@ from saccade._core.errors import ModelFileError
 from saccade._core.random_state import DrawnSeed
 from saccade.estimators.classifier import GPClassifier
 from saccade.estimators.model_writing import LABELS, PREFIX, SUPPORT
+from saccade.estimators.neighbours import Neighbours
 from saccade.estimators.number_targets import NumberTargets
 from saccade.estimators.one_class import OneClassGP
 from saccade.estimators.regressor import GPRegressor
 from saccade.estimators.svdd import SVDD, Ball
 from saccade.estimators.targets import ClassTargets
+from saccade.estimators.unlabelled import labelled_rows
 from saccade.inference.likelihoods.sites import METHODS as INFERENCES
 from saccade.inference.posterior.compressed import Compressed
 from saccade.inference.posterior.compressed_file import read_tables
@@ -147,8 +149,11 @@ def _read_examples(model: Estimator, header: dict[str, Any], tensors: dict[str, 
     if isinstance(model, GPClassifier):
         classes = _read_classes(header["classes"])
         # by number while it is fitted: one forged label may have megabytes
-        targets = ClassTargets.from_state(parts, np.arange(classes.size), model.balanced)
-        model.hold(model.settings().learn(X, targets), targets)
+        known, others = labelled_rows(parts)
+        targets = ClassTargets.from_state(known, np.arange(classes.size), model.balanced)
+        model.hold(model.settings().learn(X if others is None else X[~others], targets), targets)
+        if others is not None:
+            model.take_votes(Neighbours.of(model.kernel_, X[others]))
         model.classes_, model.targets_ = classes, replace(targets, classes=classes)
     elif isinstance(model, GPRegressor):
         numbers = NumberTargets.from_state(X, parts, model.normalising(), exact=model.noise == 0)

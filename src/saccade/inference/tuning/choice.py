@@ -73,7 +73,7 @@ def best_candidate(
 
         def gain(tried: float, cost: Array, away: float = away, default: Array = default) -> float:
             penalty = HOLD * (np.log(tried / noise) ** 2 + away**2) / examples.count
-            return float(_lower_bound(default - cost, examples) - penalty)
+            return float(lower_bound(default - cost, examples) - penalty)
 
         def tried(other: float, K: Array = K, gain: Callable[[float, Array], float] = gain) -> float:
             return gain(other, _costs(K, examples, other))
@@ -105,7 +105,7 @@ def _largest(
     return float(noises[middle]), most
 
 
-def _lower_bound(gain: Array, examples: JudgedOn) -> float:
+def lower_bound(gain: Array, examples: JudgedOn) -> float:
     """Mean less `ERRORS` standard errors."""
     share = examples.share
     mean = share @ gain
