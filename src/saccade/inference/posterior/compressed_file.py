@@ -97,7 +97,7 @@ def read_tables(
 ) -> Compressed:
     """The tables that a header speaks of; a ValueError where they do not fit together."""
     kind, compact = str(header["tables"]), header.get("compact") is True
-    if kind not in ("GridTables", "PiecewiseTables") or (compact and kind == "GridTables"):
+    if kind not in ("GridTables", "PiecewiseTables"):
         raise ValueError(f"unknown tables {kind!r}")
     found = from_file(MEAN["compact" if compact else kind], header, tensors, source)
     tables: PiecewiseTables | GridTables
