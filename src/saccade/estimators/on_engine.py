@@ -16,5 +16,6 @@ class OnEngine(BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         copy: Self = super().__sklearn_clone__()
-        copy.engine = self.engine
+        if "engine" in vars(self):  # else it has the default of the class
+            copy.engine = self.engine
         return copy

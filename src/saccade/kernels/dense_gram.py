@@ -104,9 +104,10 @@ class DenseGram(StreamedGram):
 
     in_memory = True
 
-    def __init__(self, kernel: Kernel, X: Matrix, limit: int = limits.DENSE_UP_TO) -> None:
+    def __init__(self, kernel: Kernel, X: Matrix, limit: int | None = None) -> None:
         super().__init__(kernel, X)
         self._most, n = limit, X.shape[0]
+        limit = limits.DENSE_UP_TO if limit is None else limit
         if n > limit:
             raise InvalidInput(
                 f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {limit} examples. "
