@@ -58,6 +58,18 @@ def test_a_label_left_out_is_as_if_it_had_not_been_there(classes: int, weighed: 
         assert_close(without.decision(mean[[j]], reach[[j]])[0], calibration.decision[j], np.float32)
 
 
+def test_a_row_that_no_label_reaches_has_no_opinion() -> None:
+    X, y = digits()
+    graph = Neighbours.of(HIK(scale=1.0), X[20:200])
+    reach, mean = graph.reach(X[:20]), np.random.default_rng(0).normal(size=(20, 10))
+    votes, _ = Votes.of(graph, reach, ClassTargets(np.arange(10), y[:20]), Calibration(1.0, mean, mean))
+    assert votes.weight > 0
+    own = votes.scales[0] * mean
+    assert_close(votes.decision(mean, reach * 0.0), own)
+    strong, weak = (np.abs(votes.decision(mean, reach * size) - own).max() for size in (1.0, 1e-6))
+    assert weak < 0.01 * strong
+
+
 def test_much_better_where_classes_lie_together() -> None:
     X, y = digits()
     alone, pooled = fits()
