@@ -21,8 +21,8 @@ from saccade._core.errors import InvalidInput, ModelFileError
 from saccade._core.fields import InHeader, Many, Maybe, Named, Numbers, Plain, Row, flag, plain, text, whole
 from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
-from saccade.active.stopping import AUDIT
 from saccade.active.strategies import STRATEGIES
+from saccade.active.target_audit import AUDITS
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK
@@ -166,7 +166,7 @@ CAMPAIGN = Record(
         "strategy": text(*STRATEGIES),
         "joint": flag(),
         "seed": whole(0, 2**31 - 1),
-        "audit": InHeader(AUDIT),
+        "audit": InHeader(AUDITS),
         "history": Many(Row((Many(whole()), Many(plain())))),
         "mean": Numbers("seen", "outputs"),
         "variance": Numbers("seen", least=0.0),
