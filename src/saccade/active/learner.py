@@ -15,6 +15,7 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import Label, Told
 from saccade.active.choosing import QueryRequest
+from saccade.active.losses import check_losses
 from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool
 from saccade.active.pool_model import PoolModel
@@ -50,6 +51,9 @@ class ActiveLearner(OneAtATime):
         Choose the questions of a batch so that they do not repeat each other.
     costs : array of shape (n,) or None
         The positive cost of each label: the score per cost decides.
+    losses : dict, optional
+        For strategy="value", as for `query`: the cost of saying one class where it is another. If `costs` are given,
+        `ask` returns no row as soon as no question is worth its cost.
     random_state : int, RandomState, Generator or None
         Seed of the random choices. None means the same random numbers every time.
 
@@ -82,6 +86,7 @@ class ActiveLearner(OneAtATime):
         audit: float | None = None,
         joint: bool = True,
         costs: Any = None,
+        losses: Any = None,
         random_state: Any = None,
     ) -> None:
         check_choice("strategy", strategy, tuple(STRATEGIES))
@@ -93,6 +98,7 @@ class ActiveLearner(OneAtATime):
         if not isinstance(self.given, GPClassifier):
             raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
         self.costs = None if costs is None else check_costs(costs, self.rows_in_pool)
+        self.losses = check_losses(losses, strategy)
         share = (0.1 if target is None else SHARE) if audit is None else audit
         share = check_share("audit", share, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
         rows = reserve(np.arange(self.X.shape[0]), share, np.random.default_rng(self.seed))
@@ -174,7 +180,7 @@ class ActiveLearner(OneAtATime):
         Returns
         -------
         array of shape (k,)
-            Row numbers of X; fewer where no more are left, and an error where none is.
+            Row numbers of X; fewer where no more are left or worth their cost, and an error where none is left.
         """
         k = check_count("k", k, "The default is 1.")
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
@@ -184,10 +190,10 @@ class ActiveLearner(OneAtATime):
         if self.target and audits.size:
             return audits
         cost = None if self.costs is None else self.costs[self.pool_model.rows]
-        wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + self._rounds())
+        wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + self._rounds(), losses=self.losses)
         with one_blas_thread():
             found = self.pool_model.choose(self._labels, self.strategy, wanted)
-        if not found.size and not audits.size:
+        if not found.size and not audits.size and np.isin(self.pool_model.rows, known).all():
             audits = self.audit.next_rows(k, known)
             if not audits.size:
                 raise InvalidInput(f"All {self.X.shape[0]} rows of the pool were asked: there is nothing left to ask.")

@@ -71,8 +71,8 @@ def beliefs_of(
     if isinstance(clf, OneClassGP):
         return _one_class(clf, field, X, rows, labels, strategy, fit)
     classes, label = np.unique(labels, return_inverse=True)
-    if is_plain(clf) or classes.size < 2:
-        return beliefs_of_field(field, label)
+    if is_plain(clf) or classes.size < 2 or (strategy == "value" and isinstance(clf, GPClassifier)):
+        return beliefs_of_field(field, label, classes)
     ours = clf if isinstance(clf, GPClassifier) else None
     if ours is None and STRATEGIES[strategy].needs_mean:
         raise InvalidParameter(

@@ -90,7 +90,8 @@ class PoolModel:
         rows = self.field.rows
         told = label_array(labels[row] for row in self.labelled.tolist())
         if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
-            return beliefs_of_field(self.field, np.unique(told, return_inverse=True)[1])
+            names, number = np.unique(told, return_inverse=True)
+            return beliefs_of_field(self.field, number, names)
         return beliefs_of(clone(self.given), self.prior, self.field, self.X[self.rows], rows, told, strategy, True)
 
     def choose(self, labels: Labels, strategy: Strategy, wanted: QueryRequest) -> Array:

@@ -6,9 +6,11 @@ from typing import Literal
 
 import numpy as np
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.outlook import CandidateState
 from saccade.scores import query as scores
+from saccade.scores.value import value
 
 Strategy = Literal[
     "auto",
@@ -24,6 +26,7 @@ Strategy = Literal[
     "variance-reduction",
     "information-gain",
     "output-change",
+    "value",
     "novel",
     "doubtful",
 ]
@@ -37,6 +40,7 @@ class StrategySpec:
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
     needs_mean: bool = False  # of a Gaussian process: a classifier without one is refused
     needs_covariance: bool = False  # with targets one by one
+    candidates: int = limits.COVARIANCE_CANDIDATES  # at most, where a covariance is needed
     one_class: bool = False
 
 
@@ -73,6 +77,14 @@ def _output_change(o: CandidateState) -> Array:
     return scores.output_change(o.covariance, o.variance, o.noise, o.mean, o.probability)
 
 
+def _value(o: CandidateState) -> Array:
+    """Net of what the label costs; with costs, a question that is not worth its own is not asked."""
+    assert o.covariance is not None
+    assert o.stakes is not None
+    found = value(o.covariance, o.variance, o.noise, o.mean, o.probability, o.stakes)
+    return found if o.stakes.cost is None else np.where(found > 0.0, found, -np.inf)
+
+
 def _given(o: CandidateState) -> Array:
     assert o.given is not None
     return o.given
@@ -102,6 +114,9 @@ STRATEGIES: dict[str, StrategySpec] = {
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),
     "output-change": StrategySpec(_output_change, needs_classes=True, needs_mean=True, needs_covariance=True),
+    "value": StrategySpec(
+        _value, needs_classes=True, needs_mean=True, needs_covariance=True, candidates=limits.VALUE_CANDIDATES
+    ),
     "novel": StrategySpec(_apart(_given), one_class=True),
     "doubtful": StrategySpec(_apart(_given), one_class=True),
 }

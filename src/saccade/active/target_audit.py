@@ -3,8 +3,8 @@
 `Audit` spreads its questions over the whole campaign, and so knows little about the model of today. Here no audit
 question is asked until the model believes in the target: the mean of its largest probability, over the rows without a
 label, reaches it. Then the model is frozen. Audit questions follow until the target is shown, or until that would need
-more audits than the model has labels: then learning is the cheaper way, and the next test waits until there are a
-quarter more labels. Audited rows count for all later models too.
+more audits than the model has labels: then learning is the cheaper way, and the next test waits until there are half
+as many labels again. Audited rows count for all later models too.
 
 What the interval says. With the stated confidence, no interval of the campaign ever misses the accuracy of the model it
 was made for, on new rows from the source of the pool. So the probability that a campaign stops with a model below the
@@ -37,7 +37,7 @@ from saccade.active.stopping import AUDIT, Audit, Look
 from saccade.scores.accuracy import draws_to_show, share_sequence
 
 SHARE = 0.3  # of the pool that is set apart for tests
-SPACING = 1.25  # as many labels for the next test
+SPACING = 1.5  # as many labels for the next test
 LOW_SIDE = 0.9  # share of the error that the lower end gets: it decides
 
 
