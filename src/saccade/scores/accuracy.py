@@ -115,19 +115,22 @@ def share_sequence(right: int, n: int, error: float, low_side: float) -> tuple[f
     return low, high
 
 
-def draws_to_show(right: int, n: int, share: float, error: float) -> float:
-    """About how many more draws show that a model is better than `share`, if its guesses go on as well as they may.
+def draws_to_show(right: int, n: int, share: float, error: float, accuracy: float | None = None) -> float:
+    """About how many more draws show that a model with this accuracy is better than `share`.
 
-    May: the accuracy is taken from the upper end of an interval that lies too low once in six times. From then on each
-    draw adds the Kullback-Leibler divergence of the two accuracies. Infinite where even that accuracy is too low.
+    Each draw adds the Kullback-Leibler divergence of the two. Infinite where the accuracy is too low. None: the accuracy
+    is as high as may be hoped, the upper end of an interval of the draws so far that lies too low once in six times.
 
-    >>> round(draws_to_show(0, 0, 0.9, 0.05)), round(draws_to_show(57, 60, 0.9, 0.05)), draws_to_show(40, 60, 0.9, 0.05)
-    (28, 51, inf)
+    >>> round(draws_to_show(0, 0, 0.9, 0.05, 0.95)), round(draws_to_show(57, 60, 0.9, 0.05))
+    (179, 51)
+    >>> draws_to_show(40, 60, 0.9, 0.05)
+    inf
     """
-    hoped = float(betaincinv(right + 1, n - right, 1.0 - LUCKY)) if right < n else 1.0
-    if hoped <= share:
+    if accuracy is None:
+        accuracy = float(betaincinv(right + 1, n - right, 1.0 - LUCKY)) if right < n else 1.0
+    if accuracy <= share:
         return float("inf")
-    speed = float(rel_entr(hoped, share) + rel_entr(1.0 - hoped, 1.0 - share))
+    speed = float(rel_entr(accuracy, share) + rel_entr(1.0 - accuracy, 1.0 - share))
     return max(0.0, -np.log(error) - share_evidence(right, n, share)) / speed
 
 
