@@ -2,7 +2,7 @@
 
     python experiments/ask_target.py --data FOLDER --cache FOLDER [--campaigns 1000] [--real 300] [--only digits …]
 
-The record of a former run is kept, and its parts are replaced that are run anew (--campaigns 0 leaves out the first two).
+Parts of the record that are not run anew stay as they were; --campaigns 0 leaves out the first two.
 
 "price": audits until a model of a known accuracy is shown to be better than a target, and the probability that one of
 just the target is; exact, by dynamic programming, for the first model that is tested and for today's looks.
@@ -12,12 +12,13 @@ belief is too low, right or too high, and guesses of two models at one row that 
 A false stop is a stop with a model whose accuracy is below the target.
 
 Collections of experiments/ask_data.py, and the made-up histograms of ask_stop_campaign.py: campaigns as there (least
-margin, ten questions at a time, label regression), at most 1,500 rows in the pool, three tenths of the pool set apart. Each is run once, without audits, and serves all targets and three ways
-to audit: "target", and "one in ten" and "three in ten", `Audit` with its looks. That is exact, because no way lets an
+margin, ten questions at a time, label regression), at most 1,500 rows in the pool, of which three
+tenths are set apart. Each is run once, without audits, and serves all targets and three ways to audit: "target", and "one in ten" and "three in ten", `Audit` with its looks. That is exact, because no way lets an
 audit change a question; only that "one in ten" would set fewer rows apart. The truth is that of the rows outside the
 pool, whose own error counts against us. "false, surely": the truth is below the target by more than two of its standard
 errors. What a test may cost (PATIENCE, SPACING, the share of the k-th test) was chosen on 30 to 40 campaigns of digits,
-made-up histograms and 15-Scenes, of which other campaigns are counted here; breast cancer and Fashion-MNIST were not used.
+made-up histograms and 15-Scenes; other campaigns of these are counted here. Breast cancer and Fashion-MNIST were not
+looked at before.
 """
 
 import json

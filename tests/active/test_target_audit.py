@@ -97,8 +97,15 @@ def test_state_goes_through_json_and_back() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"looks": [[9, 0, 0]]}, {"looks": [[9, 20, 21]]}, {"looks": [[9, 20, 3], [9, 30, 3]]}, {"target": 1.0}]
-    + [{"target": "high"}, {"testing": 1}, {"looks": [[9, 401, 3]]}],
+    [
+        {"looks": [[9, 0, 0]]},
+        {"looks": [[9, 20, 21]]},
+        {"looks": [[9, 20, 3], [9, 30, 3]]},
+        {"looks": [[9, 401, 3]]},
+        {"target": 1.0},
+        {"target": "high"},
+        {"testing": 1},
+    ],
 )
 def test_state_of_something_else_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ModelFileError):
@@ -136,9 +143,7 @@ def test_a_campaign_learns_first_and_audits_late(tmp_path: Path) -> None:
 
 def test_what_a_test_finds_changes_no_model() -> None:
     """Wrong answers to audits decide when a model comes to be tested, and not which one: the intervals rest on it."""
-    honest, lying = (
-        ActiveLearner(DIGITS[:600], target=0.8, strategy="random", random_state=1) for _ in range(2)
-    )
+    honest, lying = (ActiveLearner(DIGITS[:600], target=0.8, strategy="random", random_state=1) for _ in range(2))
     learned: list[list[int]] = [[], []]
     for found, learner in zip(learned, (honest, lying), strict=True):
         while len(found) < 160:
@@ -165,7 +170,9 @@ def test_a_file_keeps_a_test_that_is_under_way(tmp_path: Path) -> None:
 
 
 def test_a_target_that_cannot_be_shown_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="`target`=0.9 needs at least 34 rows to be shown, and audit=0.3 sets 30"):
+    with pytest.raises(
+        InvalidParameter, match=r"`target`=0\.9 needs at least 34 rows to be shown, and audit=0\.3 sets 30"
+    ):
         ActiveLearner(DIGITS[:100], target=0.9)
     with pytest.raises(InvalidParameter, match="`target` must lie between 0 and 1, got 90"):
         ActiveLearner(DIGITS[:100], target=90)

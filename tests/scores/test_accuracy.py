@@ -77,13 +77,17 @@ def test_examples_without_a_decision_for_every_class_do_not_count() -> None:
 
 
 @given(st.integers(1, 99), st.integers(0, 60), st.integers(0, 60), st.floats(0.0, 1.0))
-def test_evidence_never_grows_on_average_where_the_claim_is_false(percent: int, right: int, wrong: int, p: float) -> None:
+def test_evidence_never_grows_on_average_where_the_claim_is_false(
+    percent: int, right: int, wrong: int, p: float
+) -> None:
     """Draw by draw, exactly: the definition of a test supermartingale, for better and for worse models."""
     share, n = percent / 100, right + wrong
 
     def grows(accuracy: float, *factors: tuple[float, ...]) -> float:
         after = [np.exp(share_evidence(right + good, n + 1, share, *factors)) for good in (0, 1)]
-        return float(accuracy * after[1] + (1 - accuracy) * after[0] - np.exp(share_evidence(right, n, share, *factors)))
+        return float(
+            accuracy * after[1] + (1 - accuracy) * after[0] - np.exp(share_evidence(right, n, share, *factors))
+        )
 
     slack = 1e-9 * np.exp(max(share_evidence(right, n, share), share_evidence(right, n, share, WORSE), 0.0))
     assert grows(share * p) <= slack

@@ -13,8 +13,8 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
   model of a look are independent draws that are right with the probability that is its accuracy.
 - The model is another one at each look. A confidence sequence for one share would therefore not do. Each look has its
   own exact interval, and their errors add up to 5 % (union bound): `saccade.scores.accuracy.error_spent`.
-- Looks come at numbers of audited rows that are fixed beforehand: 1, 2, 4, 8, 16, 20, 25, 32, 40, … Between two looks the last one
-  stands, and `Accuracy.labels` says for which model: the one with so many labels.
+- Looks come at numbers of audited rows that are fixed beforehand: 1, 2, 4, 8, 16, 20, 25, 32, 40, … Between two looks the
+  last one stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
 A pool that grows. Its new rows may be of another kind, so what was shown for the old pool says nothing about the new
 one: `Audit.grown` sets the same share of the new rows apart and mixes them into the sequence at random. Each place of

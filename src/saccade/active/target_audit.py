@@ -1,8 +1,8 @@
 """An audit that comes late: a target is tested when the model believes that it is there.
 
 `Audit` spreads its questions over the whole campaign, and so knows little about the model of today. Here no audit
-question is asked until the model believes that it is there: if its accuracy is the mean of its largest probability, over
-the rows without a label, then at most twice as many audits as it has labels will show the target. Then the model is
+question is asked until the model believes that it is there: if its accuracy is the mean of its largest probability,
+over the rows without a label, then at most twice as many audits as it has labels will show the target. Then the model is
 frozen. Audit questions follow until the target is shown, or until that would need more audits than so: then learning is
 the cheaper way, and the next test waits until there are a quarter more labels. Audited rows count for all later models.
 
@@ -73,8 +73,8 @@ class TargetAudit(Audit):
         needed = int(np.ceil(draws_to_show(0, 0, target, LOW_SIDE * found._error(1))))
         if rows.size < needed:
             raise InvalidParameter(
-                f"`target`={target:g} needs at least {needed} rows to be shown, and audit={share:g} sets {rows.size} of "
-                "this pool apart. Pass a larger `audit`, or more rows."
+                f"`target`={target:g} needs at least {needed} rows to be shown, and audit={share:g} sets {rows.size} "
+                "of this pool apart. Pass a larger `audit`, or more rows."
             )
         return found
 
