@@ -11,9 +11,13 @@ just the target is; exact, by dynamic programming, for the first model that is t
 belief is too low, right or too high, and guesses of two models at one row that are as alike as can be, or independent.
 A false stop is a stop with a model whose accuracy is below the target.
 
+"grown": the worst that a pool that grows can do (docs/decisions/041), 20,000 simulated audits a line: it grows only in
+campaigns that stopped, to a hair below the target; guesses at old rows never change, and no test is given up.
+
 Collections of experiments/ask_data.py, and the made-up histograms of ask_stop_campaign.py: campaigns as there (least
 margin, ten questions at a time, label regression), at most 1,500 rows in the pool, of which three
-tenths are set apart. Each is run once, without audits, and serves all targets and three ways to audit: "target", and "one in ten" and "three in ten", `Audit` with its looks. That is exact, because no way lets an
+tenths are set apart. Each is run once, without audits, and serves all targets and three ways to audit:
+"target", and "one in ten" and "three in ten", `Audit` with its looks. That is exact, because no way lets an
 audit change a question; only that "one in ten" would set fewer rows apart. The truth is that of the rows outside the
 pool, whose own error counts against us. "false, surely": the truth is below the target by more than two of its standard
 errors. What a test may cost (PATIENCE, SPACING, the share of the k-th test) was chosen on 30 to 40 campaigns of digits,
@@ -43,6 +47,7 @@ BATCH = 10
 NAMES = ("digits", "made up", "15-scenes", "breast-cancer", "fashion-mnist-pixels")
 TARGETS = (0.8, 0.85, 0.9, 0.95)
 PAIRS = ((0.9, 0.8), (0.95, 0.9), (0.98, 0.9), (0.99, 0.95), (0.97, 0.95))
+DRAWS, SIZES = 20_000, ((60, 6), (60, 60), (300, 30), (300, 300))  # audits of the old pool and of its new rows
 LONGEST = 1500  # audits in the exact calculation
 POOL, HELD_OUT = 1500, 1000  # rows at most
 
@@ -131,16 +136,37 @@ def made_up(campaigns: int) -> list[dict[str, Any]]:
     return found
 
 
-def shares(ends: list[Stop], target: float, held: float = np.inf) -> dict[str, float]:
+def grown(target: float, accuracy: float, old: int, new: int, rng: np.random.Generator) -> dict[str, float]:
+    """Share of campaigns that stop, grow to just below the target, and stop again."""
+    level = -np.log(LOW_SIDE * 0.05 * 2 / 3)
+    enough = np.array([_enough(n, target, level) for n in range(1, old + new + 1)])
+    guesses = rng.random((DRAWS, old)) < accuracy
+    stopped = guesses[(np.cumsum(guesses, axis=1) >= enough[:old]).any(axis=1)]
+    after = (target * (old + new) - 1e-9 - accuracy * old) / new
+    mixed = np.empty((len(stopped), old + new), bool)
+    places = rng.permuted(np.tile(np.arange(old + new) < old, (len(stopped), 1)), axis=1)
+    mixed[places] = stopped.reshape(-1)
+    mixed[~places] = rng.random(len(stopped) * new) < after
+    again = (np.cumsum(mixed, axis=1) >= enough).any(axis=1)
+    row = {"target": target, "old accuracy": accuracy, "old audits": old, "new audits": new}
+    return row | {"stop": len(stopped) / DRAWS, "stop again, falsely": int(again.sum()) / DRAWS}
+
+
+def _enough(n: int, target: float, level: float) -> int:
+    """The least number of right guesses among n that shows the target; n + 1 where none does."""
+    return next((k for k in range(int(target * n), n + 1) if share_evidence(k, n, target) >= level), n + 1)
+
+
+def shares(ends: list[Stop], target: float, held: float = np.inf) -> dict[str, Any]:
     """Of all campaigns: those that stop, and falsely; of those that stop, the questions."""
     stopped = [end for end in ends if end.stopped]
     false = sum(end.truth < target for end in stopped)
-    found = {"stopped": len(stopped) / len(ends), "false": false / len(ends)}
+    found: dict[str, Any] = {"stopped": len(stopped) / len(ends), "false": false / len(ends)}
     spread = 2.0 * np.sqrt(target * (1.0 - target) / held)
     found["false, surely"] = sum(end.truth < target - spread for end in stopped) / len(ends)
     found["tests"] = float(np.mean([end.tests for end in ends]))
     return found | {
-        name: float(np.median([getattr(end, name) for end in stopped])) if stopped else float("nan")
+        name: float(np.median([getattr(end, name) for end in stopped])) if stopped else None
         for name in ("asked", "audited", "truth")
     }
 
@@ -204,6 +230,10 @@ def main() -> None:
             record["price"] = {f"{p} for {t}": price(p, t, first)[0] for p, t in PAIRS}
             record["false, exact"] = {f"{t}": price(t, t, first)[1] for t in (0.8, 0.9, 0.95)}
             print(record, flush=True)
+            settings = ((t, up, old, new) for t in (0.8, 0.9) for up in (0.0, 0.02, 0.05) for old, new in SIZES)
+            rng = np.random.default_rng(0)
+            record["grown"] = [grown(t, t + up, old, new, rng) for t, up, old, new in settings if up * old <= t * new]
+            print(record["grown"], flush=True)
             record["made-up curves"] = made_up(options.campaigns)
             for row in record["made-up curves"]:
                 print(row, flush=True)

@@ -247,8 +247,11 @@ def test_duplicates_are_not_asked_twice_in_a_batch() -> None:
     assert np.unique(rows % 40).size == 10
 
 
-@every
-@pytest.mark.parametrize("costs", [None, np.ones(150)], ids=["", "costs"])
+@pytest.mark.parametrize(
+    ("strategy", "costs"),
+    [(name, None) for name in FOR_CLASSES]
+    + [(name, np.ones(150)) for name in FOR_CLASSES if name != "value"],  # which leaves out what is not worth its cost
+)
 def test_a_large_batch_is_joint_at_first_and_then_by_scores_alone(
     strategy: str, costs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

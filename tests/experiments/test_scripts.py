@@ -79,7 +79,13 @@ SMALLEST = {
     ),
     "experiments/ask_target.py": Small(
         f"{TINY} --campaigns 1 --real 1 --only digits 'made up'",
-        {"ask_target.POOL": 200, "ask_target.HELD_OUT": 60, "ask_target.LONGEST": 20, "ask_target.MOST": 120}
+        {
+            "ask_target.POOL": 200,
+            "ask_target.HELD_OUT": 60,
+            "ask_target.LONGEST": 20,
+            "ask_target.MOST": 120,
+            "ask_target.DRAWS": 100,
+        }
         | {"ask_stop_campaign.MADE_UP": 200},
         ("results/ask_target.json",),
     ),

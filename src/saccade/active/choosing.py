@@ -30,9 +30,9 @@ class Beliefs:
     mean: Callable[[Array], Array]  # rows -> (s, m)
     probability: Callable[[Array], Array]  # rows -> (s, m), calibrated
     variance: Callable[[Array], Array]  # rows -> (s,)
-    sharpness: float = 1.0  # that makes probabilities of means
-    labels: Annotated[Array, "m"] | None = None  # the names of the classes
     scores: Callable[[Array], Array] | None = None  # rows -> (s,): of a one-class model, positive and higher asks first
+    sharpness: float = 1.0  # that makes probabilities of means
+    names: Annotated[Array, "m"] | None = None  # of the classes
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def beliefs_of_field(
         lambda rows: field.mean[rows],
         lambda rows: probabilities(field.mean[rows], sharpness) if m >= 2 else np.ones((rows.size, 1)),
         lambda rows: field.variance[rows],
-        sharpness,
-        names,
+        sharpness=sharpness,
+        names=names,
     )
 
 
@@ -95,7 +95,7 @@ def choose_rows(
     way = STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance:
-        candidates = _at_most(way.candidates, candidates, rng)
+        candidates = _at_most(_most_candidates(strategy), candidates, rng)
         size = min(size, candidates.size)
     totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
     outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
@@ -160,10 +160,15 @@ def _outlook(
         outlook.covariance = field.covariance(rows, targets)
         outlook.target_variance = field.variance[targets]
         every = field.variance.size if wanted.targets is None else wanted.targets.size
-        losses = loss_matrix(wanted.losses, np.arange(beliefs.classes) if beliefs.labels is None else beliefs.labels)
+        losses = loss_matrix(wanted.losses, np.arange(beliefs.classes) if beliefs.names is None else beliefs.names)
         mean, cost = field.mean[targets], wanted.cost_of(rows)
         outlook.stakes = Stakes(mean, beliefs.sharpness, losses, every / targets.size, cost)
     return outlook
+
+
+def _most_candidates(strategy: str) -> int:
+    """How many candidates a strategy that needs covariances looks at."""
+    return limits.VALUE_CANDIDATES if strategy == "value" else limits.COVARIANCE_CANDIDATES
 
 
 def _at_most(count: int, rows: Array, rng: np.random.Generator) -> Array:

@@ -13,7 +13,7 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
   model of a look are independent draws that are right with the probability that is its accuracy.
 - The model is another one at each look. A confidence sequence for one share would therefore not do. Each look has its
   own exact interval, and their errors add up to 5 % (union bound): `saccade.scores.accuracy.error_spent`.
-- Looks come at numbers of audited rows that are fixed beforehand: 1, 2, 4, 8, 16, 20, 25, 32, 40, … Between two looks the
+- Looks come at numbers of audited rows that are fixed beforehand: 1, 2, 4, 8, 16, 20, 25, 32, … Between two looks the
   last one stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
 A pool that grows. Its new rows may be of another kind, so what was shown for the old pool says nothing about the new
@@ -195,7 +195,7 @@ class Audit:
                 f"`right` must be one True or False per audited row, at most {self.rows.size}; "
                 f"got {right.dtype} of shape {right.shape}."
             )
-        return right
+        return np.asarray(right)
 
     def follows(self, changed: bool, labels: int, believed: Callable[[], float]) -> Self:
         """The audit after an answer that may have changed the model: it goes on as it is."""

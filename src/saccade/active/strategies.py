@@ -6,7 +6,6 @@ from typing import Literal
 
 import numpy as np
 
-from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.outlook import CandidateState
 from saccade.scores import query as scores
@@ -40,7 +39,6 @@ class StrategySpec:
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
     needs_mean: bool = False  # of a Gaussian process: a classifier without one is refused
     needs_covariance: bool = False  # with targets one by one
-    candidates: int = limits.COVARIANCE_CANDIDATES  # at most, where a covariance is needed
     one_class: bool = False
 
 
@@ -82,6 +80,8 @@ def _value(o: CandidateState) -> Array:
     assert o.covariance is not None
     assert o.stakes is not None
     found = value(o.covariance, o.variance, o.noise, o.mean, o.probability, o.stakes)
+    left = np.maximum(o.left, scores.TINY) if o.among is not None else 1.0  # as `_apart`; a value may be negative
+    found = np.where(found > 0.0, found * left, found / np.sqrt(left))
     return found if o.stakes.cost is None else np.where(found > 0.0, found, -np.inf)
 
 
@@ -114,9 +114,7 @@ STRATEGIES: dict[str, StrategySpec] = {
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),
     "output-change": StrategySpec(_output_change, needs_classes=True, needs_mean=True, needs_covariance=True),
-    "value": StrategySpec(
-        _value, needs_classes=True, needs_mean=True, needs_covariance=True, candidates=limits.VALUE_CANDIDATES
-    ),
+    "value": StrategySpec(_value, needs_classes=True, needs_mean=True, needs_covariance=True),
     "novel": StrategySpec(_apart(_given), one_class=True),
     "doubtful": StrategySpec(_apart(_given), one_class=True),
 }

@@ -2,9 +2,10 @@
 
 `Audit` spreads its questions over the whole campaign, and so knows little about the model of today. Here no audit
 question is asked until the model believes that it is there: if its accuracy is the mean of its largest probability,
-over the rows without a label, then at most twice as many audits as it has labels will show the target. Then the model is
-frozen. Audit questions follow until the target is shown, or until that would need more audits than so: then learning is
-the cheaper way, and the next test waits until there are a quarter more labels. Audited rows count for all later models.
+over the rows without a label, then at most twice as many audits as it has labels will show the target. Then the
+model is frozen. Audit questions follow until the target is shown, or until that would need more audits than so: then
+learning is the cheaper way, and the next test waits until there are a quarter more labels. Audited rows count for all
+later models.
 
 What the interval says. With the stated confidence, no interval of the campaign ever misses the accuracy of the model it
 was made for, on new rows from the source of the pool. So the probability that a campaign stops with a model below the
@@ -146,7 +147,7 @@ def _audit(target: float | None, testing: bool, looks: list[tuple[int, int, int]
 
 AUDITS = Record(
     _audit,
-    AUDIT.fields | {"target": Maybe(number(0.0, 1.0), default=None), "testing": Maybe(flag(), default=False)},
+    {**AUDIT.fields, "target": Maybe(number(0.0, 1.0), default=None), "testing": Maybe(flag(), default=False)},
     name="Audit",
     take=lambda audit: {"target": None, "testing": False, **vars(audit), "looks": [look[:3] for look in audit.looks]},
 )

@@ -39,8 +39,8 @@ def error_spent(audited: int) -> float:
     """Share of the allowed error that all looks up to this number of audited examples may spend together.
 
     From FIRST_LOOK on it is J/(J + FLATNESS) after J looks, so look j has 10/((j + 9)(j + 10)); the sum over all looks
-    is 1, however many there will be. Earlier looks share a fifth of what look 1 has, and leave it to that look where they
-    were not taken. Where it is known how many there will be at most, divide by what these spend.
+    is 1, however many there will be. Earlier looks share a fifth of what look 1 has, and leave it to that look where
+    they were not taken. Where it is known how many there will be at most, divide by what these spend.
 
     >>> error_spent(0), round(error_spent(15), 3), round(error_spent(16), 3), error_spent(155)
     (0.0, 0.018, 0.091, 0.524)
@@ -119,7 +119,8 @@ def draws_to_show(right: int, n: int, share: float, error: float, accuracy: floa
     """About how many more draws show that a model with this accuracy is better than `share`.
 
     Each draw adds the Kullback-Leibler divergence of the two. Infinite where the accuracy is too low. None: the
-    accuracy is as high as may be hoped, the upper end of an interval of the draws so far that lies too low once in six times.
+    accuracy is as high as may be hoped, the upper end of an interval of the draws so far that lies too low once in six
+    times.
 
     >>> round(draws_to_show(0, 0, 0.9, 0.05, 0.95)), round(draws_to_show(57, 60, 0.9, 0.05))
     (179, 51)
@@ -131,7 +132,7 @@ def draws_to_show(right: int, n: int, share: float, error: float, accuracy: floa
     if accuracy <= share:
         return float("inf")
     speed = float(rel_entr(accuracy, share) + rel_entr(1.0 - accuracy, 1.0 - share))
-    return max(0.0, -np.log(error) - share_evidence(right, n, share)) / speed
+    return float(max(0.0, -np.log(error) - share_evidence(right, n, share)) / speed)
 
 
 def left_out_accuracy(
