@@ -121,6 +121,9 @@ def notice_lines() -> list[tuple[str, str]]:
     ]
 
 
+TARGETED = ("digits", "breast-cancer", "15-scenes")
+
+
 def worst_miss(stop: dict[str, Any]) -> float:
     """Largest share of campaigns whose interval missed the truth, over collections and targets."""
     return max(
@@ -131,10 +134,17 @@ def worst_miss(stop: dict[str, Any]) -> float:
     )
 
 
+def shown_at(rows: list[dict[str, Any]], target: float) -> str:
+    """Questions and share of the campaigns that stop, with a target and without."""
+    ways = (find(rows, way=way, target=target) for way in ("target", "one in ten"))
+    return ", ".join(f"{way['asked']:.0f} ({100 * way['stopped']:.0f} %)" for way in ways)
+
+
 def ask_lines() -> list[tuple[str, str]]:
     speed, wrong = results("asking"), results("label_issues")
-    budget, four, stop = (
-        results(name, HERE.parent / "experiments") for name in ("ask_low_budget", "ask_kapoor_fig6", "ask_stop")
+    budget, four, stop, target = (
+        results(name, HERE.parent / "experiments")
+        for name in ("ask_low_budget", "ask_kapoor_fig6", "ask_stop", "ask_target")
     )
     cycle, large, batch = speed["cycles"], speed["large pool"], speed["joint batch"]
     needed = [task["labels to a share of it"] for task in budget["tasks"].values()]
@@ -170,6 +180,13 @@ def ask_lines() -> list[tuple[str, str]]:
             f"stop when an accuracy is shown: campaigns of {stop['campaigns']} whose 95 % interval missed the truth "
             "then, worst of four collections and all targets",
             f"{100 * missed:.1f} %",
+        ),
+        (
+            "show an accuracy of 0.8: median questions of the campaigns that stop within 800, and their share, with "
+            f"target=0.8 and with one audit in ten: {'; '.join(TARGETED)}; made-up campaigns of 1,000 that stopped "
+            "below the target, worst of 16 settings",
+            "; ".join(shown_at(target[name]["rows"], 0.8) for name in TARGETED)
+            + f"; {100 * max(row['false'] for row in target['made-up curves']):.1f} %",
         ),
         (
             "suspects among 60,000 labels of Fashion-MNIST, a tenth wrong: seconds after the fit, average precision; "

@@ -134,7 +134,7 @@ def test_a_bad_answer_changes_nothing(rows: Any, labels: Any, message: str) -> N
 def test_an_interrupted_answer_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     learner, same = campaign(2), campaign(2)
 
-    def stop(*_: Any) -> None:
+    def stop(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(PoolModel, "looked", stop)
@@ -171,7 +171,7 @@ def test_audits_are_a_tenth_and_never_teach() -> None:
     assert len(audits) == 12
     assert not np.isin(learner.pool_model.rows[learner.field.rows], audits).any()
     accuracy = learner.accuracy()
-    assert np.isnan(accuracy.estimate)  # the first look comes with 16
+    assert accuracy.audited == 8  # the next look comes with 16
     for _ in range(8):
         rows = learner.ask(10)
         learner.tell(rows, y[rows])
@@ -208,7 +208,7 @@ def test_audit_rows_told_unasked_count_in_their_turn() -> None:
     learner = campaign(audit=0.3, rounds=2)  # 6 audits
     rest = learner.audit.next_rows(84, np.fromiter(learner.labels, int))
     learner.tell(rest[1:20], y[rest[1:20]])  # somebody's own choice, without the next one
-    assert learner.accuracy().audited == 0
+    assert learner.accuracy().audited == 6
     learner.tell(rest[:1], y[rest[:1]])
     assert learner.accuracy().audited == 26
 

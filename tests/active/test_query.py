@@ -19,6 +19,7 @@ from saccade.active.models import Prior, field_of
 from saccade.active.strategies import STRATEGIES
 from saccade.kernels import HIK, RBF
 from saccade.scores import query as scores
+from saccade.scores.value import Stakes, value
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -59,6 +60,8 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
         "information-gain": scores.information_gain(C, v, v, NOISE),
         "output-change": scores.output_change(C, v, NOISE, mean, p),
     }
+    sharpness = GPClassifier(HIK().resolved(X)).fit(X[:25], y[:25]).sharpness_
+    found["value"] = value(C, v, NOISE, mean, p, Stakes(mean, sharpness, 1.0 - np.eye(p.shape[1])))
     found["auto"] = found["variance-reduction"] * found["least-margin"] ** 2
     return found[strategy]
 
@@ -244,8 +247,11 @@ def test_duplicates_are_not_asked_twice_in_a_batch() -> None:
     assert np.unique(rows % 40).size == 10
 
 
-@every
-@pytest.mark.parametrize("costs", [None, np.ones(150)], ids=["", "costs"])
+@pytest.mark.parametrize(
+    ("strategy", "costs"),
+    [(name, None) for name in FOR_CLASSES]
+    + [(name, np.ones(150)) for name in FOR_CLASSES if name != "value"],  # which leaves out what is not worth its cost
+)
 def test_a_large_batch_is_joint_at_first_and_then_by_scores_alone(
     strategy: str, costs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -173,11 +173,18 @@ def test_between_two_looks_the_last_one_stands() -> None:
 
 
 def test_nothing_is_known_before_the_first_look() -> None:
-    for n in (0, 1, 15):
-        known = audit_of(100).looked(np.ones(n, bool), labels=9 * n).accuracy()
-        assert np.isnan(known.estimate)
-        assert (known.low, known.high, known.audited, known.curve) == (0.0, 1.0, 0, ())
-        assert not known.reaches(1e-9)
+    known = audit_of(100).looked(np.ones(0, bool), labels=0).accuracy()
+    assert np.isnan(known.estimate)
+    assert (known.low, known.high, known.audited, known.curve) == (0.0, 1.0, 0, ())
+    assert not known.reaches(1e-9)
+
+
+def test_something_is_known_from_the_first_audit_on() -> None:
+    known = audit_of(100).looked(answers(1, 1), labels=9).accuracy()
+    assert (known.estimate, known.audited, known.high) == (1.0, 1, 1.0)
+    assert 0.0 < known.low < 0.1
+    (plain,), early = looks_at([16], [15]), looks_at([1, 2, 4, 8, 16], [1, 2, 4, 7, 15])[-1]
+    assert plain.low - 0.02 < early.low < plain.low  # the early looks cost next to nothing
 
 
 def test_accuracy_is_the_last_look_and_the_curve_all() -> None:
@@ -291,7 +298,7 @@ def test_state_goes_through_json_and_back() -> None:
         ({"looks": [[9, 16]]}, "does not describe"),
         ({"looks": [[9, 16, 17]]}, "is impossible"),
         ({"looks": [[9, 16, 1.5]]}, r"`looks\.0\.2` must be a whole number"),
-        ({"looks": [[9, 15, 3]]}, "is impossible"),
+        ({"looks": [[9, 0, 0]]}, "is impossible"),
         ({"looks": [[9, 20, 3], [9, 20, 3]]}, "is impossible"),
         ({"looks": [[9, 500, 3]]}, "is impossible"),
         ({"looks": 7}, "does not describe"),

@@ -81,6 +81,18 @@ SMALLEST = {
         "--cache {cache} --out {out} --campaigns 2",
         {"ask_stop_campaign.MADE_UP": 200, "ask_stop_campaign.MOST": 120, "ask_stop.LONGEST": 50},
     ),
+    "experiments/ask_target.py": Small(
+        f"{TINY} --campaigns 1 --real 1 --only digits 'made up'",
+        {
+            "ask_target.POOL": 200,
+            "ask_target.HELD_OUT": 60,
+            "ask_target.LONGEST": 20,
+            "ask_target.MOST": 120,
+            "ask_target.DRAWS": 100,
+        }
+        | {"ask_stop_campaign.MADE_UP": 200},
+        ("results/ask_target.json",),
+    ),
     "experiments/ask_wrong_labels.py": Small(
         f"{TINY} --runs 2",
         {"ask_wrong_labels.SIZE": 100, "ask_wrong_labels.TEST": 50, "ask_wrong_labels.FOLDS": 2},

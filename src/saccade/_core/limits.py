@@ -61,6 +61,10 @@ SHARPNESS_EXAMPLES = 512  # Labels that the sharpness behind a question is found
 BATCH_CANDIDATES = 2048  # Candidates among which a batch is chosen jointly: each has a covariance with every label.
 BATCH_JOINT = 2048  # Questions of a batch that are chosen jointly, of four times as many: 0.5 GB of covariances.
 COVARIANCE_CANDIDATES = 16_384  # Candidates whose covariance with every target is held, drawn from more: 64 MB.
+BELIEVED = 4096  # Pool rows whose probabilities say how accurate a model believes to be: an error of less than 0.01.
+VALUE_CANDIDATES = (
+    256  # Candidates whose value is found, drawn from more: half a second for ten classes and 512 targets.
+)
 TARGETS = 512  # Pool rows whose doubt a question is to lower, where each has a covariance with every candidate.
 
 # ---- Examples that stand for all

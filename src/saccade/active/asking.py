@@ -1,6 +1,7 @@
 """`query`: which examples to label next, in the shape of scikit-activeml's query strategies."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from saccade._core.checks import check_choice, check_costs, check_count, check_f
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.choosing import Lines, QueryRequest, choose_rows
+from saccade.active.losses import check_losses
 from saccade.active.models import beliefs_of, field_of, kernel_and_noise
 from saccade.active.others import query_by
 from saccade.active.pool import check_pool, known_labels
@@ -34,6 +36,7 @@ def query(
     missing_label: Any = None,
     costs: Any = None,
     budget: float | None = None,
+    losses: Mapping[tuple[Any, Any], float] | None = None,
     targets: Any = None,
     fit_clf: bool = True,
     random_state: Any = None,
@@ -64,6 +67,9 @@ def query(
         "information-gain"  what a label tells about the labels of the targets, in nats
         "output-change"     the expected change of all outputs at the targets; this and "information-gain" look at 512
                             targets and 16,384 candidates at most, drawn at random
+        "value"             value of information (K §9): by how much a label lowers the expected cost of mistakes at
+                            the targets, less its own cost, by label regression; with `costs`, questions that are not
+                            worth their own are not asked. It looks at 512 targets and 256 candidates at most
         "novel", "doubtful" of a OneClassGP: the least normal, or the nearest to its threshold (A)
         A strategy that needs two classes asks for typical examples until there are two; "novel" and "doubtful" ask at
         random until there is a member.
@@ -79,6 +85,9 @@ def query(
     costs, budget : array of shape (n,), float
         The positive cost of labelling each row. The score per cost decides, and the costs of a batch stay within the
         budget.
+    losses : dict, optional
+        For "value": the cost of saying one class where it is another, such as {("healthy", "sick"): 20.0}, in the units
+        of `costs`. A pair that is left out costs 1.
     targets : array of int or None
         Rows of X whose answers matter; None for all.
     fit_clf : bool
@@ -108,6 +117,7 @@ def query(
         check_choice("strategy", strategy, tuple(STRATEGIES))
     for name, flag in {"return_utilities": return_utilities, "joint": joint, "fit_clf": fit_clf}.items():
         check_flag(name, flag)
+    prices = check_losses(losses, strategy)
     size, X = check_count("batch_size", batch_size, "The default is 1."), check_pool(X)
     n, (rows, labels) = X.shape[0], known_labels(y, X.shape[0], missing_label)
     pool, open_, first = _candidates(X, candidates, rows)
@@ -127,7 +137,9 @@ def query(
     beliefs = beliefs_of(clf if not fit_clf else clone(clf), model, field, X, rows, labels, strategy, fit_clf)
     cost = _costs(costs, n, X.shape[0] - n, first)
     aims = _targets(targets, n)
-    wanted = QueryRequest(size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), return_utilities)
+    wanted = QueryRequest(
+        size, joint, cost, _budget(budget, costs), aims, seed_of(random_state), prices, return_utilities
+    )
     found, lines = choose_rows(field, beliefs, open_, strategy, wanted)
     return (found - first, _utilities(lines, X.shape[0])[:, first:]) if return_utilities else found - first
 

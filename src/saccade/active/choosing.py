@@ -11,11 +11,13 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
+from saccade.active.losses import Losses, loss_matrix
 from saccade.active.outlook import TIE, TIE_SINGLE, CandidateCovariance, CandidateState
 from saccade.active.strategies import STRATEGIES, StrategySpec
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
+from saccade.scores.value import Stakes
 
 Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scores by which it was chosen among them
 
@@ -29,6 +31,8 @@ class Beliefs:
     probability: Callable[[Array], Array]  # rows -> (s, m), calibrated
     variance: Callable[[Array], Array]  # rows -> (s,)
     scores: Callable[[Array], Array] | None = None  # rows -> (s,): of a one-class model, positive and higher asks first
+    sharpness: float = 1.0  # that makes probabilities of means
+    names: Annotated[Array, "m"] | None = None  # of the classes
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class QueryRequest:
     budget: float = np.inf
     targets: Array | None = None  # row numbers; None for the whole pool
     seed: int = 0
+    losses: Losses | None = None  # of mistakes
     keep: bool = False  # whether the scores are wanted too: as many as candidates for each question
 
     def cost_of(self, rows: Array) -> Array | None:
@@ -55,6 +60,7 @@ class QueryRequest:
 def beliefs_of_field(
     field: PoolPosterior,
     labels: Annotated[Array, "l"],  # class numbers of the observed rows
+    names: Annotated[Array, "m"] | None = None,  # of the classes
 ) -> Beliefs:
     """The beliefs of label regression, calibrated by leave-one-out as in `GPClassifier`."""
     m = field.mean.shape[1]
@@ -65,6 +71,8 @@ def beliefs_of_field(
         lambda rows: field.mean[rows],
         lambda rows: probabilities(field.mean[rows], sharpness) if m >= 2 else np.ones((rows.size, 1)),
         lambda rows: field.variance[rows],
+        sharpness=sharpness,
+        names=names,
     )
 
 
@@ -87,7 +95,7 @@ def choose_rows(
     way = STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance:
-        candidates = _at_most(limits.COVARIANCE_CANDIDATES, candidates, rng)
+        candidates = _at_most(_most_candidates(strategy), candidates, rng)
         size = min(size, candidates.size)
     totals = field.sketch if wanted.targets is None else field.sketched(wanted.targets)
     outlook = _outlook(field, beliefs, candidates, way, wanted, totals, rng)
@@ -151,7 +159,16 @@ def _outlook(
         targets = _at_most(limits.TARGETS, targets, rng)
         outlook.covariance = field.covariance(rows, targets)
         outlook.target_variance = field.variance[targets]
+        every = field.variance.size if wanted.targets is None else wanted.targets.size
+        losses = loss_matrix(wanted.losses, np.arange(beliefs.classes) if beliefs.names is None else beliefs.names)
+        mean, cost = field.mean[targets], wanted.cost_of(rows)
+        outlook.stakes = Stakes(mean, beliefs.sharpness, losses, every / targets.size, cost)
     return outlook
+
+
+def _most_candidates(strategy: str) -> int:
+    """How many candidates a strategy that needs covariances looks at."""
+    return limits.VALUE_CANDIDATES if strategy == "value" else limits.COVARIANCE_CANDIDATES
 
 
 def _at_most(count: int, rows: Array, rng: np.random.Generator) -> Array:

@@ -15,12 +15,14 @@ from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade._core.random_state import seed_of
 from saccade.active.answers import Label, Told
 from saccade.active.choosing import QueryRequest
+from saccade.active.losses import check_losses
 from saccade.active.one_at_a_time import OneAtATime, alone
 from saccade.active.pool import check_pool
 from saccade.active.pool_model import PoolModel
 from saccade.active.state_file import load, restored, save
 from saccade.active.stopping import Accuracy, Audit, reserve
 from saccade.active.strategies import STRATEGIES, Strategy
+from saccade.active.target_audit import SHARE, TargetAudit
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 
@@ -37,13 +39,21 @@ class ActiveLearner(OneAtATime):
         questions; what `tune` learns from labels is used by `model` alone. None: GPClassifier().
     strategy : str
         A name as for `query`, except "novel" and "doubtful".
-    audit : float
-        Share of questions that measure the accuracy, at most 0.5: rows drawn at random before the first question, which
-        the model does not learn from until `fit`. 0 asks none, and then nothing is known about the accuracy.
+    target : float or None
+        An accuracy to be shown, such as 0.9. Audit questions then come late: when the model believes that it is there.
+        The probability that `should_stop` ever says so of a model below the target is at most 5 %. None: audit
+        questions are spread over the campaign, and with probability 95 % no interval of `accuracy` ever misses.
+    audit : float, optional
+        Share of the pool that is drawn at random before the first question to measure the accuracy, at most 0.5. The
+        model does not learn from these rows until `fit`. Without a target, it is the share of questions too. Default:
+        0.1, and 0.3 with a target. 0 asks none, and then nothing is known about the accuracy.
     joint : bool
         Choose the questions of a batch so that they do not repeat each other.
     costs : array of shape (n,) or None
         The positive cost of each label: the score per cost decides.
+    losses : dict, optional
+        For strategy="value", as for `query`: the cost of saying one class where it is another. If `costs` are given,
+        `ask` returns no row as soon as no question is worth its cost.
     random_state : int, RandomState, Generator or None
         Seed of the random choices. None means the same random numbers every time.
     use_pool : bool
@@ -75,9 +85,11 @@ class ActiveLearner(OneAtATime):
         model: GPClassifier | None = None,
         *,
         strategy: Strategy = "auto",
-        audit: float = 0.1,
+        target: float | None = None,
+        audit: float | None = None,
         joint: bool = True,
         costs: Any = None,
+        losses: Any = None,
         random_state: Any = None,
         use_pool: bool = False,
     ) -> None:
@@ -91,9 +103,11 @@ class ActiveLearner(OneAtATime):
         if not isinstance(self.given, GPClassifier):
             raise InvalidParameter(f"`model` must be a GPClassifier, got {self.given!r}. `query` takes others.")
         self.costs = None if costs is None else check_costs(costs, self.rows_in_pool)
-        share = check_share("audit", audit, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
+        self.losses = check_losses(losses, strategy)
+        share = (0.1 if target is None else SHARE) if audit is None else audit
+        share = check_share("audit", share, 0.5, "Pass 0.1 for one question in ten, 0 for no audit.")
         rows = reserve(np.arange(self.X.shape[0]), share, np.random.default_rng(self.seed))
-        self._begin(Audit(rows, share))
+        self._begin(Audit(rows, share) if target is None else TargetAudit.enough(rows, share, target))
 
     def _begin(self, audit: Audit) -> None:
         """Start without labels; questions come from the rows that are not in the audit."""
@@ -110,6 +124,11 @@ class ActiveLearner(OneAtATime):
         known, n = self.pool_model.known(self._labels), self.X.shape[0]
         audits = int(self.is_audit(list(self._labels)).sum())
         return f"ActiveLearner({n} rows, {len(known)} labels of {self.classes.size} classes, {audits} audits)"
+
+    @property
+    def target(self) -> float | None:
+        """The accuracy to be shown, if there is one."""
+        return self.audit.target if isinstance(self.audit, TargetAudit) else None
 
     @property
     def rows_in_pool(self) -> int:
@@ -166,23 +185,29 @@ class ActiveLearner(OneAtATime):
         Returns
         -------
         array of shape (k,)
-            Row numbers of X; fewer where no more are left, and an error where none is.
+            Row numbers of X; fewer where no more are left or worth their cost, and an error where none is left.
         """
         k = check_count("k", k, "The default is 1.")
         asked, known = sum(len(told.rows) for told in self._told), np.fromiter(self._labels, np.int64)
         due = self.audit.due(asked, k, int(self.is_audit(known).sum()))
         catch_up = int(np.ceil(2.0 * self.audit.share * k))  # many labels told unasked: not all audits at once
-        audits = self.audit.next_rows(min(due, catch_up), known)
+        audits = self.audit.next_rows(due if self.target else min(due, catch_up), known)
+        if self.target and audits.size:
+            return audits
         cost = None if self.costs is None else self.costs[self.pool_model.rows]
-        wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + len(self._told))
+        wanted = QueryRequest(k - audits.size, self.joint, cost, seed=self.seed + self._rounds(), losses=self.losses)
         with one_blas_thread():
             found = self.pool_model.choose(self._labels, self.strategy, wanted)
-        if not found.size and not audits.size:
+        if not found.size and not audits.size and np.isin(self.pool_model.rows, known).all():
             audits = self.audit.next_rows(k, known)
             if not audits.size:
                 raise InvalidInput(f"All {self.X.shape[0]} rows of the pool were asked: there is nothing left to ask.")
         places = np.random.default_rng([self.seed, asked]).permutation(found.size + audits.size)[: audits.size]
         return np.asarray(np.insert(found, np.sort(places) - np.arange(audits.size), audits))
+
+    def _rounds(self) -> int:
+        """Number of answers that a question depends on: with a target, not of those to the audit alone."""
+        return sum(self.target is None or not self.is_audit(told.rows).all() for told in self._told)
 
     def is_audit(self, rows: Any) -> Array:
         """Which of these rows are audit questions: show no guess of the model with them.
@@ -235,8 +260,9 @@ class ActiveLearner(OneAtATime):
 
     def _move(self, labels: dict[int, Label], told: tuple[Told, ...]) -> None:
         """Replace the labels: the posterior follows in closed form, and then all changes in one step."""
-        model = self.pool_model.moved(labels)
-        vars(self).update(pool_model=model, audit=model.looked(self.audit, labels), _labels=labels, _told=told)
+        model, before = self.pool_model.moved(labels), self.pool_model.known(self._labels)
+        audit = model.looked(self.audit, labels, changed=model.known(labels) != before)
+        vars(self).update(pool_model=model, audit=audit, _labels=labels, _told=told)
 
     # ---- stopping
 
@@ -248,24 +274,27 @@ class ActiveLearner(OneAtATime):
         Returns
         -------
         Accuracy
-            `estimate`, `low`, `high`, and every look so far in `curve`. Before the first look, at 16 audited rows, the
-            estimate is NaN and the interval [0, 1].
+            `estimate`, `low`, `high`, and every look so far in `curve`. Before the first audited row the estimate is
+            NaN and the interval [0, 1]. With a `target`, `curve` has the last look at each model that was tested.
         """
         return self.audit.accuracy()
 
-    def should_stop(self, target: float) -> bool:
+    def should_stop(self, target: float | None = None) -> bool:
         """Whether the accuracy is shown to be at least `target`: the whole interval lies above.
 
         Parameters
         ----------
-        target : float
-            Between 0 and 1.
+        target : float, optional
+            Between 0 and 1. Default: the target of the learner.
 
         Returns
         -------
         bool
             True if `accuracy().low` is at least the target.
         """
+        target = self.target if target is None else target
+        if target is None:
+            raise InvalidParameter("`target` is missing. Pass an accuracy such as 0.9, here or to ActiveLearner.")
         return self.accuracy().reaches(target)
 
     # ---- files

@@ -74,8 +74,8 @@ def beliefs_of(
     if isinstance(clf, OneClassGP):
         return _one_class(clf, field, X, rows, labels, strategy, fit)
     classes, label = np.unique(labels, return_inverse=True)
-    if is_plain(clf) or classes.size < 2:
-        return beliefs_of_field(field, label)
+    if classes.size < 2 or _by_field(clf, strategy):
+        return beliefs_of_field(field, label, classes)
     ours = clf if isinstance(clf, GPClassifier) else None
     if ours is None and STRATEGIES[strategy].needs_mean:
         raise InvalidParameter(
@@ -97,6 +97,11 @@ def beliefs_of(
         lambda some: np.asarray(clf.predict_proba(X[some])),
         lambda some: field.variance[some],
     )
+
+
+def _by_field(clf: Predictor, strategy: str) -> bool:
+    """Whether the field answers for the classifier; "value" moves the means of label regression."""
+    return is_plain(clf) or (strategy == "value" and isinstance(clf, GPClassifier))
 
 
 def _means(clf: GPClassifier, X: Any) -> Annotated[Array, "s, m"]:

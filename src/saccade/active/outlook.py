@@ -15,6 +15,7 @@ import numpy as np
 
 from saccade._core.arrays import Array
 from saccade.inference.posterior.pool import PoolPosterior
+from saccade.scores.value import Stakes
 
 TIE = 1e-9  # relative: scores closer than this are equal, and the first row is taken, on every processor
 TIE_SINGLE = 1e-4  # likewise, where sums are in float32
@@ -36,6 +37,7 @@ class CandidateState:
     tie: float = TIE
     covariance: Annotated[Array, "s, t"] | None = None  # with some of the targets
     target_variance: Annotated[Array, "t"] | None = None
+    stakes: Stakes | None = None  # for a strategy that weighs costs
     chosen: list[int] = field(default_factory=list)
     among: CandidateCovariance | None = None
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from sklearn.base import clone
 
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.active.answers import Label, label_array
@@ -96,7 +97,8 @@ class PoolModel:
         rows = self.field.rows
         told = label_array(labels[row] for row in self.labelled.tolist())
         if is_plain(self.given):  # as in `beliefs_of`, but the pool is not copied
-            return beliefs_of_field(self.field, np.unique(told, return_inverse=True)[1])
+            names, number = np.unique(told, return_inverse=True)
+            return beliefs_of_field(self.field, number, names)
         return beliefs_of(clone(self.given), self.prior, self.field, self.X[self.rows], rows, told, strategy, True)
 
     def choose(self, labels: Labels, strategy: Strategy, wanted: QueryRequest) -> Array:
@@ -107,8 +109,9 @@ class PoolModel:
         found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted)[0]
         return np.asarray(self.rows[found])
 
-    def looked(self, audit: Audit, labels: Labels) -> Audit:
-        """The audit after the guesses of this model at all audited rows were compared with the answers."""
+    def looked(self, audit: Audit, labels: Labels, changed: bool) -> Audit:
+        """The audit after the guesses of this model, changed or not, at audited rows were compared with the answers."""
+        audit = audit.follows(changed, self.field.rows.size, lambda: self.believed(labels))
         in_turn = audit.in_turn(np.fromiter(labels, np.int64)).tolist()
         audited = np.array([row for row in in_turn if labels[row] is not None], np.int64)
         if not audit.looks_at(audited.size):
@@ -116,6 +119,14 @@ class PoolModel:
         guesses, answers = self.guesses(labels, audited), label_array(labels[int(row)] for row in audited)
         right = guesses == answers if guesses.size else np.zeros(audited.size, bool)
         return audit.looked(np.asarray(right), self.field.rows.size)
+
+    def believed(self, labels: Labels) -> float:
+        """The accuracy that the model believes in: the mean of its largest probability over rows without a label."""
+        left = np.setdiff1d(np.arange(self.rows.size), self.field.rows)
+        if not left.size or self.field.mean.shape[1] < 2:
+            return float(not left.size)
+        some = left[:: -(-left.size // limits.BELIEVED)]
+        return float(self.beliefs(labels, "auto").probability(some).max(axis=1).mean())
 
     def guesses(self, labels: Labels, rows: Array) -> Array:
         """The labels that the model of `labels` gives to audited rows of X; none while it knows no class."""

@@ -18,11 +18,11 @@ from saccade._core import codec, model_file
 from saccade._core.arrays import Array
 from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput, ModelFileError
-from saccade._core.fields import InHeader, Many, Maybe, Named, Numbers, Plain, Row, flag, plain, text, whole
+from saccade._core.fields import InHeader, Many, Maybe, Named, Numbers, Plain, Row, flag, number, plain, text, whole
 from saccade.active.one_at_a_time import alone_in
 from saccade.active.pool import digest
-from saccade.active.stopping import AUDIT
 from saccade.active.strategies import STRATEGIES
+from saccade.active.target_audit import AUDITS
 from saccade.estimators.classifier import GPClassifier
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.kernels import HIK
@@ -91,7 +91,11 @@ def _resumed(kind: type[ActiveLearner], saved: dict[str, Any], X: Any, model: An
         audit = audit.grown(n, X.shape[0], np.random.default_rng([seed, n, X.shape[0]]))
         costs = None if costs is None else np.append(costs, np.full(X.shape[0] - n, np.median(costs)))
     given = _model(saved["model"], X.shape[1]) if model is None else model
-    options = {"strategy": saved["strategy"], "joint": saved["joint"], "use_pool": saved["use_pool"], "costs": costs}
+    losses = None if saved["losses"] is None else {(said, true): cost for said, true, cost in saved["losses"]}
+    options = {
+        **{name: saved[name] for name in ("strategy", "joint", "use_pool")},
+        **{"costs": costs, "losses": losses},
+    }
     learner = kind(X, given, **options, audit=0.0, random_state=0)
     learner.resume(seed, audit, saved["history"], None if X.shape[0] > n else saved, file)
     return learner
@@ -139,6 +143,7 @@ def _model_fields(learner: ActiveLearner) -> dict[str, Any]:
 def _fields(learner: ActiveLearner) -> dict[str, Any]:
     pool = {"rows": learner.rows_in_pool, "features": int(learner.X.shape[1]), "digest": digest(learner.X)}
     options = {name: getattr(learner, name) for name in ("strategy", "joint", "use_pool", "seed", "audit", "costs")}
+    options["losses"] = None if learner.losses is None else [(*pair, cost) for pair, cost in learner.losses.items()]
     field, history = learner.field, [(told.rows, told.labels) for told in learner.history]
     posterior = {"mean": field.mean, "variance": field.variance, "observed": field.rows}
     return {"pool": pool, "model": _model_fields(learner), "history": history, **options, **posterior}
@@ -167,12 +172,13 @@ CAMPAIGN = Record(
         "joint": flag(),
         "use_pool": Maybe(flag(), default=False),  # not in files of earlier versions
         "seed": whole(0, 2**31 - 1),
-        "audit": InHeader(AUDIT),
+        "audit": InHeader(AUDITS),
         "history": Many(Row((Many(whole()), Many(plain())))),
         "mean": Numbers("seen", "outputs"),
         "variance": Numbers("seen", least=0.0),
         "observed": Numbers("observed", dtype=np.int64, below="seen"),
         "costs": Maybe(Numbers("rows"), default=None),
+        "losses": Maybe(Many(Row((plain(), plain(), number(0.0)))), default=None),
     },
     version=1,
     name="ActiveLearner",

@@ -13,8 +13,8 @@ at whatever look the campaign stops. It is exact, and not an approximation for m
   model of a look are independent draws that are right with the probability that is its accuracy.
 - The model is another one at each look. A confidence sequence for one share would therefore not do. Each look has its
   own exact interval, and their errors add up to 5 % (union bound): `saccade.scores.accuracy.error_spent`.
-- Looks come at numbers of audited rows that are fixed beforehand: 16, 20, 25, 32, 40, … Between two looks the last one
-  stands, and `Accuracy.labels` says for which model: the one with so many labels.
+- Looks come at numbers of audited rows that are fixed beforehand: 1, 2, 4, 8, 16, 20, 25, 32, … Between two looks the
+  last one stands, and `Accuracy.labels` says for which model: the one with so many labels.
 
 A pool that grows. Its new rows may be of another kind, so what was shown for the old pool says nothing about the new
 one: `Audit.grown` sets the same share of the new rows apart and mixes them into the sequence at random. Each place of
@@ -32,9 +32,9 @@ new ones, because it took the difficult ones; the interval is about new ones. Af
 audited rows as well; the interval remains that of the model without them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -179,18 +179,27 @@ class Audit:
         It is a look only if the number of answers has reached the next number of the schedule, and otherwise nothing
         happens. Numbers that a large batch has jumped over leave their part of the error to this look.
         """
-        right = np.asarray(right)
-        if right.ndim != 1 or right.dtype != bool or right.size > self.rows.size:
-            raise InvalidInput(
-                f"`right` must be one True or False per audited row, at most {self.rows.size}; "
-                f"got {right.dtype} of shape {right.shape}."
-            )
+        right = self._guesses(right)
         if not self.looks_at(right.size):
             return self
         before = self.looks[-1].audited if self.looks else 0
         labels = check_count("labels", labels, "Pass how many labels the model was trained on.", least=0)
         look = _look(labels, right.size, int(right.sum()), before, self.rows.size, self.confidence)
         return Audit(self.rows, self.share, self.confidence, (*self.looks, look))
+
+    def _guesses(self, right: Any) -> Array:
+        """Whether guesses are right: one truth value per audited row."""
+        right = np.asarray(right)
+        if right.ndim != 1 or right.dtype != bool or right.size > self.rows.size:
+            raise InvalidInput(
+                f"`right` must be one True or False per audited row, at most {self.rows.size}; "
+                f"got {right.dtype} of shape {right.shape}."
+            )
+        return np.asarray(right)
+
+    def follows(self, changed: bool, labels: int, believed: Callable[[], float]) -> Self:
+        """The audit after an answer that may have changed the model: it goes on as it is."""
+        return self
 
     def accuracy(self) -> Accuracy:
         """The last look, and all looks as a curve."""

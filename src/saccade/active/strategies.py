@@ -9,6 +9,7 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.active.outlook import CandidateState
 from saccade.scores import query as scores
+from saccade.scores.value import value
 
 Strategy = Literal[
     "auto",
@@ -24,6 +25,7 @@ Strategy = Literal[
     "variance-reduction",
     "information-gain",
     "output-change",
+    "value",
     "novel",
     "doubtful",
 ]
@@ -73,6 +75,16 @@ def _output_change(o: CandidateState) -> Array:
     return scores.output_change(o.covariance, o.variance, o.noise, o.mean, o.probability)
 
 
+def _value(o: CandidateState) -> Array:
+    """Net of what the label costs; with costs, a question that is not worth its own is not asked."""
+    assert o.covariance is not None
+    assert o.stakes is not None
+    found = value(o.covariance, o.variance, o.noise, o.mean, o.probability, o.stakes)
+    left = np.maximum(o.left, scores.TINY) if o.among is not None else 1.0  # as `_apart`; a value may be negative
+    found = np.where(found > 0.0, found * left, found / np.sqrt(left))
+    return found if o.stakes.cost is None else np.where(found > 0.0, found, -np.inf)
+
+
 def _given(o: CandidateState) -> Array:
     assert o.given is not None
     return o.given
@@ -102,6 +114,7 @@ STRATEGIES: dict[str, StrategySpec] = {
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),
     "output-change": StrategySpec(_output_change, needs_classes=True, needs_mean=True, needs_covariance=True),
+    "value": StrategySpec(_value, needs_classes=True, needs_mean=True, needs_covariance=True),
     "novel": StrategySpec(_apart(_given), one_class=True),
     "doubtful": StrategySpec(_apart(_given), one_class=True),
 }

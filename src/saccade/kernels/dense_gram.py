@@ -106,11 +106,10 @@ class DenseGram(StreamedGram):
 
     def __init__(self, kernel: Kernel, X: Matrix, limit: int | None = None) -> None:
         super().__init__(kernel, X)
-        self._most, n = limit, X.shape[0]
-        limit = limits.DENSE_UP_TO if limit is None else limit
-        if n > limit:
+        self._most, n = limits.DENSE_UP_TO if limit is None else limit, X.shape[0]
+        if n > self._most:
             raise InvalidInput(
-                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {limit} examples. "
+                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {self._most} examples. "
                 "Use HIK(), which needs none, or fewer examples."
             )
         self._K: Array | None = None
