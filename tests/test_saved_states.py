@@ -16,7 +16,7 @@ from saccade._core.errors import ModelFileError, SaccadeError
 from saccade.active import ActiveLearner
 from saccade.active.stopping import Audit
 from saccade.kernels import HIK, RBF, Power, Weights
-from saccade.localize import BoxPrior, Localizer, Response, SituationModel, TileSearch
+from saccade.localize import BoxPrior, Localizer, Response, SituationModel, SituationSearch, TileSearch
 from tests.memory import at_most
 
 MEMORY = 1 << 30
@@ -54,6 +54,13 @@ def a_situation() -> dict[str, Any]:
     return SituationModel().fit({"dog": boxes, "cat": boxes[::-1]}, (64, 48)).to_dict()
 
 
+def a_search_of_several() -> dict[str, Any]:
+    model = SituationModel.from_dict(a_situation())
+    search = SituationSearch(model, (64, 48), sure=0.0, random_state=0)
+    search.tell("dog", [[10, 10, 20, 20]], [0.7])
+    return search.to_state()
+
+
 def an_audit() -> dict[str, Any]:
     return Audit(np.arange(30), 0.2).looked(np.ones(20, bool), 40).state()
 
@@ -63,6 +70,7 @@ STATES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], Any]]] = {
     "hedged search": (a_hedged_search, Localizer.from_state),
     "tiles": (tiles, TileSearch.from_state),
     "situation": (a_situation, SituationModel.from_dict),
+    "several": (a_search_of_several, SituationSearch.from_state),
     "audit": (an_audit, Audit.from_state),
 }
 
