@@ -111,7 +111,8 @@ def main() -> None:
     of = {name: [run for job, run in zip(jobs, runs, strict=True) if job[0] == name] for name in (*KINDS, *SETS)}
     record: dict[str, Any] = {"tiles of the synthetic": SMALL**2, "batch": BATCH, "looks": CHECKED}
     record |= {name: summary(each) for name, each in of.items()}
-    record["number left"] = covered([run["left"] for name in KINDS for run in of[name]])
+    for name, kinds in (("number left", KINDS), ("number left, cells and raccoons", SETS)):
+        record[name] = covered([run["left"] for kind in kinds for run in of[kind]])
     write(options.out, "find_all_rivals", record, quiet=True)
     save_figure(draw(record), options.out, "find_all_rivals")
     for name in of:

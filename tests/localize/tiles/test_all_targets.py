@@ -54,10 +54,9 @@ def test_features_lead_to_scattered_hits() -> None:
 
 
 def test_the_likeliest_tiles_come_first_with_that_policy() -> None:
-    search = TileSearch((SIDE, SIDE), TILE, budget=60, policy="likeliest", random_state=0)
-    boxes = search.tiles.boxes[::9]
-    search.tell(boxes, cluster(boxes))
-    search.tell(first := search.ask(search._first.size), cluster(first))
+    search = TileSearch((SIDE, SIDE), TILE, budget=60, start=0.0, policy="likeliest", random_state=0)
+    for boxes in (search.tiles.boxes[::9], search.tiles.boxes[search._first]):
+        search.tell(boxes, cluster(boxes))
     p = search.probability_map().ravel()
     p[~np.isnan(search.hits)] = -1.0
     chosen = search.tiles.numbers(search.ask(4))

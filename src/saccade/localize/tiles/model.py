@@ -71,8 +71,9 @@ class TileSpace:
         """Between tiles a and b by number."""
 
         def part(share: float, kernel: Kernel, X: Array | None) -> Array | float:
-            some = share > 0.0 and X is not None and K.size
-            return setting.amplitude * share * kernel(X[a], None if b is None else X[b]) if some else 0.0
+            if share == 0.0 or X is None or not K.size:
+                return 0.0
+            return setting.amplitude * share * kernel(X[a], None if b is None else X[b])
 
         K, n, other = np.full((a.size, a.size if b is None else b.size), RATE), self.prior.size, a if b is None else b
         K += part(1.0 - setting.share, Matern(setting.length, nu=1.5), self.places)
