@@ -78,7 +78,7 @@ def test_outliers_are_those_farthest_by_mahalanobis() -> None:
     apart = features - features.mean(axis=0)
     distance = np.einsum("ij,jk,ik->i", apart, np.linalg.inv(np.cov(features.T)), apart)
     order = outliers(standardised(features))
-    assert np.diff(np.sqrt(distance[order])).max() < 0.01
+    assert np.diff(np.sqrt(distance[order])).max() < 0.05  # but for the ridge
     constant = standardised(np.column_stack([features, np.ones(300)]))
     assert np.isin(outliers(constant)[:30], order[:31]).all()
     np.testing.assert_array_equal(outliers(np.zeros((5, 2))), np.arange(5))
