@@ -60,6 +60,14 @@ def test_coco(folder: Path, saccade: Any) -> None:
         x, y, width, height = annotation["bbox"]
         assert annotation["area"] == pytest.approx(width * height, abs=0.01)
         assert annotation["iscrowd"] == 0
+        (ring,) = annotation["segmentation"]  # a polygon: annToMask of pycocotools fills it
+        corners = {(x, y), (x + width, y), (x + width, y + height), (x, y + height)}
+        assert {(round(a, 1), round(b, 1)) for a, b in zip(ring[::2], ring[1::2], strict=True)} == {
+            (round(a, 1), round(b, 1)) for a, b in corners
+        }
+        a, b = np.array(ring).reshape(-1, 2).T
+        area = 0.5 * abs(a @ np.roll(b, 1) - b @ np.roll(a, 1))
+        assert area == pytest.approx(annotation["area"], abs=1.0)
         assert 0 <= annotation["score"] <= 1
         assert annotation["attributes"]["looks"] <= 40
         assert float(iou(np.array([x, y, x + width, y + height]), scene(seed)[1])) >= 0.5
@@ -95,6 +103,25 @@ def test_geojson(folder: Path, saccade: Any) -> None:
     assert float(iou(np.array([x.min(), y.min(), x.max(), y.max()]), scene(102)[1])) >= 0.5
     assert feature["properties"]["classification"] == {"name": "object"}
     assert feature["properties"]["file"] == "photos/102.png"
+
+
+def test_one_geojson_per_picture(folder: Path, saccade: Any) -> None:
+    (folder / "more").mkdir()
+    shutil.copy(folder / "photos" / "102.png", folder / "more" / "101.png")
+    (folder / "photos" / "103.png").write_bytes(b"no picture")
+    asked = ("find", "rings.saccade", "photos", "more", "--out", "b.geojson", "--looks", "1")
+    done = saccade(*asked)
+    assert done.exit_code == 0, done.stderr
+    assert "3 boxes in b-101.geojson, b-102.geojson, b-101-2.geojson." in " ".join(done.stderr.split())
+    for name, picture in (("101", "photos/101.png"), ("102", "photos/102.png"), ("101-2", "more/101.png")):
+        (feature,) = found(folder / f"b-{name}.geojson")["features"]
+        assert feature["properties"]["file"] == picture
+    assert not (folder / "b.geojson").exists()
+    (folder / "b-101.geojson").unlink()
+    done = saccade(*asked)
+    assert done.exit_code == 2
+    assert "b-102.geojson exists already" in done.stderr
+    assert not (folder / "b-101.geojson").exists()
 
 
 def test_csv_without_formulas(folder: Path, saccade: Any) -> None:

@@ -111,6 +111,11 @@ SMALLEST = {
         {"find_all.SIDE": 10, "find_all.TARGETS": 8, "find_all.SMALL": 10, "find_all.FEW": 6, "find_all.BATCH": 10}
         | {"find_all.CHECKED": (0.1,), "find_all.GALAXY_TILE": 100},
     ),
+    "experiments/find_all_rivals.py": Small(
+        "--out {out} --pictures 1 --coverage 1 --processes 1",
+        {"find_all_rivals.SMALL": 10, "find_all_rivals.KINDS": {"clustered": ("clustered", 6)}}
+        | {"find_all_sets.MOSAIC": 1, "find_all_sets.SIDE": 8, "find_all_sets.RACCOONS": 4},
+    ),
     "experiments/find_boxes.py": Small(
         "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
         {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},

@@ -16,7 +16,7 @@ SIDE = 48  # px
 
 
 def write_all(folder: Path) -> None:
-    """caltech101/, scenes15/, fashion-mnist/, cifar10/ and portland/ inside the folder."""
+    """caltech101/, scenes15/, fashion-mnist/, cifar10/, portland/ and boxes/ inside the folder."""
     _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
     _boxes(folder / "caltech101" / "boxes.csv", "Faces")
     for seed, part in enumerate(("train", "test"), 1):
@@ -25,6 +25,8 @@ def write_all(folder: Path) -> None:
     _fashion(folder / "fashion-mnist", rng)
     _cifar10(folder / "cifar10", rng)
     _portland(folder / "portland", rng)
+    for name, labels in (("blood_cells", ("WBC", "Platelets")), ("raccoon", ("raccoon",))):
+        _photographs(folder / "boxes" / name, labels, rng)
 
 
 def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
@@ -45,6 +47,20 @@ def _boxes(place: Path, name: str) -> None:
     place.write_text(
         "\n".join(["class,image,xmin,ymin,xmax,ymax", *rows, f"{name},image_{EACH:04}.jpg,9,9,20,9"]) + "\n"
     )
+
+
+def _photographs(folder: Path, labels: tuple[str, ...], rng: np.random.Generator) -> None:
+    """Four grey pictures with a red square of each label."""
+    folder.mkdir(parents=True)
+    rows = ["image,label,xmin,ymin,xmax,ymax"]
+    for number in range(4):
+        picture = rng.integers(90, 120, (120, 160, 3), np.uint8)
+        for place, label in enumerate(labels):
+            x, y = 20 + 70 * place, int(rng.integers(10, 70))
+            picture[y : y + 30, x : x + 40] = (220, 40, 40)
+            rows.append(f"{number}.jpg,{label},{x},{y},{x + 40},{y + 30}")
+        Image.fromarray(picture).save(folder / f"{number}.jpg")
+    (folder / "boxes.csv").write_text("\n".join(rows) + "\n")
 
 
 def _shapes(count: int, side: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -145,6 +145,7 @@ KEYS_AT_ONCE = 1 << 21  # Random keys drawn at a time by each thread for made-up
 PICTURE_PIXELS = 100_000_000  # Pixels of a picture; a larger one is refused by its header. As RGB it takes 300 MB.
 SOURCE_PIXELS = 8_000_000  # Pixels that a source of a huge picture reads at a time for a coarse copy: 24 MB of RGB.
 TILES = 20_000  # Tiles of a search: what covariances with 1,000 looks need takes 160 MB under each of three settings.
+TILE_EXAMPLES = 200  # Examples of hits of such a search: each one is as another look.
 BOX_COORDINATE = 1e15  # Coordinates of a box: float64 tells quarters of a pixel apart, and areas stay finite.
 GRID_LINES = 100_000  # Grid lines along a side of a picture on which `best_window` lets windows begin and end.
 WHOLE_NUMBER = 2**53  # in a state: beyond, float64 does not have every whole number

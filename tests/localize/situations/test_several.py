@@ -1,9 +1,11 @@
 """Several objects in turn."""
 
+import json
+
 import numpy as np
 import pytest
 
-from saccade._core.errors import InvalidInput
+from saccade._core.errors import InvalidInput, ModelFileError
 from saccade.localize import SituationModel, SituationSearch, iou
 
 rng = np.random.default_rng(0)
@@ -69,3 +71,35 @@ def test_bad_names() -> None:
         SituationSearch(MODEL, (640, 480), [])
     with pytest.raises(InvalidInput, match="not for 'cat'"):
         SituationSearch(MODEL, (640, 480)).tell("cat", [[0, 0, 1, 1]], [0.0])
+
+
+def test_a_saved_search_asks_the_same_next() -> None:
+    search = SituationSearch(MODEL, (640, 480), ["walker", "dog"], sure=0.5, random_state=0, policy="pi")
+    near = DOGS[0] + np.random.default_rng(0).normal(0, 4, (12, 4))
+    search.tell("dog", near, iou(near, DOGS[0]))
+    search.tell("walker", [[0, 0, 60, 60]], [np.nan])
+    assert list(search.found) == ["dog"]
+    again = SituationSearch.from_state(json.loads(json.dumps(search.to_state())))
+    assert again.to_state() == search.to_state()
+    assert (again.open, again.looks, again.sure) == (["walker"], 13, 0.5)
+    for _ in range(2):
+        (name, boxes), (same, expected) = again.ask(4), search.ask(4)
+        assert name == same == "walker"
+        np.testing.assert_array_equal(boxes, expected)
+        for each in (again, search):
+            each.tell(name, boxes, iou(boxes, TRUTH[name]))
+    assert again.best()["walker"].probability == search.best()["walker"].probability
+
+
+@pytest.mark.parametrize("change", ["another picture", "nothing to search", "found what was not looked for", "no box"])
+def test_states_that_contradict_themselves_are_refused(change: str) -> None:
+    state = SituationSearch(MODEL, (640, 480), random_state=0).to_state()
+    small = SituationSearch(MODEL, (64, 48), random_state=0).to_state()["searches"]
+    state |= {
+        "another picture": {"searches": {**state["searches"], "dog": small["dog"]}},
+        "nothing to search": {"searches": {}},
+        "found what was not looked for": {"found": {"cat": [0, 0, 1, 1]}},
+        "no box": {"found": {"dog": [5, 5, 1, 1]}},
+    }[change]
+    with pytest.raises(ModelFileError):
+        SituationSearch.from_state(state)

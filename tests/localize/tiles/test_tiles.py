@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.sources.base import open_picture
-from saccade.localize.tiles.grid import Tiles, first_tiles, overview, statistics
+from saccade.localize.tiles.grid import Tiles, first_tiles, outliers, overview, standardised, statistics
 
 
 @given(
@@ -70,3 +70,15 @@ def test_an_odd_tile_stands_out_in_the_overview() -> None:
     away = np.abs(features - np.median(features, axis=0)).sum(axis=1)
     assert away.argmax() == 1 * 5 + 2
     assert np.sort(away)[-2] < 1e-9
+
+
+def test_outliers_are_those_farthest_by_mahalanobis() -> None:
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((300, 4)) @ rng.standard_normal((4, 4)) + 5.0
+    apart = features - features.mean(axis=0)
+    distance = np.einsum("ij,jk,ik->i", apart, np.linalg.inv(np.cov(features.T)), apart)
+    order = outliers(standardised(features))
+    assert np.diff(np.sqrt(distance[order])).max() < 0.05  # but for the ridge
+    constant = standardised(np.column_stack([features, np.ones(300)]))
+    assert np.isin(outliers(constant)[:30], order[:31]).all()
+    np.testing.assert_array_equal(outliers(np.zeros((5, 2))), np.arange(5))

@@ -12,7 +12,7 @@ from saccade._core import limits
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import options as o
-from saccade.cli.tables.boxes_out import Result, check_ending, write_boxes
+from saccade.cli.tables.boxes_out import Result, check_ending, files_of, write_boxes
 from saccade.cli.targets import check_targets
 from saccade.features.files import find_pictures
 
@@ -25,7 +25,7 @@ class SearchOptions:
 
     out: Path = o.option(
         Path("boxes.json"),
-        "The file of boxes: .json (COCO), .csv or .geojson (pixels, for QuPath).",
+        "The file of boxes: .json (COCO), .csv or .geojson (pixels, for QuPath; one file per picture).",
         *("--out", "-o"),
         metavar="FILE",
     )
@@ -69,17 +69,18 @@ def find(
     """
     out, report = options.out, options.report
     check_ending(out)
-    check_targets({"--out": out, "--report": report}, force, (model, *pictures))
+    named = list(_named(pictures))
+    files = {f"--out {file}": file for file in files_of(out, [name for name, _ in named]) if file != out}
+    check_targets({"--out": out, "--report": report, **files}, force, (model, *pictures))
     sides = None if options.size is None else _sides(options.size)
     with console.progress():
         judge = _judge(model, options.label)
         label = str(options.label or judge.label or "object")
-        found = _searched(pictures, judge, label, sides, options)
+        found = _searched(named, judge, label, sides, options)
     if not found:
         raise InvalidInput("None of the pictures could be searched. Give at least one that can be read.")
     results = [_result(each) for each in found]
-    write_boxes(out, results, label)
-    _summarise(results, label, out)
+    _summarise(results, label, write_boxes(out, results, label))
     if report is not None:
         from saccade.cli.reports.find import write_report
 
@@ -115,7 +116,7 @@ def _judge(path: Path, label: str | None) -> Any:
 
 
 def _searched(
-    paths: list[Path], judge: Any, label: str, size: tuple[float, float] | None, options: SearchOptions
+    named: list[tuple[str, Path]], judge: Any, label: str, size: tuple[float, float] | None, options: SearchOptions
 ) -> list[Any]:
     """The search of each picture that can be read; the others are named."""
     from saccade.cli.find_search import search
@@ -123,7 +124,7 @@ def _searched(
     situation = None if options.situation is None else localize.SituationModel.load(options.situation)
     limit: dict[str, Any] = {"looks": options.looks, "batch": options.batch, "sure": options.sure}
     found: list[Any] = []
-    for number, (name, path) in enumerate(_named(paths)):
+    for number, (name, path) in enumerate(named):
         keep = options.report is not None and number < limits.REPORT_SEARCHES
         try:
             picture = localize.open_picture(path)
@@ -155,7 +156,7 @@ def _result(search: Any) -> Result:
     return Result(search.name, width, height, (x0, y0, x1, y1), found.probability, found.score, found.looks)
 
 
-def _summarise(results: list[Result], label: str, out: Path) -> None:
+def _summarise(results: list[Result], label: str, files: list[Path]) -> None:
     from saccade.cli.reports.find import sure_text
 
     for each in results[:NAMED]:
@@ -165,4 +166,10 @@ def _summarise(results: list[Result], label: str, out: Path) -> None:
             f"{console.count(each.looks, 'look')}."
         )
     more = f"{len(results) - NAMED:,} more are not shown here. " if len(results) > NAMED else ""
-    console.note(f"{more}{console.count(len(results), 'box', 'boxes')} in {out}.")
+    console.note(f"{more}{console.count(len(results), 'box', 'boxes')} in {_files(files)}.")
+
+
+def _files(files: list[Path]) -> str:
+    shown = [console.printable(str(file)) for file in files[:NAMED]]
+    rest = [f"{len(files) - NAMED:,} more"] if len(files) > NAMED else []
+    return ", ".join(shown + rest)

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +31,31 @@ def check_ending(path: Path) -> None:
         raise InvalidInput(f"--out {path} must end in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}: the format to write.")
 
 
-def write_boxes(path: Path, results: Sequence[Result], label: str) -> None:
-    """The file, in the format that its ending says."""
+def write_boxes(path: Path, results: Sequence[Result], label: str) -> list[Path]:
+    """The files that were written, in the format that the ending says."""
+    if path.suffix.lower() != ".geojson":
+        return [_write_all(path, results, label)]
+    files = files_of(path, [each.name for each in results])
+    return [_write_all(file, [each], label) for file, each in zip(files, results, strict=True)]
+
+
+def files_of(path: Path, names: Sequence[str]) -> list[Path]:
+    """One GeoJSON file per picture, as QuPath opens them: boxes-NAME.geojson; the one file in other formats.
+
+    >>> [str(file) for file in files_of(Path("b.geojson"), ["a/one.png", "c/one.png"])]
+    ['b-one.geojson', 'b-one-2.geojson']
+    """
+    if path.suffix.lower() != ".geojson" or len(names) < 2:
+        return [path]
+    taken = dict[str, str]()  # by its small letters: some file systems know no others
+    for stem in (Path(name).stem for name in names):
+        tries = (stem if k == 1 else f"{stem}-{k}" for k in count(1))
+        free = next(name for name in tries if name.lower() not in taken)
+        taken[free.lower()] = free
+    return [path.with_name(f"{path.stem}-{name}{path.suffix}") for name in taken.values()]
+
+
+def _write_all(path: Path, results: Sequence[Result], label: str) -> Path:
     kind = path.suffix.lower()
     with writing(str(path)) as file:
         if kind == ".csv":
@@ -39,6 +63,7 @@ def write_boxes(path: Path, results: Sequence[Result], label: str) -> None:
         else:
             made = coco(results, label) if kind == ".json" else geojson(results, label)
             file.write(json.dumps(made, indent=1, allow_nan=False) + "\n")
+    return path
 
 
 def coco(results: Sequence[Result], label: str) -> dict[str, Any]:
@@ -54,7 +79,7 @@ def coco(results: Sequence[Result], label: str) -> dict[str, Any]:
         annotations.append(
             {
                 **{"id": k, "image_id": k, "category_id": 1, "bbox": bbox, "area": round(bbox[2] * bbox[3], 2)},
-                **{"iscrowd": 0, "segmentation": [], "score": round(each.probability, 6)},
+                **{"iscrowd": 0, "segmentation": [outline(each.box)], "score": round(each.probability, 6)},
                 "attributes": {"judge_score": round(each.score, 6), "looks": each.looks},
             }
         )
@@ -65,6 +90,12 @@ def coco(results: Sequence[Result], label: str) -> dict[str, Any]:
         "annotations": annotations,
         "categories": [{"id": 1, "name": label, "supercategory": ""}],
     }
+
+
+def outline(box: Sequence[float]) -> list[float]:
+    """The corners x, y, x, y, … of a box, from which pycocotools makes a mask."""
+    x0, y0, x1, y1 = (round(v, 2) for v in box)
+    return [x0, y0, x1, y0, x1, y1, x0, y1]
 
 
 def geojson(results: Sequence[Result], label: str) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from saccade._core import codec
 from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.errors import InvalidInput
 from saccade.localize.search.belief import Location
 from saccade.localize.search.localizer import Localizer
 from saccade.localize.situations.model import SituationModel
+from saccade.localize.situations.state import SITUATION_SEARCH
 
 
-class SituationSearch:
+class SituationSearch(codec.Stateful):
     """Looks for the objects of a situation in turn: found objects change the priors of the others (S §12 (2), (4)).
 
     An object counts as found while its `best().probability` is at least `sure`; the others then have the prior of the
@@ -53,6 +55,8 @@ class SituationSearch:
     >>> all(iou(found.box, truth[name]) > 0.5 for name, found in search.best().items())
     True
     """
+
+    record = SITUATION_SEARCH
 
     def __init__(
         self,

@@ -1,16 +1,21 @@
-"""The fields of a situation model in a file or a state."""
+"""The fields of a situation model and of a search for its objects, in a file or a state."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from saccade._core.arrays import Array
 from saccade._core.codec import OneOf, Record
-from saccade._core.fields import Many, Maybe, number, plain, text, whole
+from saccade._core.fields import Many, Maybe, Named, Numbers, number, plain, text, whole
+from saccade.localize.boxes import check_boxes
 from saccade.localize.priors.densities import Density
 from saccade.localize.priors.state import DENSITIES, width
+from saccade.localize.search.state import LOCALIZER
 
 if TYPE_CHECKING:
+    from saccade.localize.search.localizer import Localizer
     from saccade.localize.situations.model import SituationModel
+    from saccade.localize.situations.search import SituationSearch
 
 PARAMETERS = ("kind", "components", "doubt")
 
@@ -63,4 +68,27 @@ SITUATION_MODEL = Record(
     name="SituationModel",
     upgrade=with_kind,
     take=_fields,
+)
+
+
+def _search(
+    situation: SituationModel, sure: float, searches: dict[str, Localizer], found: dict[str, Array]
+) -> SituationSearch:
+    from saccade.localize.situations.search import SituationSearch
+
+    bounds = [search.bounds.tolist() for search in searches.values()]
+    if not bounds or bounds != bounds[:1] * len(bounds):
+        raise ValueError("all searches must be in one picture")
+    if not found.keys() <= searches.keys():
+        raise ValueError(f"{sorted(found.keys() - searches.keys())[0]!r} is found, and was not looked for")
+    made = SituationSearch(situation, bounds[0], list(searches), sure=sure)
+    made.searches, made.found = searches, {name: check_boxes(box[None])[0] for name, box in found.items()}
+    return made
+
+
+SITUATION_SEARCH = Record(
+    _search,
+    {"situation": SITUATION_MODEL, "sure": number(0.0, 1.0), "searches": Named(LOCALIZER), "found": Named(Numbers(4))},
+    version=1,
+    name="SituationSearch",
 )

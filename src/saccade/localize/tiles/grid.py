@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from saccade._core import limits
 from saccade._core.arrays import Array
@@ -11,6 +12,8 @@ from saccade._core.checks import check_count, check_share, is_number
 from saccade._core.errors import InvalidInput, InvalidParameter
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.sources.base import Source, open_picture
+
+RIDGE = 1e-5  # share of all variance that every feature has beyond its own, so that what is constant tells nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +157,58 @@ def check_features(features: Any, n: int) -> Array | None:
     return found
 
 
-def standardised(features: Array | None) -> Array | None:
-    """Mean 0 and deviation 1, divided by the root of their number: two tiles are about √2 apart."""
+def check_examples(examples: Any, of_overview: bool, features: Array | None) -> Array | None:
+    """Features of examples: an array of rows, or crops that are looked at as the tiles of an overview are."""
+    if examples is None:
+        return None
+    if features is None:
+        raise InvalidParameter(
+            '`examples` need `features`, by which tiles may look like them: pass features="overview".'
+        )
+    if isinstance(examples, np.ndarray) and examples.ndim == 2:
+        found = as_numbers(examples, "examples")
+    elif of_overview and len(examples):
+        crops = [open_picture(crop) for crop in examples]
+        sides = [(crop.shape[1], crop.shape[0]) for crop in crops]
+        found = np.vstack([overview(crop, Tiles.of(size, max(size))) for crop, size in zip(crops, sides, strict=True)])
+    else:
+        found = np.zeros((0, 0))
+    if (
+        not 0 < len(found) <= limits.TILE_EXAMPLES
+        or found.shape[1] != features.shape[1]
+        or not np.isfinite(found).all()
+    ):
+        raise InvalidInput(
+            f"`examples` must be 1 to {limits.TILE_EXAMPLES} rows of {features.shape[1]} finite numbers, as `features` "
+            f'has them, or with features="overview" a list of crops (h, w, 3); got an array of shape {found.shape}.'
+        )
+    return found
+
+
+def standardised(
+    features: Annotated[Array, "n, d"] | None, examples: Annotated[Array, "k, d"] | None = None
+) -> Annotated[Array, "n + k, d"] | None:
+    """Mean 0 and deviation 1 over the tiles, divided by the root of their number: two tiles are about √2 apart."""
     if features is None:
         return None
     deviation = features.std(axis=0)
     flat = deviation <= 1e-12 * (1.0 + np.abs(features).max(axis=0))
-    return np.asarray(
-        (features - features.mean(axis=0)) / np.where(flat, np.inf, deviation) / np.sqrt(features.shape[1])
-    )
+    every = features if examples is None else np.vstack([features, examples])
+    return np.asarray((every - features.mean(axis=0)) / np.where(flat, np.inf, deviation) / np.sqrt(features.shape[1]))
+
+
+def outliers(features: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
+    """Tiles by how unlike the others they look: by the variance of a Gaussian process of linear functions.
+
+    Its order is that of the Mahalanobis distance from the mean. `features` are `standardised`; it takes n·d² steps.
+
+    >>> outliers(np.array([[0.1, 0.0], [-0.1, 0.1], [0.2, -0.1], [3.0, 2.0]]))[:1].tolist()
+    [3]
+    """
+    C = features.T @ features
+    L = np.linalg.cholesky(C + (RIDGE * np.trace(C) + 1e-300) * np.eye(len(C)))
+    away = np.square(solve_triangular(L, features.T, lower=True)).sum(axis=0)
+    return np.argsort(-away.round(9), kind="stable")
 
 
 def check_prior(prior: Any, shape: tuple[int, int]) -> Annotated[Array, "n"]:

@@ -1,15 +1,19 @@
-"""How many hits are left: an expectation with an interval from the model, and a bound that needs no model.
+"""How many hits are left: an expectation with an interval from the model and random looks, and a bound without a model.
 
-From the model. With p the probability of a hit at each tile not looked at, their number has the mean Σp and the
-variance Σp(1 − p) + Σ_{i≠j} cov_ij. Two tiles with correlated f have, with h = mean/√(1 + variance) and ρ the
-correlation of f plus noise, cov = Σ_{k≥1} (ρᵏ/k!) (He_{k−1}(h_i) φ(h_i)) (He_{k−1}(h_j) φ(h_j)) (the tetrachoric
-series). A negative binomial with this mean and variance gives the interval: skewed, as the number in clusters that were
-not found yet is.
+Some looks are random: one tile from each cell of a coarse grid, in a random order, drawn before the search. How many of
+them are taken after so many looks does not depend on any answer, so they are a random sample of the picture.
 
-Without a model. The first looks are one random tile from each cell of a coarse grid. The number of hits among them is a
-sum of independent draws whose mean is at least (tiles with hits) / (tiles in the largest cell), and below its mean such
-a sum is more concentrated than a binomial (Hoeffding 1956). So the upper limit of Clopper and Pearson bounds all tiles
-with hits, whatever the picture is.
+From both. The model expects M hits in the tiles without an answer. It is wrong by an unknown factor λ, beforehand
+Γ(`TRUST`, `TRUST`) with the mean 1. The random looks test it: of those that, by all other answers, are no likelier to
+have a hit than the likeliest tile that is left, it expects E to have one, and R have. These are as the tiles that are
+left, but for being taken at random. With Poisson numbers λ is Γ(TRUST + R, TRUST + E) afterwards, and the number left
+is a negative binomial of the mean Mλ. Few random looks without a hit say little: they do not lower the upper end below
+that of the model alone. The bound without a model does, and is the upper end as long as few hits are known.
+
+Without a model. The number of hits among the random looks is a sum of independent draws (also where not all cells had
+their turn: its generating function has real roots only), whose mean is at least (tiles with hits) / (tiles in the
+largest cell) a cell, and below its mean such a sum is more concentrated than a binomial (Hoeffding 1956). So the upper
+limit of Clopper and Pearson bounds all tiles with hits, whatever the picture is, at every one number of looks.
 """
 
 from typing import Annotated, NamedTuple
@@ -19,69 +23,45 @@ from scipy.stats import beta, nbinom, poisson
 
 from saccade._core.arrays import Array
 from saccade.localize.tiles.answers import TileAnswers
-from saccade.localize.tiles.model import Pool, TileBelief
+from saccade.localize.tiles.model import TileBelief
 
 CONFIDENCE = 0.95
-TERMS = 6  # of the tetrachoric series
-SAMPLED = 512  # tiles whose covariances with all others are summed, for all of them
-WIDER = 1.25  # factor of the deviation: 1 missed the truth in places on pictures of other seeds (docs/decisions/028)
+TRUST = 1.0  # hits in random looks that count as much as what the model expected (docs/decisions/053)
+FEW = 4  # hits below which the model is not trusted with an upper end
 
 
 class Left(NamedTuple):
     """Hits in tiles without an answer."""
 
-    expected: float  # by the model
-    low: int  # interval of 95 % by the model, checked on pictures of several kinds (docs/decisions/028)
+    expected: float  # by the model, corrected by the random looks
+    low: int  # interval of 95 % by both, checked on pictures of several kinds (docs/decisions/053)
     high: int
-    at_most_tiles: int  # with hits, with 95 % confidence for any picture; it needs the looks of the start
+    at_most_tiles: int  # with hits, with 95 % confidence for any picture, by the random looks alone
 
 
-def hits_left(belief: TileBelief, answers: TileAnswers, first: Array, cell: int, rng: np.random.Generator) -> Left:
-    """The hits in tiles without an answer; the `first` looks were one in each cell of up to `cell` tiles."""
+def hits_left(belief: TileBelief, answers: TileAnswers, random: Annotated[Array, "r"], cell: int) -> Left:
+    """The hits in tiles without an answer; `random` looks were one in each cell of up to `cell` tiles."""
     free, counts = answers.without(), answers.hits_in_a_tile()
-    mean, variance = moments(belief, free, rng)
-    many, spread = float(counts.mean()), float(counts.var())
-    mean, variance = mean * many, variance * many**2 + mean * spread
-    low, high = interval(mean, WIDER**2 * variance, max(free.size, round(counts.max() * free.size)))
-    return Left(mean, low, high, _at_most(answers, first, cell, free.size))
-
-
-def _at_most(answers: TileAnswers, first: Array, cell: int, free: int) -> int:
-    """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
-    if not np.isin(first, [*answers.told, *answers.failed]).all():
-        return free  # before all of the first looks are taken nothing is known
-    hits = int((answers.has_hit(first) | np.isnan(answers.hits[first])).sum())
-    every = all_tiles_at_most(hits, first.size, cell, len(answers.tiles.boxes))
-    return max(0, min(free, every - int(answers.has_hit(answers.rows).sum())))
-
-
-def moments(belief: TileBelief, free: Annotated[Array, "f"], rng: np.random.Generator) -> tuple[float, float]:
-    """Mean and variance of the number of free tiles with a hit."""
     if not free.size:
-        return 0.0, 0.0
-    parts = np.array([_moments(pool, free, rng) for pool in belief.pools])
-    mean = float(belief.weights @ parts[:, 0])
-    between = float(belief.weights @ np.square(parts[:, 0] - mean))
-    return mean, float(belief.weights @ parts[:, 1]) + between
+        return Left(0.0, 0, 0, 0)
+    p, left_out = belief.probability[free], belief.left_out
+    own = np.isin(answers.rows, random) & (left_out <= p.max())
+    seen, at_most = float(answers.has_hit(answers.rows[own]).sum()), _at_most(answers, random, cell, free.size)
+    before, after = float(p.sum()), float(p.sum()) * (TRUST + seen) / (TRUST + float(left_out[own].sum()))
+    many, spread, most = float(counts.mean()), float(counts.var()), max(at_most, round(counts.max() * at_most))
+    (_, model), (low, high) = (
+        interval(mean * many, (mean + mean**2 / shape) * many**2 + mean * spread, most)
+        for mean, shape in ((before, TRUST), (after, TRUST + seen))
+    )
+    few = answers.has_hit(answers.rows).sum() < FEW
+    return Left(min(after * many, float(most)), low, most if few else max(model, high), at_most)
 
 
-def _moments(pool: Pool, free: Array, rng: np.random.Generator) -> tuple[float, float]:
-    p = pool.probability[free]
-    some = np.arange(free.size) if free.size <= SAMPLED else np.sort(rng.choice(free.size, SAMPLED, replace=False))
-    root = np.sqrt(1.0 + pool.variance[free])
-    rho = pool.covariance(free[some], free) / (root[some, None] * root)
-    rho[np.arange(some.size), some] = 0.0
-    h = pool.mean[free] / root
-    density = np.exp(-0.5 * h * h) / np.sqrt(2.0 * np.pi)
-    before, hermite = np.zeros_like(h), np.ones_like(h)
-    total, power = 0.0, np.ones_like(rho)
-    for k in range(1, TERMS + 1):
-        power *= rho / k  # ρᵏ/k!
-        g = hermite * density
-        total += float(g[some] @ power @ g)
-        before, hermite = hermite, h * hermite - (k - 1) * before
-    pairs = total * free.size / some.size
-    return float(p.sum()), float((p * (1.0 - p)).sum()) + max(pairs, 0.0)
+def _at_most(answers: TileAnswers, random: Array, cell: int, free: int) -> int:
+    """The bound without a model; a tile without an answer counts as a hit, for it may be one."""
+    hits = int((answers.has_hit(random) | np.isnan(answers.hits[random])).sum())
+    every = all_tiles_at_most(hits, random.size, cell, len(answers.tiles.boxes))
+    return max(0, min(free, every - int(answers.has_hit(answers.rows).sum())))
 
 
 def interval(mean: float, variance: float, most: int, confidence: float = CONFIDENCE) -> tuple[int, int]:

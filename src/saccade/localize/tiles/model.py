@@ -18,10 +18,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from saccade._core.arrays import Array
+from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.infer import infer
 from saccade.inference.solving.conditional import ByFactor, unexplained
 from saccade.inference.solving.regression import Solving
-from saccade.kernels import RBF, Matern
+from saccade.kernels import RBF, Kernel, Matern
 from saccade.operators.base import Dense
 from saccade.solvers.cholesky import Factor
 
@@ -51,26 +52,39 @@ def settings(features: bool) -> list[Setting]:
 
 @dataclass(frozen=True, eq=False)
 class TileSpace:
-    """What is known of tiles before any look: where they are, what they look like from afar, how likely a hit is."""
+    """What is known of tiles before any look: where they are, what they look like from afar, how likely a hit is.
 
-    places: Annotated[Array, "n, 2"]  # row, column
-    features: Annotated[Array, "n, d"] | None
+    Examples, which are hits from elsewhere, have the numbers after those of the tiles. They look like some tiles, and
+    say nothing about places and the overall rate.
+    """
+
+    places: Annotated[Array, "n + examples, 2"]  # row, column; anything for examples
+    features: Annotated[Array, "n + examples, d"] | None
     prior: Annotated[Array, "n"]  # probability of a hit
+
+    @property
+    def examples(self) -> Annotated[Array, "examples"]:
+        """Their numbers."""
+        return np.arange(self.prior.size, len(self.places))
 
     def kernel(self, setting: Setting, a: Array, b: Array | None = None) -> Annotated[Array, "p, q"]:
         """Between tiles a and b by number."""
-        K = np.full((a.size, a.size if b is None else b.size), RATE)
-        for part, kernel, X in (
-            (1.0 - setting.share, Matern(setting.length, nu=1.5), self.places),
-            (setting.share, RBF(FEATURE_LENGTH), self.features),
-        ):
-            if part > 0.0 and X is not None and K.size:
-                K += setting.amplitude * part * kernel(X[a], None if b is None else X[b])
-        return K
 
-    def offset(self, setting: Setting) -> Annotated[Array, "n"]:
+        def part(share: float, kernel: Kernel, X: Array | None) -> Array | float:
+            if share == 0.0 or X is None or not K.size:
+                return 0.0
+            return setting.amplitude * share * kernel(X[a], None if b is None else X[b])
+
+        K, n, other = np.full((a.size, a.size if b is None else b.size), RATE), self.prior.size, a if b is None else b
+        K += part(1.0 - setting.share, Matern(setting.length, nu=1.5), self.places)
+        if self.examples.size:
+            K *= ((a < n)[:, None] & (other < n)) | (a[:, None] == other)
+        return np.asarray(K + part(setting.share, RBF(FEATURE_LENGTH), self.features))
+
+    def offset(self, setting: Setting) -> Annotated[Array, "n + examples"]:
         """The prior mean of f, with which Φ averages to `prior`."""
-        return np.asarray(ndtri(self.prior) * np.sqrt(1.0 + RATE + setting.amplitude))
+        prior = np.append(self.prior, np.full(self.examples.size, self.prior.mean()))
+        return np.asarray(ndtri(prior) * np.sqrt(1.0 + RATE + setting.amplitude))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +97,15 @@ class TilePosterior:
     log_evidence: float
     alpha: Annotated[Array, "l"]
     given: ByFactor  # the process given these tiles
+    left_out: Annotated[Array, "l"]  # probability of a hit in each of them by the others
 
     def pool(self) -> Pool:
         """Mean and variance everywhere."""
-        every = np.arange(len(self.space.places))
+        every = np.arange(self.space.prior.size)
         K = self.space.kernel(self.setting, self.rows, every)
-        mean, half = self.space.offset(self.setting) + self.alpha @ K, self.given.half(K)
-        return Pool(self.space, self.setting, mean, unexplained(RATE + self.setting.amplitude, half), half)
+        mean, half = self.space.offset(self.setting)[every] + self.alpha @ K, self.given.half(K)
+        variance = unexplained(RATE + self.setting.amplitude, half)
+        return Pool(self.space, self.setting, mean, variance, half, self.left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +117,7 @@ class Pool:
     mean: Annotated[Array, "n"]
     variance: Annotated[Array, "n"]
     half: Annotated[Array, "l, n"]  # L⁻¹k(rows, ·)
+    left_out: Annotated[Array, "l"]
 
     def covariance(self, a: Array, b: Array) -> Annotated[Array, "p, q"]:
         return np.asarray(self.space.kernel(self.setting, a, b) - self.half[:, a].T @ self.half[:, b])
@@ -113,13 +130,15 @@ class Pool:
 def learn(space: TileSpace, setting: Setting, rows: Array, hits: Array) -> TilePosterior:
     """The posterior from tiles with and without a hit."""
     if not rows.size:
-        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), ByFactor(Factor(np.zeros((0, 0)))))
+        return TilePosterior(space, setting, rows, 0.0, np.zeros(0), ByFactor(Factor(np.zeros((0, 0)))), np.zeros(0))
     K, mean = Dense(space.kernel(setting, rows)), space.offset(setting)[rows][:, None]
     Y, noise = np.where(hits, 1.0, -1.0)[:, None], np.ones((rows.size, 1))
     sites, solution = infer(K, Y, noise, None, "ep", Solving(solver="cholesky"), mean)
     given = ByFactor(solution.factors[0])
     evidence = sites.log_norm + given.log_density(given.half(sites.targets))
-    return TilePosterior(space, setting, rows, evidence, solution.alpha[:, 0], given)
+    f, variance = leave_one_out(sites.targets, solution.alpha, given.inverse_diagonal()[:, None], sites.noise)
+    left_out = ndtr((f + mean) / np.sqrt(1.0 + variance))[:, 0]
+    return TilePosterior(space, setting, rows, evidence, solution.alpha[:, 0], given, left_out)
 
 
 class TileBelief(NamedTuple):
@@ -131,6 +150,12 @@ class TileBelief(NamedTuple):
     @property
     def probability(self) -> Annotated[Array, "n"]:
         return np.asarray(self.weights @ np.array([pool.probability for pool in self.pools]))
+
+    @property
+    def left_out(self) -> Annotated[Array, "l"]:
+        """Probability of a hit in each tile with an answer, in their order, by the other answers."""
+        every = self.weights @ np.array([pool.left_out for pool in self.pools])
+        return np.asarray(every[self.pools[0].space.examples.size :])
 
 
 def likely_settings(space: TileSpace, rows: Array, hits: Array) -> list[Setting]:

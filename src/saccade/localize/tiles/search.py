@@ -1,6 +1,7 @@
 """Find all hits: active search over the tiles of a huge picture under a budget."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Annotated, Any, get_args
 
 import numpy as np
@@ -16,9 +17,11 @@ from saccade.localize.sources.base import check_shown, open_picture
 from saccade.localize.tiles.answers import FoundBoxes, TileAnswers, check_inside, judged
 from saccade.localize.tiles.grid import (
     Tiles,
+    check_examples,
     check_features,
     check_prior,
     first_tiles,
+    outliers,
     overview,
     source_and_bounds,
     standardised,
@@ -28,6 +31,8 @@ from saccade.localize.tiles.model import Setting, TileBelief, TileSpace, believe
 from saccade.localize.tiles.policy import Policy, choose_tiles
 from saccade.localize.tiles.state import TILE_SEARCH
 
+RANDOM = 0.25  # share of the looks that are random until all of these were taken
+ENOUGH = 3  # hits from which on the model chooses
 HORIZON = 0.1  # share of the tiles that a search without a budget plans for
 
 
@@ -45,12 +50,17 @@ class TileSearch(codec.Stateful):
     features : array of shape (tiles, d), "overview" or None
         What is known about each tile beforehand, row by row. "overview" takes colours and texture from one coarse look
         at the picture, so that `picture` must be one and not only its size.
+    examples : list of arrays of shape (h, w, 3), or array of shape (k, d), optional
+        Hits that are known from elsewhere: crops of about the size of a tile, with features="overview"; or rows as in
+        `features`. Tiles that look like them come first. At most 200.
     prior : float or array of shape (rows, columns)
         Probability that a tile has a hit, before any look. Looks correct the overall rate, not the map.
     budget : int or None
         Number of looks in all. None: no limit; plans are then made for a tenth of the tiles.
     start : float
-        Share of the budget that is spread over the picture before the model chooses.
+        Share of the budget for random looks all over the picture, from which `left` knows how good the model is. With
+        features they are one look in four until all are taken, and as many looks are at outliers as long as fewer than
+        three hits are known; without, they come first.
     policy : "auto", "likeliest" or "nonmyopic"
         "likeliest": the tiles with the highest probabilities. "nonmyopic": hits now and later under the budget. "auto"
         is the first with features that differ between tiles, and the second where only places count
@@ -83,6 +93,7 @@ class TileSearch(codec.Stateful):
         *,
         overlap: float = 0.0,
         features: Any = None,
+        examples: Any = None,
         prior: Any = 0.03,
         budget: int | None = None,
         start: float = 0.15,
@@ -92,11 +103,12 @@ class TileSearch(codec.Stateful):
     ) -> None:
         source, bounds = source_and_bounds(picture)
         self.tiles = Tiles.of(bounds, tile, overlap)
-        if isinstance(features, str):
+        if of_overview := isinstance(features, str):
             if features != "overview" or source is None:
                 raise InvalidParameter('`features` must be an array, None, or "overview" together with a picture.')
             features = overview(source, self.tiles)
         self.features = check_features(features, len(self.tiles.boxes))
+        self.examples = check_examples(examples, of_overview, self.features)
         self.prior = check_prior(prior, self.tiles.shape)
         self.budget = None if budget is None else check_count("budget", budget, "Pass how many tiles you can look at.")
         check_choice("policy", policy, get_args(Policy))
@@ -105,7 +117,9 @@ class TileSearch(codec.Stateful):
             raise InvalidParameter(f"`threshold` must be a number or None, got {threshold!r:.100}.")
         self.threshold = None if threshold is None else float(threshold)
         self.start = check_share("start", start, 1.0, "The default is 0.15.")
-        self._space = TileSpace(self.tiles.places, standardised(self.features), np.clip(self.prior, 1e-6, 1.0 - 1e-6))
+        places = np.append(self.tiles.places, np.zeros((0 if self.examples is None else len(self.examples), 2)), axis=0)
+        known = standardised(self.features, self.examples)
+        self._space = TileSpace(places, known, np.clip(self.prior, 1e-6, 1.0 - 1e-6))
         self.resume(seed_of(random_state), TileAnswers(self.tiles, self.threshold))
 
     def resume(self, seed: int, answers: TileAnswers) -> None:
@@ -147,7 +161,9 @@ class TileSearch(codec.Stateful):
         return self.policy == "likeliest" or (self.policy == "auto" and features is not None and bool(features.any()))
 
     def ask(self, n: int = 10) -> Annotated[Array, "n, 4"]:
-        """The next tiles to look at. A tile is asked for once, also if it gets no answer.
+        """The next tiles to look at. A second call before `tell` gives the same tiles.
+
+        Tell NaN for a tile without an answer; it is not asked for again.
 
         Parameters
         ----------
@@ -161,14 +177,33 @@ class TileSearch(codec.Stateful):
         """
         n = check_count("n", n, "Pass how many tiles you look at at a time.")
         free, spent = self.answers.without(to_ask=True), self.answers.spent
-        n = min(n, free.size, n if self.budget is None else max(0, self.budget - spent))
-        chosen = self._first[np.isin(self._first, free)][:n]
-        if chosen.size < n:
-            rest, more = np.setdiff1d(free, chosen), n - chosen.size
+        new = min(n - len(self.answers.asked), free.size, n if self.budget is None else max(0, self.budget - spent))
+        chosen = self._opening(free, max(0, new))
+        if chosen.size < new:
+            rest, more = np.setdiff1d(free, chosen), new - chosen.size
             left = 1 if self._greedy else max(self._horizon - spent - chosen.size, more)
             chosen = np.append(chosen, choose_tiles(self._believe(), rest, more, left))
         self.answers.asked += chosen.tolist()
-        return np.asarray(self.tiles.boxes[chosen])
+        return np.asarray(self.tiles.boxes[self.answers.asked[:n]])
+
+    @cached_property
+    def _outliers(self) -> Annotated[Array, "n"]:
+        features = standardised(self.features)
+        return np.zeros(0, np.int64) if features is None else outliers(features)
+
+    def _opening(self, free: Array, n: int) -> Annotated[Array, "at most n"]:
+        """Looks that need no model: the random ones that are due, and outliers until some hits are known."""
+        due = self._first[: self._random_looks(self.answers.spent + n)]
+        chosen = due[np.isin(due, free)][:n]
+        known = self._space.examples.size + self.answers.has_hit(self.answers.rows).sum()
+        if self._greedy and known < ENOUGH and chosen.size < n:
+            odd = self._outliers[: self._first.size if self.answers.told else None]
+            chosen = np.append(chosen, odd[np.isin(odd, np.setdiff1d(free, chosen))][: n - chosen.size])
+        return chosen
+
+    def _random_looks(self, spent: int) -> int:
+        """How many of the random tiles are looked at by then, whatever the answers are."""
+        return min(self._first.size, int(np.ceil(RANDOM * spent)) if self._greedy else spent)
 
     def tell(self, boxes: Any, hits: Any, inside: Sequence[Any] | None = None) -> None:
         """Tell what was seen in these tiles.
@@ -264,9 +299,12 @@ class TileSearch(codec.Stateful):
         Returns
         -------
         Left
-            `expected`, `low` and `high` (an interval of 95 %) by the model, and `at_most_tiles`, which needs no model.
+            `expected`, `low` and `high` (an interval of 95 %) by the model and the random looks, and `at_most_tiles` by
+            the random looks alone. Both are for a number of looks that is set beforehand, not for the best of many.
         """
-        return hits_left(self._believe(), self.answers, self._first, self._cell, np.random.default_rng(self.seed))
+        answered = np.isin(self._first, [*self.answers.told, *self.answers.failed])
+        taken = min(self._random_looks(self.answers.spent), int(np.append(answered, False).argmin()))
+        return hits_left(self._believe(), self.answers, self._first[:taken], self._cell)
 
     def found(self, overlap: float = 0.5) -> FoundBoxes:
         """Boxes that were told inside tiles; of two that overlap too much only the one with the higher score.
@@ -286,13 +324,14 @@ class TileSearch(codec.Stateful):
         return FoundBoxes(every[kept, 1:5], every[kept, 5])
 
     def _believe(self) -> TileBelief:
-        """The posterior from all answers.
+        """The posterior from all examples and answers.
 
         Settings are compared on the first looks by a schedule, so that they are equal after a reload.
         """
         if self._belief is None:
-            rows = self.answers.rows
-            hits, compared = self.answers.has_hit(rows), comparison(rows.size)
+            looked, given = self.answers.rows, self._space.examples
+            rows, hits = np.append(given, looked), np.append(np.ones(given.size, bool), self.answers.has_hit(looked))
+            compared = given.size + comparison(looked.size)
             with one_blas_thread():
                 if self._settings[0] != compared or not self._settings[1]:
                     self._settings = compared, likely_settings(self._space, rows[:compared], hits[:compared])

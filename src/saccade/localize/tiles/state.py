@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def _fields(search: TileSearch) -> dict[str, Any]:
     answers, tiles = search.answers, search.tiles
     grid = {"bounds": tiles.bounds, "tile": tiles.tile, "overlap": tiles.overlap, "features": search.features}
+    grid["examples"] = search.examples
     options = {name: getattr(search, name) for name in ("budget", "start", "policy", "threshold", "seed")}
     prior = search.prior if np.ptp(search.prior) else search.prior[:1]
     told = {name: getattr(answers, name) for name in ("failed", "asked", "inside", "problems")}
@@ -44,9 +45,10 @@ def _made(**values: Any) -> TileSearch:
     return search
 
 
-def _as_list(state: dict[str, Any]) -> dict[str, Any]:
-    """In older states a prior that is equal everywhere is a number."""
-    return state | ({"prior": [state["prior"]]} if isinstance(state.get("prior"), float) else {})
+def _upgraded(state: dict[str, Any]) -> dict[str, Any]:
+    """In older states a prior that is equal everywhere is a number, and there are no examples."""
+    alike = {"prior": [state["prior"]]} if isinstance(state.get("prior"), float) else {}
+    return {"examples": None, **state, **alike}
 
 
 TILE_SEARCH = Record(
@@ -56,6 +58,7 @@ TILE_SEARCH = Record(
         "tile": whole(1),
         "overlap": number(0.0, 0.9),
         "features": Maybe(Numbers("n", "d")),
+        "examples": Maybe(Numbers("examples", "d")),
         "prior": Numbers("prior", least=0.0, most=1.0),
         "budget": Maybe(whole(1)),
         "start": number(0.0, 1.0),
@@ -71,6 +74,6 @@ TILE_SEARCH = Record(
     version=1,
     name="TileSearch",
     key="kind",
-    upgrade=_as_list,
+    upgrade=_upgraded,
     take=_fields,
 )
