@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from saccade._core.arrays import Array
-from saccade.inference.leave_one_out.closed_form import leave_one_out
 from saccade.inference.likelihoods.infer import infer
+from saccade.inference.solving.closed_form import leave_one_out
 from saccade.inference.solving.conditional import ByFactor, unexplained
 from saccade.inference.solving.regression import Solving
 from saccade.kernels import RBF, Kernel, Matern
