@@ -332,6 +332,42 @@ def test_before_any_look_the_answer_is_the_prior() -> None:
     assert found.probability < 0.3
 
 
+def settings() -> dict[str, dict[str, Any]]:
+    """Searches that differ in where the object may be."""
+    around = np.array([5.0, 470.0, 60.0, 480.0]) + np.random.default_rng(0).normal(0, 1, (30, 1)) * [30, -30, 30, 0]
+    corner = SituationModel().fit({"dog": np.clip(around, 0, 480) + [0, -9, 9, 0]}, (640, 480))
+    prior, pool = (
+        corner.prior("dog", None, (640, 480)),
+        BoxPrior.unknown((640, 480)).sample(40, np.random.default_rng(0)),
+    )
+    return {
+        "nothing": {},
+        "size": {"size": (90, 70)},
+        "prior": {"prior": prior},
+        "prior and size": {"prior": prior, "size": (90, 70)},
+        "map": {"prior": BoxPrior.of_map((640, 480), np.eye(7))},
+        "proposals": {"proposals": pool},
+        "proposals far from the prior": {"proposals": pool[pool[:, 2] < 300][:5], "prior": prior, "crowd": False},
+        "proposals, size and prior": {"proposals": pool, "size": (90, 70), "prior": prior},
+        "proposals that crowd": {"proposals": np.vstack([pool, pool[:1] + 0.5]), "crowd": False},
+    }
+
+
+@pytest.mark.parametrize("setting", settings())
+@pytest.mark.parametrize("absent", [0.001, 0.5, 0.9])
+def test_before_any_look_it_is_present_as_often_as_was_said(setting: str, absent: float) -> None:
+    search = Localizer((640, 480), absent=absent, random_state=0, **settings()[setting])
+    assert search.best().present == pytest.approx(1.0 - absent, abs=1e-12)
+
+
+@pytest.mark.parametrize("setting", settings())
+def test_looks_that_say_nothing_leave_it_so(setting: str) -> None:
+    """With noise of a thousand ranges every object explains the scores alike."""
+    search = Localizer((640, 480), absent=0.5, noise=1e6, random_state=0, **settings()[setting])
+    search.tell(BoxPrior.unknown((640, 480)).sample(3, np.random.default_rng(1)), [0.1, 0.9, 0.4])
+    assert search.best().present == pytest.approx(0.5, abs=0.005)
+
+
 def test_random_numbers_follow_from_seed_looks_failures_and_purpose() -> None:
     """The same of all four: the same numbers, after a reload too. Another one: others, so that no two rounds agree."""
 
