@@ -88,7 +88,6 @@ def test_a_state_goes_through_json_to_the_same_next_question() -> None:
         ({"estimator": "HIK"}, "Localizer"),
         ({"told": [1.0]}, "does not describe"),
         ({"boxes": [[0, 0, 1]]}, "does not describe"),
-        ({"misfit": [-1.0, 0.1]}, "does not describe"),
         ({"options": {}}, "does not describe"),
     ],
 )
@@ -272,8 +271,8 @@ def test_contradictory_scores_of_one_box() -> None:
         search.tell([DOG], [0.7])
     assert search.looks == 1
     noisy = Localizer((640, 480), random_state=0)
-    noisy.tell([DOG, DOG], [0.5, 0.7])
-    assert noisy.looks == 2
+    noisy.tell([DOG] * 8, [0.5, 0.7] * 4)
+    assert noisy.looks == 8
     assert noisy.predict(DOG)[0][0] == pytest.approx(0.6, abs=0.1)
 
 
@@ -334,12 +333,10 @@ def test_before_any_look_the_answer_is_the_prior() -> None:
 
 def settings() -> dict[str, dict[str, Any]]:
     """Searches that differ in where the object may be."""
-    around = np.array([5.0, 470.0, 60.0, 480.0]) + np.random.default_rng(0).normal(0, 1, (30, 1)) * [30, -30, 30, 0]
-    corner = SituationModel().fit({"dog": np.clip(around, 0, 480) + [0, -9, 9, 0]}, (640, 480))
-    prior, pool = (
-        corner.prior("dog", None, (640, 480)),
-        BoxPrior.unknown((640, 480)).sample(40, np.random.default_rng(0)),
-    )
+    rng, sizes = np.random.default_rng(0), (640, 480)
+    corner = np.array([0.0, 420.0, 40.0, 470.0]) + rng.uniform(0, 20, (30, 1)) + rng.uniform(0, 9, (30, 4))
+    prior = SituationModel().fit({"dog": np.clip(corner, 0, 480)}, sizes).prior("dog", None, sizes)
+    pool = BoxPrior.unknown(sizes).sample(40, rng)
     return {
         "nothing": {},
         "size": {"size": (90, 70)},

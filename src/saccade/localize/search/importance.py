@@ -18,7 +18,7 @@ from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Held, Inside, log_sum
 
 ROUNDS = 6  # at most
-CENTRES = 150  # of the normals that a round draws from
+CENTRES = 100  # of the normals that a round draws from
 ALIVE = 50.0  # effective number of draws that a round starts from
 HALVINGS = 10  # of the range of log τ
 # Standard deviations of an object from the nearest proposal: centre in shares of the box, log size, log shape.
@@ -35,10 +35,10 @@ class Hypotheses:
     weights: Annotated[Array, "h"]  # which sum to 1
     log_evidence: float  # log of the mean likelihood under the prior
 
-    def resampled(self, count: int, rng: np.random.Generator) -> Annotated[Array, "count"]:
+    def resampled(self, count: int, rng: np.random.Generator | None = None) -> Annotated[Array, "count"]:
         """Rows of hypotheses, drawn in proportion to their weights; equal steps make the draws even."""
         ends = np.cumsum(self.weights)
-        steps = (np.arange(count) + rng.random()) / count * ends[-1]
+        steps = (np.arange(count) + (0.5 if rng is None else rng.random())) / count * ends[-1]
         return np.asarray(np.minimum(np.searchsorted(ends, steps), ends.size - 1))
 
 
@@ -51,10 +51,15 @@ class Normal:
 
     def log_density(self, v: Array) -> Annotated[Array, "n"]:
         L = np.linalg.cholesky(np.linalg.inv(self.covariance))
-        a, b = v @ L, self.centres @ L
-        squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * (a @ b.T)
+        middle = self.centres.mean(axis=0)
+        a, b = (v - middle) @ L, (self.centres - middle) @ L
+        logs = a @ b.T  # each step below works in place: it is read and written once for every draw and centre
+        logs -= 0.5 * np.square(b).sum(axis=1)
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        np.exp(logs, out=logs)
         constant = np.log(L.diagonal()).sum() - 0.5 * v.shape[1] * np.log(2.0 * np.pi) - np.log(len(b))
-        return np.asarray(log_sum(-0.5 * np.maximum(squared, 0.0), axis=1) + constant)
+        return np.asarray(np.log(logs.sum(axis=1)) + top - 0.5 * np.square(a).sum(axis=1) + constant)
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         L = np.linalg.cholesky(self.covariance)
