@@ -1,8 +1,8 @@
-"""Is an object found as often as the search says? Objects and scores drawn from the model itself, at the search's own looks.
+"""Is an object found as often as the search says? Objects and scores are drawn from the model itself.
 
     python experiments/find_calibration.py [--searches 300] [--looks 40] [--processes 2]
 
-An object is drawn from what the search believes before any look; offset, shares of overlap and nearness, noise and
+The looks are the search's own. An object is drawn from what it believes before any look; offset, shares of overlap and nearness, noise and
 clutter from what its score model assumes. After every batch of 10 looks the probability of the answer is compared with
 whether it overlaps the object by a half or more: size known and not, noise known (0.03) and learned, with and without
 a prior. With `present`, half of the pictures have no object, and what is compared is the probability that there is one.
@@ -24,7 +24,7 @@ from saccade.localize.search.score_model import BETA, BETA_SPREAD, clutter_and_o
 
 BOUNDS = np.array([0.0, 0.0, 640.0, 480.0])
 SIZE, BATCH, NOISE = (90.0, 70.0), 10, 0.03
-BINS = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 1.0])
+BINS = np.array([0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 1.0])  # of what is said
 ENOUGH = 100  # searches in a bin, for its difference to count
 
 
@@ -103,14 +103,12 @@ def measure(name: str, searches: int, looks: int, processes: int) -> dict[str, A
     rows = np.array(Parallel(processes)(delayed(searched)(setting, looks, seed) for seed in range(searches)))
     said, true = rows[..., 0], rows[..., 1]
     off = [abs(row["said"] - row["true"]) for row in reliability(said.ravel(), true.ravel()) if row["n"] >= ENOUGH]
-    last = [{"looks": BATCH * (i + 1), "said": float(said[:, i].mean()), "true": float(true[:, i].mean())}
-            for i in range(said.shape[1])]  # fmt: skip
-    return {
-        "setting": name,
-        "bins": reliability(said.ravel(), true.ravel()),
-        "worst": max(off, default=0.0),
-        "by looks": last,
-    }
+    by_looks = [
+        {"looks": BATCH * (i + 1), "said": float(said[:, i].mean()), "true": float(true[:, i].mean())}
+        for i in range(said.shape[1])
+    ]
+    bins = reliability(said.ravel(), true.ravel())
+    return {"setting": name, "bins": bins, "worst": max(off, default=0.0), "by looks": by_looks}
 
 
 def main() -> None:

@@ -35,9 +35,11 @@ class Location:
     score : float
         Expected score of this box, in the judge's units.
     probability : float
-        That the box overlaps the object by a half or more, if the judge does not take something else for the object.
+        That the box overlaps the object by a half or more, by the weights of all hypotheses. It holds for a judge whose
+        scores grow with the overlap, plus noise and smooth clutter; with a judge that takes other things for the object
+        it is too large, unless a `Response` was learned.
     present : float
-        Probability that there is an object at all.
+        Probability that there is an object at all, on the same condition.
     looks : int
         Number of scores behind it.
 

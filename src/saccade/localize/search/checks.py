@@ -40,7 +40,7 @@ def check_looks(boxes: Array, told: Array, scores: tuple[float, float] | None, n
 
 
 FIRST = 10  # looks whose median is about the score far from the object
-FAR, FAR_MEDIAN = 3.0, 1.0  # ranges of scores that one look and the median may be off, beside what noise explains
+FAR, FAR_ALL = 3.0, 1.0  # ranges of scores that one look may be off, and all looks, beside what noise explains
 
 
 def check_scale(told: Array, scores: tuple[float, float] | None, noise: float | None) -> None:
@@ -48,8 +48,8 @@ def check_scale(told: Array, scores: tuple[float, float] | None, noise: float | 
     if scores is None or not len(told):
         return
     (low, high), slack = scores, 6.0 * np.sqrt(noise or 0.0)
-    median = abs(np.median(told[:FIRST]) - low) if len(told) >= FIRST else 0.0
-    if np.abs(told - low).max() > FAR * (high - low) + slack or median > FAR_MEDIAN * (high - low) + slack:
+    off, enough = np.abs(told - low), len(told) >= FIRST
+    if off.max() > FAR * (high - low) + slack or (enough and off.min() > FAR_ALL * (high - low) + slack):
         raise InvalidInput(
             f"The judge says from {told.min():g} to {told.max():g}, but scores={scores} say that a box far from the "
             f"object has about {low:g} and the object's own box about {high:g}. Pass `scores` as the judge says "
