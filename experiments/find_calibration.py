@@ -2,10 +2,11 @@
 
     python experiments/find_calibration.py [--searches 300] [--looks 40] [--processes 2]
 
-The looks are the search's own. An object is drawn from what it believes before any look; offset, shares of overlap and nearness, noise and
-clutter from what its score model assumes. After every batch of 10 looks the probability of the answer is compared with
-whether it overlaps the object by a half or more: size known and not, noise known (0.03) and learned, with and without
-a prior. With `present`, half of the pictures have no object, and what is compared is the probability that there is one.
+The looks are the search's own. An object is drawn from what it believes before any look; offset, shares of overlap and
+nearness, noise and clutter from what its score model assumes. After every batch of 10 looks the probability of the
+answer is compared with whether it overlaps the object by a half or more: size known and not, noise known (0.03) and
+learned, with and without a prior. With `present`, half of the pictures have no object, and what is compared is the
+probability that there is one.
 """
 
 import os
