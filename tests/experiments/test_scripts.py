@@ -120,6 +120,9 @@ SMALLEST = {
         "--out {out} --every 400 --rivals-every 400 --processes 1 --ways ours 'on a grid' 'plain GP, PI'",
         {"find_boxes.NOISES": (0.0,), "find_boxes.MOST": 20, "find_rivals.CANDIDATES": 50},
     ),
+    "experiments/find_calibration.py": Small(
+        "--out {out} --searches 3 --looks 10 --processes 1 --settings present", {"find_calibration.BATCH": 5}
+    ),
     "experiments/find_context.py": Small(
         "--out {out} --photographs 4", {"find_context.MOST": 4, "find_context.FIRST": 0}
     ),

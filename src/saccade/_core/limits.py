@@ -198,8 +198,9 @@ REPORT_LAST = 100  # ... and from its normal end, where there are more.
 HYPOTHESES = 1500  # Hypotheses about where an object is, drawn for the first round of every belief ...
 HYPOTHESES_PRODUCTS = 40_000_000  # ... and looks² times hypotheses: with more looks there are fewer, but at least ...
 HYPOTHESES_LEAST = 150  # ... so many.
-HYPOTHESES_TO_COMPARE = 300  # The likeliest of them, which are compared with each other: a matrix of 0.7 MB.
-HYPOTHESES_TO_TUNE = 100  # The likeliest of them, by which noise and clutter are chosen.
+LOOKS_TO_MIX = 400  # Looks under all noises and clutters; of more looks, so many say which one serves them all.
+HYPOTHESES_TO_COMPARE = 200  # Hypotheses behind the expected score of a box.
+CANDIDATES_TO_ANSWER = 100  # Hypotheses that may be the answer; they are compared with all.
 HYPOTHESES_FOR_MAPS = 64  # Hypotheses behind a map of the whole picture.
 # Hypotheses under which candidates are scored. They are candidates too, with so many from the prior: 60,000 numbers.
 HYPOTHESES_TO_CHOOSE = 200

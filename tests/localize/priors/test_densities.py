@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from saccade.localize.priors.densities import Block, Normals, fill, known_log_density
+from saccade.localize.priors.densities import (
+    Blend,
+    Block,
+    Cells,
+    Held,
+    Inside,
+    Normals,
+    PlaceAndRest,
+    fill,
+    known_log_density,
+)
 from tests.tolerances import assert_close
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -125,3 +135,31 @@ def test_gaps_are_filled_with_conditional_means() -> None:
     assert_close(found[0], multivariate_normal(mean, C).logpdf(U[0]))
     assert_close(found[1], multivariate_normal(mean[[1, 3]], C[np.ix_([1, 3], [1, 3])]).logpdf(U[1, [1, 3]]))
     assert found[4] == 0.0
+
+
+def over_the_edge() -> dict[str, Any]:
+    """Densities of four coordinates whose centre lies partly outside the unit square."""
+    normals = mixture(2, 4)
+    block = Block(np.array([-0.5, 0.2, -3.0, -1.0]), np.array([0.5, 1.7, 0.0, 1.0]))
+    cells = PlaceAndRest(Cells(np.full((2, 3), 1.0 / 6.0)), normals.part(np.array([2, 3])))
+    held = Held(normals.part(np.array([0, 1])), np.array([-2.0, 0.0]))
+    kinds = {"Normals": normals, "Block": block, "PlaceAndRest": cells, "Held": held}
+    return kinds | {"Blend": Blend(np.array([0.3, 0.7]), (normals, block))}
+
+
+@pytest.mark.parametrize("kind", over_the_edge())
+def test_inside_is_the_share_of_draws_in_the_unit_square(kind: str) -> None:
+    density = over_the_edge()[kind]
+    place = density.draw(100_000, np.random.default_rng(6))[:, :2]
+    share = ((place >= 0.0) & (place <= 1.0)).all(axis=1).mean()
+    assert density.inside() == pytest.approx(share, abs=0.008)
+    assert (share < 0.9) == (kind != "PlaceAndRest")
+
+
+def test_a_density_inside_the_picture_integrates_to_one() -> None:
+    normals = mixture(3, 2)
+    middles = (np.arange(200) + 0.5) / 200
+    u = np.stack(np.meshgrid(middles, middles), axis=-1).reshape(-1, 2)
+    inside = Inside.of(normals)
+    assert np.exp(inside.log_density(u)).mean() == pytest.approx(1.0, abs=1e-4)
+    assert np.isneginf(inside.log_density(u + 1.0)).all()

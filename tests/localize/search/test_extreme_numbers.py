@@ -69,8 +69,8 @@ def test_scores_in_units_of_a_small_range() -> None:
 
 
 def test_the_largest_score_is_worked_with() -> None:
-    search = told()
-    search.tell([[20, 20, 40, 50]], [1e100])
+    search = Localizer((100, 100), scores=None, random_state=0)
+    search.tell([BOX, [20, 20, 40, 50]], [0.1, 1e100])
     assert np.isfinite(search.best().score)
     assert np.isfinite(search.ask(3)).all()
 

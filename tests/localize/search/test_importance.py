@@ -90,3 +90,16 @@ def test_objects_near_a_pool_have_their_centre_in_the_picture() -> None:
         assert bool(np.median(own[:, axis]) < 0.5) is left
     width = (found.boxes[:, 2] - found.boxes[:, 0]).reshape(4, 200)
     assert np.median(width) < 30.0
+
+
+def test_evidence_of_a_prior_that_reaches_over_the_edge() -> None:
+    """The mean likelihood of boxes drawn from the prior, whose centres are in the picture."""
+    mean, sd = np.array([0.02, 0.97, -3.0, 0.1]), np.array([0.2, 0.3, 0.4, 0.2])
+    prior = BoxPrior(BOUNDS, Normals(np.ones(1), mean[None], np.diag(sd**2)[None]))
+
+    def log_likelihood(boxes: Array) -> Array:
+        return np.asarray(-0.5 * np.square((to_coordinates(boxes, BOUNDS) - mean) / (2.0 * sd)).sum(axis=1))
+
+    expected = np.log(np.exp(log_likelihood(prior.sample(100_000, np.random.default_rng(1)))).mean())
+    found = [hypotheses(prior, log_likelihood, 1500, np.random.default_rng(seed)).log_evidence for seed in range(5)]
+    np.testing.assert_allclose(found, expected, atol=0.1)

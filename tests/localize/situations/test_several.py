@@ -46,8 +46,9 @@ def test_all_are_found_in_turn() -> None:
 def test_a_find_that_later_looks_contradict_is_given_up() -> None:
     search = SituationSearch(MODEL, (640, 480), random_state=0, sure=0.5)
     wrong = np.array([100.0, 300.0, 180.0, 360.0])
-    near = wrong + np.random.default_rng(0).normal(0, 4, (12, 4))
+    near = wrong + np.random.default_rng(0).normal(0, 12, (12, 4))
     search.tell("dog", near, iou(near, wrong))
+    search.tell("dog", DOGS[:12], iou(DOGS[:12], wrong))  # what is near could all be clutter, if nothing else was seen
     assert "dog" in search.found
     for _ in range(3):
         search.tell("dog", near, np.zeros(12))

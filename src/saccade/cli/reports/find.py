@@ -96,7 +96,7 @@ def _data(search: ObjectSearch) -> dict[str, Any]:
         "map": list(search.steps[0].maps.mean.shape),
         "mean": [low, high],
         "deviation": [0.0, float(np.sqrt(most))],
-        "scores": [float(value) for value in search.localizer.scores],
+        "scores": [float(value) for value in search.localizer.scores or ()],
         "boxes": np.round(search.localizer.boxes, 1).tolist(),
         "told": [float(f"{value:.4g}") for value in search.localizer.told],
         "steps": [_step(step, low, high, most) for step in search.steps],

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Protocol
 
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
-from scipy.stats import chi2
+from scipy.stats import chi2, multivariate_normal
 
 from saccade._core.arrays import Array
 
@@ -24,6 +24,10 @@ class Density(Protocol):
     def log_density(self, u: Array) -> Array: ...
 
     def draw(self, n: int, rng: np.random.Generator) -> Array: ...
+
+    def inside(self) -> float:
+        """Probability that the first two coordinates, the centre, are in the unit square: the picture."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,11 @@ class Normals:
         normals = rng.standard_normal((n, self.means.shape[1]))
         return np.asarray(self.means[which] + np.einsum("nij,nj->ni", L[which], normals))
 
+    def inside(self) -> float:
+        places = zip(self.means[:, :2], self.covariances[:, :2, :2], strict=True)
+        each = [multivariate_normal.cdf(np.ones(2), mean, C, True, lower_limit=np.zeros(2)) for mean, C in places]
+        return float(self.weights @ each)
+
     @property
     def mean(self) -> Annotated[Array, "d"]:
         return np.asarray(self.weights @ self.means)
@@ -110,6 +119,10 @@ class Block:
     def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.asarray(rng.uniform(self.low, self.high, (n, self.low.size)))
 
+    def inside(self) -> float:
+        low, high = self.low[:2], self.high[:2]
+        return float((np.maximum(np.minimum(high, 1.0) - np.maximum(low, 0.0), 0.0) / (high - low)).prod())
+
 
 @dataclass(frozen=True)
 class Blend:
@@ -126,6 +139,9 @@ class Blend:
         which = rng.choice(self.shares.size, n, p=self.shares)
         u = np.stack([part.draw(n, rng) for part in self.parts])
         return np.asarray(u[which, np.arange(n)])
+
+    def inside(self) -> float:
+        return float(self.shares @ [part.inside() for part in self.parts])
 
 
 @dataclass(frozen=True)
@@ -146,6 +162,9 @@ class Cells:
         y, x = np.divmod(cell, self.chances.shape[1])
         return np.asarray((np.column_stack([x, y]) + rng.random((n, 2))) / self.chances.shape[::-1])
 
+    def inside(self) -> float:
+        return 1.0
+
 
 @dataclass(frozen=True)
 class PlaceAndRest:
@@ -160,6 +179,9 @@ class PlaceAndRest:
     def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.hstack([self.place.draw(n, rng), self.rest.draw(n, rng)])
 
+    def inside(self) -> float:
+        return self.place.inside()
+
 
 @dataclass(frozen=True)
 class Held:
@@ -173,6 +195,25 @@ class Held:
 
     def draw(self, n: int, rng: np.random.Generator) -> Annotated[Array, "n, d"]:
         return np.hstack([self.free.draw(n, rng), np.tile(self.known, (n, 1))])
+
+    def inside(self) -> float:
+        return self.free.inside()
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A density given that the centre is in the picture: 0 outside, and inside larger by 1 / `share`."""
+
+    whole: Density
+    share: float
+
+    @classmethod
+    def of(cls, whole: Density) -> "Inside":
+        return cls(whole, max(whole.inside(), np.finfo(np.float64).tiny))
+
+    def log_density(self, u: Annotated[Array, "n, d"]) -> Annotated[Array, "n"]:
+        outside = ((u[:, :2] < 0.0) | (u[:, :2] > 1.0)).any(axis=1)
+        return np.where(outside, -np.inf, self.whole.log_density(u) - np.log(self.share))
 
 
 def fill(

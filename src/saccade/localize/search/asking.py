@@ -11,6 +11,8 @@ from saccade._core.arrays import Array
 from saccade.localize.boxes import clip, pairs_iou
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.belief import Belief
+from saccade.localize.search.checks import FIRST
+from saccade.localize.search.misfits import Misfits
 from saccade.localize.search.score_model import Views
 from saccade.scores.acquisition import TIE, decaying_xi, maximum_variance, thompson, upper_confidence_bound
 
@@ -109,10 +111,19 @@ def next_boxes(
 
 def belief_of(search: Localizer) -> Belief:
     """What the looks so far say; scores are in units of their range."""
-    low, high = search.scores
-    looks = Views.of(search.bounds, search.boxes, (search.told - low) / (high - low))
-    judge, rng = search.response or search.misfit, random_numbers(search, 0)
+    low, unit = units(search)
+    looks = Views.of(search.bounds, search.boxes, (search.told - low) / unit)
+    noise = None if search.noise is None else float(np.sqrt(search.noise)) / unit
+    judge, rng = search.response or Misfits.of(noise, search.scores is not None), random_numbers(search, 0)
     return Belief.after(looks, prior_of(search), judge, search.absent, rng, search.proposals, search.crowd)
+
+
+def units(search: Localizer) -> tuple[float, float]:
+    """About the score far from the object, and a unit of scores: the range, or the largest difference so far."""
+    if search.scores is not None:
+        return search.scores[0], search.scores[1] - search.scores[0]
+    low = float(np.median(search.told[:FIRST])) if search.looks else 0.0
+    return low, float(np.abs(search.told - low).max(initial=0.0)) or 1.0
 
 
 def prior_of(search: Localizer) -> BoxPrior:
@@ -130,8 +141,8 @@ def _by_policy(search: Localizer, belief: Belief, count: int, rng: np.random.Gen
     objects = belief.where.boxes[belief.where.resampled(limits.HYPOTHESES_TO_CHOOSE, rng)]
     candidates = _candidates(search, objects, rng)
     xi = decaying_xi(search.xi, search.looks, HALF_LIFE)
-    mean, variance, best = belief.choices(candidates, objects)
-    places = choose_boxes(search.policy, mean, variance, best, count, xi, search.misfit.noise**2, rng)
+    mean, variance, best, noise = belief.choices(candidates, objects)
+    places = choose_boxes(search.policy, mean, variance, best, count, xi, noise, rng)
     return candidates[places]
 
 

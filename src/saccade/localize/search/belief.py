@@ -6,7 +6,7 @@ The likelihood of a hypothesis is that of `score_model` or of `response`, which 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -16,11 +16,12 @@ from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.chunks import batches
 from saccade._core.errors import InvalidParameter
-from saccade.localize.boxes import pairs_iou
+from saccade._core.threads import ranged, share_calls, thread_count
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.search.importance import Hypotheses, hypotheses, hypotheses_of_pool
+from saccade.localize.search.misfits import Misfits, Mixture, together
 from saccade.localize.search.response import Judgement, Response
-from saccade.localize.search.score_model import GivenObjects, Misfit, ScoreModel, Smooth, Views
+from saccade.localize.search.score_model import Misfit, Smooth, Views, WithMisfit
 
 
 @dataclass(frozen=True)
@@ -34,9 +35,11 @@ class Location:
     score : float
         Expected score of this box, in the judge's units.
     probability : float
-        That the box overlaps the object by a half or more, if the judge does not take something else for the object.
+        That the box overlaps the object by a half or more, by the weights of all hypotheses. It holds for a judge whose
+        scores grow with the overlap, plus noise and smooth clutter; with a judge that takes other things for the object
+        it is too large, unless a `Response` was learned.
     present : float
-        Probability that there is an object at all.
+        Probability that there is an object at all, on the same condition.
     looks : int
         Number of scores behind it.
 
@@ -62,16 +65,23 @@ class Failure(NamedTuple):
     why: str
 
 
-STEPS = (0.4, 2.5)  # factors by which noise or clutter are changed to find better ones ...
-GAIN = 0.1  # ... and the least gain of log evidence for which they are: rounding never decides
-NOISES, CLUTTERS = (1e-3, 1.0), (0.02, 0.5)  # least and most standard deviation that are tried
+NOTHING = 1e-3  # of the probability may be left out by leaving out the least hypotheses
+
+
+class Choices(NamedTuple):
+    """What candidates promise under each of several hypotheses, which count alike."""
+
+    mean: Annotated[Array, "c, h"]  # of the object's part of their score ...
+    variance: Annotated[Array, "c, h"]  # ... and its variance
+    best: Annotated[Array, "h"]  # the largest mean among boxes looked at
+    noise: float  # variance of a look
 
 
 @dataclass(frozen=True)
 class Belief:
     """Where the object may be after the looks, and what other boxes would score."""
 
-    evidence: ScoreModel | Judgement
+    evidence: Mixture | Judgement
     where: Hypotheses
     present: float  # probability that there is one
 
@@ -80,69 +90,68 @@ class Belief:
         cls,
         looks: Views,
         prior: BoxPrior,
-        judge: Misfit | Response,
+        judge: Misfits | Response,
         absent: float,
         rng: np.random.Generator,
         pool: Annotated[Array, "p, 4"] | None = None,
         crowd: bool = True,
     ) -> Belief:
-        evidence = Judgement(looks, judge) if isinstance(judge, Response) else ScoreModel(looks, judge)
-        many = limits.HYPOTHESES_PRODUCTS // max(len(looks.boxes), 1) ** 2
-        count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
-        if pool is None:
-            where = hypotheses(prior, evidence.log_likelihood, count, rng)
+        def where_by(evidence: Mixture | Judgement) -> Hypotheses:
+            many = limits.HYPOTHESES_PRODUCTS // max(len(evidence.looks.boxes), 1) ** 2
+            count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
+            if pool is None:
+                return hypotheses(prior, evidence.log_likelihood, count, rng)
+            return hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
+
+        if isinstance(judge, Response):
+            evidence: Mixture | Judgement = Judgement(looks, judge)
         else:
-            where = hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
+            if (n := len(looks.boxes)) > limits.LOOKS_TO_MIX:  # so many tell the misfit
+                some = Mixture(looks.some(np.linspace(0, n - 1, limits.LOOKS_TO_MIX).astype(np.int64)), judge)
+                places = where_by(some)
+                given = some.given(places.boxes[places.resampled(limits.HYPOTHESES_TO_COMPARE)])
+                judge = judge.likeliest(given.each.mean(axis=1))
+            evidence = Mixture(looks, judge)
+        where = where_by(evidence)
         odds = np.log1p(-absent) - np.log(absent) if absent > 0 else np.inf
         against = evidence.log_likelihood_of_none() - where.log_evidence
         return cls(evidence, where, float(1.0 / (1.0 + np.exp(np.clip(against - odds, -700.0, 700.0)))))
 
-    def choices(
-        self, candidates: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]
-    ) -> tuple[Array, Array, Array]:  # (c, h), (c, h), (h,)
-        """The object's part of the candidates' scores, mean and variance, and the largest among boxes looked at.
+    def choices(self, candidates: Annotated[Array, "c, 4"], objects: Annotated[Array, "h, 4"]) -> Choices:
+        """What candidates promise, if each object is the one.
 
-        If each object is the one. Clutter is left out: what the judge takes for the object is not worth a look, and no
-        reason to be content with.
+        Clutter is left out: what the judge takes for the object is not worth a look, and no reason to be content with.
         """
         given, looked = self.evidence.given(objects), self.evidence.looks.boxes
         mean, variance = given.of_object(candidates, objects)
         best = given.of_object(looked, objects)[0].max(axis=0) if len(looked) else np.zeros(len(objects))
-        return mean, variance, best
+        noise = Misfit().noise ** 2 if isinstance(given, Judgement) else given.noise
+        return Choices(mean, variance, best, noise)
 
     def moments(self, boxes: Annotated[Array, "c, 4"]) -> tuple[Array, Array]:  # (c,), (c,)
-        """Mean and variance of the score of boxes over all hypotheses."""
-        objects, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
-        given = self.evidence.given(objects)
+        """Mean and variance of the score of boxes over hypotheses drawn evenly by their weights."""
+        objects = self.where.boxes[self.where.resampled(limits.HYPOTHESES_TO_COMPARE)]
+        given, weights = self.evidence.given(objects), np.full(len(objects), 1.0 / len(objects))
         mean, variance = np.empty(len(boxes)), np.empty(len(boxes))
         for rows in batches(len(boxes), limits.BOXES_AT_ONCE):
             mean[rows], variance[rows] = given.moments(boxes[rows], objects, weights)
         return mean, variance
 
-    def _likeliest(self, count: int) -> tuple[Array, Array]:  # (k, 4), (k,)
-        """Hypotheses with the largest weights, which sum to 1 again."""
-        most = np.argsort(-self.where.weights, kind="stable")[:count]
-        return self.where.boxes[most], self.where.weights[most] / self.where.weights[most].sum()
-
-    def better_misfit(self) -> Misfit:
-        """Noise and clutter near the present ones under which the looks are likelier, if there are."""
-        assert isinstance(self.evidence, ScoreModel)
-        looks, now = self.evidence.looks, self.evidence.misfit
-        objects, weights = self._likeliest(limits.HYPOTHESES_TO_TUNE)
-        base = np.log(np.maximum(weights, 1e-300)) - self.evidence.log_likelihood(objects)
-        tried = [now]
-        tried += [replace(now, noise=float(np.clip(now.noise * step, *NOISES))) for step in STEPS]
-        tried += [replace(now, clutter=float(np.clip(now.clutter * step, *CLUTTERS))) for step in STEPS]
-        found = [np.logaddexp.reduce(base + ScoreModel(looks, misfit).log_likelihood(objects)) for misfit in tried]
-        best = int(np.argmax(found))
-        return tried[best] if found[best] > found[0] + GAIN else now
-
     def best(self) -> tuple[Array, float]:
-        """The box with the largest expected overlap, and how probable it is that it overlaps by a half or more."""
-        boxes, weights = self._likeliest(limits.HYPOTHESES_TO_COMPARE)
-        overlap = pairs_iou(boxes, boxes)
-        place = int(np.argmax(overlap @ weights))
-        return boxes[place], min(1.0, float((overlap[place] >= 0.5) @ weights))
+        """The box with the largest expected overlap, and how probable it is that it overlaps by a half or more.
+
+        Both are sums over all hypotheses; the candidates are some of them, and all boxes that were looked at.
+        """
+        from saccade.localize.search import loops as look_loops
+
+        some = self.where.boxes[np.unique(self.where.resampled(limits.CANDIDATES_TO_ANSWER))]
+        candidates = np.ascontiguousarray(np.vstack([some, self.evidence.looks.boxes]))
+        kept = np.flatnonzero(self.where.weights > NOTHING / len(self.where.weights))
+        read = candidates, np.ascontiguousarray(self.where.boxes[kept]), self.where.weights[kept]
+        overlap, half = np.empty(len(candidates)), np.empty(len(candidates))
+        share_calls(ranged(look_loops.overlaps, read, (overlap, half)), len(candidates), thread_count())
+        place = int(np.argmax(overlap))
+        return candidates[place], min(1.0, float(half[place]))
 
 
 COARSE = 48  # places a side: a fifth of the distance over which clutter changes
@@ -168,11 +177,16 @@ def grid_moments(
     if isinstance(given, Judgement):
         mean, variance = belief.moments(boxes)
     else:
-        mean, variance = given.mixed(boxes, objects, weights, _spread(given, bounds, size, rows, columns))
+        mean, variance = together(
+            given.parts(weights),
+            lambda part: part.given.mixed(
+                boxes, objects, part.weights, _spread(part.given, bounds, size, rows, columns)
+            ),
+        )
     return mean.reshape(rows, columns), variance.reshape(rows, columns)
 
 
-def _spread(given: GivenObjects, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
+def _spread(given: WithMisfit, bounds: Array, size: Array, rows: int, columns: int) -> Smooth:
     """What clutter and offset say of every place: they are smooth, and a cubic spline carries it from a coarse grid."""
     down, right = (np.linspace(0.0, 1.0, min(COARSE, max(4, side))) for side in (rows, columns))
     coarse = given.smooth(_boxes(bounds, size, down, right))

@@ -22,11 +22,12 @@ def check_scores(scores: Any) -> tuple[float, float]:
     return float(found[0]), float(found[1])
 
 
-def check_looks(boxes: Array, told: Array, scores: tuple[float, float], noise: float | None = None) -> None:
+def check_looks(boxes: Array, told: Array, scores: tuple[float, float] | None, noise: float | None = None) -> None:
     """All looks of a search: not too many, no score too large for sums of squares, none told twice without noise."""
     if len(boxes) > limits.LOOKS:
         raise InvalidInput(f"A search takes at most {limits.LOOKS:,} looks, got {len(boxes):,}. Keep the best ones.")
-    size = np.maximum(np.abs(told), np.abs(told - scores[0]) / (scores[1] - scores[0]))
+    low, unit = (0.0, 1.0) if scores is None else (scores[0], scores[1] - scores[0])
+    size = np.maximum(np.abs(told), np.abs(told - low) / unit)
     if not (size <= limits.SCORE).all():
         row = int(np.flatnonzero(~(size <= limits.SCORE))[0])
         raise InvalidInput(
@@ -35,7 +36,25 @@ def check_looks(boxes: Array, told: Array, scores: tuple[float, float], noise: f
             "look that failed."
         )
     if noise == 0.0:
-        _check_repeated(boxes, told, scores[1] - scores[0])
+        _check_repeated(boxes, told, unit)
+
+
+FIRST = 10  # looks whose median is about the score far from the object
+FAR, FAR_ALL = 3.0, 1.0  # ranges of scores that one look may be off, and all looks, beside what noise explains
+
+
+def check_scale(told: Array, scores: tuple[float, float] | None, noise: float | None) -> None:
+    """Scores far outside the range that they were said to have: the search would be sure of the wrong box."""
+    if scores is None or not len(told):
+        return
+    (low, high), slack = scores, 6.0 * np.sqrt(noise or 0.0)
+    off, enough = np.abs(told - low), len(told) >= FIRST
+    if off.max() > FAR * (high - low) + slack or (enough and off.min() > FAR_ALL * (high - low) + slack):
+        raise InvalidInput(
+            f"The judge says from {told.min():g} to {told.max():g}, but scores={scores} say that a box far from the "
+            f"object has about {low:g} and the object's own box about {high:g}. Pass `scores` as the judge says "
+            "them, or scores=None to learn them."
+        )
 
 
 def check_size(size: Any, bounds: Array) -> tuple[float, float]:

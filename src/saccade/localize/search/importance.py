@@ -15,10 +15,10 @@ import numpy as np
 from saccade._core.arrays import Array
 from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.priors.densities import Density, Held, log_sum
+from saccade.localize.priors.densities import Held, Inside, log_sum
 
 ROUNDS = 6  # at most
-CENTRES = 150  # of the normals that a round draws from
+CENTRES = 100  # of the normals that a round draws from
 ALIVE = 50.0  # effective number of draws that a round starts from
 HALVINGS = 10  # of the range of log τ
 # Standard deviations of an object from the nearest proposal: centre in shares of the box, log size, log shape.
@@ -35,10 +35,10 @@ class Hypotheses:
     weights: Annotated[Array, "h"]  # which sum to 1
     log_evidence: float  # log of the mean likelihood under the prior
 
-    def resampled(self, count: int, rng: np.random.Generator) -> Annotated[Array, "count"]:
+    def resampled(self, count: int, rng: np.random.Generator | None = None) -> Annotated[Array, "count"]:
         """Rows of hypotheses, drawn in proportion to their weights; equal steps make the draws even."""
         ends = np.cumsum(self.weights)
-        steps = (np.arange(count) + rng.random()) / count * ends[-1]
+        steps = (np.arange(count) + (0.5 if rng is None else rng.random())) / count * ends[-1]
         return np.asarray(np.minimum(np.searchsorted(ends, steps), ends.size - 1))
 
 
@@ -51,10 +51,15 @@ class Normal:
 
     def log_density(self, v: Array) -> Annotated[Array, "n"]:
         L = np.linalg.cholesky(np.linalg.inv(self.covariance))
-        a, b = v @ L, self.centres @ L
-        squared = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2.0 * (a @ b.T)
+        middle = self.centres.mean(axis=0)
+        a, b = (v - middle) @ L, (self.centres - middle) @ L
+        logs = a @ b.T  # each step below works in place: it is read and written once for every draw and centre
+        logs -= 0.5 * np.square(b).sum(axis=1)
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        np.exp(logs, out=logs)
         constant = np.log(L.diagonal()).sum() - 0.5 * v.shape[1] * np.log(2.0 * np.pi) - np.log(len(b))
-        return np.asarray(log_sum(-0.5 * np.maximum(squared, 0.0), axis=1) + constant)
+        return np.asarray(np.log(logs.sum(axis=1)) + top - 0.5 * np.square(a).sum(axis=1) + constant)
 
     def draw(self, n: int, rng: np.random.Generator) -> Array:
         L = np.linalg.cholesky(self.covariance)
@@ -67,7 +72,7 @@ class Sources:
     """The densities that all draws so far came from."""
 
     counts: list[int]
-    densities: list[Density]
+    densities: list[Inside | Normal]
     logs: Annotated[Array, "sources, n"]  # log density of every draw under every source
 
     def log_density(self) -> Annotated[Array, "n"]:
@@ -75,7 +80,7 @@ class Sources:
         counts = np.array(self.counts, np.float64)
         return np.asarray(log_sum(self.logs + np.log(counts / counts.sum())[:, None], axis=0))
 
-    def and_from(self, density: Density, old: Array, new: Array) -> Self:
+    def and_from(self, density: Normal, old: Array, new: Array) -> Self:
         """With new draws from one more density; old densities of old draws are kept, not computed again."""
         of_new = np.array([source.log_density(new) for source in self.densities])
         logs = np.vstack([np.hstack([self.logs, of_new]), density.log_density(np.concatenate([old, new]))])
@@ -130,30 +135,32 @@ def hypotheses_of_pool(
     v = near + JITTER * rng.standard_normal(near.shape) * np.hstack([spread, np.ones_like(spread)])
     v[:, :2] = np.clip(v[:, :2], 0.0, 1.0)
     boxes = prior.boxes(v)
-    likely = log_likelihood(boxes)
+    before = np.zeros(len(v))
     if not crowd:
         alone = -np.log((pairs_iou(pool, pool) >= SAME_PLACE).sum(axis=1))
-        likely = likely + np.repeat(alone, len(v) // len(pool))
-    logs = likely + prior.density.log_density(v)
-    if not np.isfinite(logs).any():  # no proposal is where the prior has the object
-        logs = likely
-    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
+        before = np.repeat(alone, len(v) // len(pool))
+    density = prior.density.log_density(v)
+    if np.isfinite(density).any():  # else no proposal is where the prior has the object
+        before = before + density
+    logs = log_likelihood(boxes) + before
+    # They were not drawn from the prior: their weights before any look have to be made to sum to 1.
+    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - log_sum(before)))
 
 
-def _free(prior: BoxPrior) -> tuple[Density, Array]:
+def _free(prior: BoxPrior) -> tuple[Inside, Array]:
     """The density of the coordinates that are not known, and the values of those that are."""
     density = prior.density
-    return (density.free, density.known) if isinstance(density, Held) else (density, np.zeros(0))
+    free, known = (density.free, density.known) if isinstance(density, Held) else (density, np.zeros(0))
+    return Inside.of(free), known
 
 
 def _judged(
-    v: Array, prior: BoxPrior, free: Density, known: Array, log_likelihood: Callable[[Array], Array]
+    v: Array, prior: BoxPrior, free: Inside, known: Array, log_likelihood: Callable[[Array], Array]
 ) -> tuple[Array, Array, Array]:
     """Boxes, log likelihoods and log prior densities of free coordinates."""
-    outside = ((v[:, :2] < 0.0) | (v[:, :2] > 1.0)).any(axis=1)
     inside = np.hstack([np.clip(v[:, :2], 0.0, 1.0), v[:, 2:], np.tile(known, (len(v), 1))])
     boxes = prior.boxes(inside)
-    return boxes, log_likelihood(boxes), np.where(outside, -np.inf, free.log_density(v))
+    return boxes, log_likelihood(boxes), free.log_density(v)
 
 
 def _tempered(likely: Annotated[Array, "n"], base: Annotated[Array, "n"]) -> tuple[Array, bool]:

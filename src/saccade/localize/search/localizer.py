@@ -13,12 +13,18 @@ from saccade._core.errors import InvalidInput
 from saccade._core.random_state import draw
 from saccade.localize.boxes import as_numbers, check_bounds, check_boxes
 from saccade.localize.priors.box_prior import BoxPrior
-from saccade.localize.search.asking import Policy, belief_of, next_boxes, random_numbers
+from saccade.localize.search.asking import Policy, belief_of, next_boxes, random_numbers, units
 from saccade.localize.search.belief import Belief, Failure, Location, grid_moments
-from saccade.localize.search.checks import check_looks, check_prior, check_proposals, check_scores, check_size
+from saccade.localize.search.checks import (
+    check_looks,
+    check_prior,
+    check_proposals,
+    check_scale,
+    check_scores,
+    check_size,
+)
 from saccade.localize.search.looking import Judge, go_on, judge_of_boxes, look
 from saccade.localize.search.response import Response
-from saccade.localize.search.score_model import Misfit
 from saccade.localize.search.state import LOCALIZER
 
 
@@ -42,8 +48,9 @@ class Localizer(codec.Stateful):
     crowd : bool
         With proposals: an object is likelier where there are many of them. False: proposals that overlap each other
         count as one.
-    scores : (float, float)
-        About what the judge says of a box far from the object, and of the object's own box.
+    scores : (float, float), optional
+        About what the judge says of a box far from the object, and of the object's own box. None: both are learned
+        while searching, which takes two to three times as long.
     noise : float, optional
         Variance of the judge's score of one and the same box, in the judge's units. None: learned while searching.
     response : Response, optional
@@ -91,7 +98,7 @@ class Localizer(codec.Stateful):
         size: Any = None,
         proposals: Any = None,
         crowd: bool = True,
-        scores: tuple[float, float] = (0.0, 1.0),
+        scores: tuple[float, float] | None = (0.0, 1.0),
         noise: float | None = None,
         response: Response | None = None,
         policy: Policy = "ei",
@@ -107,7 +114,8 @@ class Localizer(codec.Stateful):
             raise InvalidInput(f"`bounds` must be those of one picture, got an array of shape {self.bounds.shape}.")
         check_choice("policy", policy, get_args(Policy))
         self.policy, self.response, self.crowd = policy, response, check_flag("crowd", crowd)
-        self.prior, self.scores = check_prior(prior, self.bounds), check_scores((0, 1) if response else scores)
+        self.prior = check_prior(prior, self.bounds)
+        self.scores = None if scores is None and response is None else check_scores((0, 1) if response else scores)
         self.size = None if size is None else check_size(size, self.bounds)
         self.step = None if step is None else check_positive("step", step, "Pass None for boxes anywhere.")
         self.noise = None if noise is None else check_noise(noise, zero=True)
@@ -122,12 +130,7 @@ class Localizer(codec.Stateful):
         self.random_state = check_count("random_state", random_state, "Pass a whole number from 0 on.", least=0)
         self.boxes, self.told = np.zeros((0, 4)), np.zeros(0)
         self.failures: list[Failure] = []
-        self.misfit = Misfit() if noise is None else Misfit(noise=float(np.sqrt(noise)) / self._range)
         self._believed: Belief | None = None
-
-    @property
-    def _range(self) -> float:
-        return self.scores[1] - self.scores[0]
 
     @property
     def looks(self) -> int:
@@ -172,8 +175,8 @@ class Localizer(codec.Stateful):
         Raises
         ------
         InvalidInput
-            If a box is not inside the picture, a score is missing or beyond ±1e100, or with noise=0 one box has two
-            different scores. The search is then as before.
+            If a box is not inside the picture, a score is missing, beyond ±1e100 or far outside `scores`, or with
+            noise=0 one box has two different scores. The search is then as before.
         """
         boxes, values = check_boxes(boxes, bounds=self.bounds), as_numbers(scores, "scores")
         if values.shape != (len(boxes),):
@@ -181,10 +184,10 @@ class Localizer(codec.Stateful):
         good = np.isfinite(values)
         all_boxes, told = np.vstack([self.boxes, boxes[good]]), np.append(self.told, values[good])
         check_looks(all_boxes, told, self.scores, self.noise)
-        known = self.noise is not None or self.response is not None or not self.looks
-        misfit = self.misfit if known else self._belief().better_misfit()
+        if self.response is None:
+            check_scale(told, self.scores, self.noise)
         self.failures += [Failure(box, why) for box in boxes[~good]]
-        self.boxes, self.told, self.misfit, self._believed = all_boxes, told, misfit, None
+        self.boxes, self.told, self._believed = all_boxes, told, None
 
     def run(
         self,
@@ -253,9 +256,8 @@ class Localizer(codec.Stateful):
         """
         belief = self._belief()
         box, overlaps = belief.best()
-        mean, _ = belief.moments(box[None])
-        score = self.scores[0] + self._range * float(mean[0])
-        return Location(box, score, overlaps * belief.present, belief.present, self.looks)
+        mean, _ = self._in_units(*belief.moments(box[None]))
+        return Location(box, float(mean[0]), overlaps * belief.present, belief.present, self.looks)
 
     def predict(self, boxes: Any) -> tuple[Array, Array]:  # (n,), (n,)
         """Mean and variance of the judge's score of any boxes, without its noise, by the looks so far.
@@ -270,8 +272,7 @@ class Localizer(codec.Stateful):
         mean, variance : arrays of shape (n,)
             In the judge's units, and in these squared.
         """
-        mean, variance = self._belief().moments(check_boxes(boxes))
-        return self.scores[0] + self._range * mean, self._range**2 * variance
+        return self._in_units(*self._belief().moments(check_boxes(boxes)))
 
     def map(self, rows: int = 200, columns: int = 200, size: Any = None) -> tuple[Array, Array]:  # (rows, columns)
         """Mean and variance of the judge's score of boxes of one size, around places all over the picture.
@@ -293,8 +294,7 @@ class Localizer(codec.Stateful):
         rows, columns = (check_count(name, n, "") for name, n in (("rows", rows), ("columns", columns)))
         best = self._belief().best()[0]
         sides = best[2:] - best[:2] if size is None else np.array(check_size(size, self.bounds))
-        mean, variance = grid_moments(self._belief(), sides, rows, columns, random_numbers(self, 2))
-        return self.scores[0] + self._range * mean, self._range**2 * variance
+        return self._in_units(*grid_moments(self._belief(), sides, rows, columns, random_numbers(self, 2)))
 
     def learn_prior(self, prior: BoxPrior | None) -> None:
         """Expect the object elsewhere from now on, as when another one was found. The looks stay.
@@ -305,6 +305,10 @@ class Localizer(codec.Stateful):
             In place of the prior so far. None: anywhere, of any size.
         """
         self.prior, self._believed = check_prior(prior, self.bounds), None
+
+    def _in_units(self, mean: Array, variance: Array) -> tuple[Array, Array]:
+        low, unit = units(self)
+        return low + unit * mean, unit**2 * variance
 
     def _belief(self) -> Belief:
         if self._believed is None:

@@ -103,5 +103,4 @@ def go_on(search: Localizer, state: Any) -> None:
     if search.looks or search.failures:
         raise InvalidInput(f"This search has looks already, and {state} has its own. Begin with a new Localizer.")
     search.boxes, search.told, search.failures = before.boxes, before.told, before.failures
-    search.misfit = before.misfit
     search.learn_prior(search.prior)  # forgets what was believed without these looks

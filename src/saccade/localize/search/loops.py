@@ -37,6 +37,20 @@ def shares(boxes, objects, width, height, fall, first, last, found):
 
 
 @compiled(error_model="numpy")
+def overlaps(boxes, objects, weights, first, last, mean, half):
+    """Expected overlap of boxes first..last, and the weight of the objects that they overlap by a half."""
+    for i in range(first, last):
+        total = above = 0.0
+        for j in range(objects.shape[0]):
+            overlap = _overlap(boxes, i, objects, j)
+            total += weights[j] * overlap
+            if overlap >= 0.5:
+                above += weights[j]
+        mean[i] = total
+        half[i] = above
+
+
+@compiled(error_model="numpy")
 def moments(boxes, objects, weights, beta, inverse, known, base, own, width, height, fall, first, last, mean, variance):
     """Mean and variance of the score of boxes first..last over all hypotheses.
 

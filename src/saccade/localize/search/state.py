@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_args
 
-from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.codec import Record
 from saccade._core.fields import Many, Maybe, Numbers, Row, flag, number, text, whole
@@ -14,23 +13,22 @@ from saccade.localize.search.asking import Policy
 from saccade.localize.search.belief import Failure
 from saccade.localize.search.checks import check_looks
 from saccade.localize.search.response import RESPONSE
-from saccade.localize.search.score_model import Misfit
 
 if TYPE_CHECKING:
     from saccade.localize.search.localizer import Localizer
 
 
-def _search(options: dict[str, Any], boxes: Array, told: Array, failures: list[Failure], misfit: Misfit) -> Localizer:
+def _search(options: dict[str, Any], boxes: Array, told: Array, failures: list[Failure]) -> Localizer:
     from saccade.localize.search.localizer import Localizer
 
     search = Localizer(options.pop("bounds"), **options)
     check_boxes(boxes, bounds=search.bounds)
     check_looks(boxes, told, search.scores)
-    search.boxes, search.told, search.failures, search.misfit = boxes, told, failures, misfit
+    search.boxes, search.told, search.failures = boxes, told, failures
     return search
 
 
-_share, _deviation = number(0.0, 1.0), number(0.0, limits.SCORE)
+_share = number(0.0, 1.0)
 OPTIONS = Record(
     dict,
     {
@@ -38,7 +36,7 @@ OPTIONS = Record(
         "prior": Maybe(BOX_PRIOR),
         "size": Maybe(Numbers(2)),
         "proposals": Maybe(Numbers("proposals", 4)),
-        "scores": Numbers(2),
+        "scores": Maybe(Numbers(2)),
         "response": Maybe(RESPONSE),
         "crowd": flag(),
         "noise": Maybe(number(0.0)),
@@ -55,7 +53,6 @@ LOCALIZER = Record(
         "boxes": Numbers("looks", 4),
         "told": Numbers("looks"),
         "failures": Many(Row((Numbers(4), text()), Failure)),
-        "misfit": Row((_deviation, _deviation), Misfit),
     },
     version=1,
     name="Localizer",
@@ -64,6 +61,5 @@ LOCALIZER = Record(
         "boxes": search.boxes,
         "told": search.told,
         "failures": search.failures,
-        "misfit": (search.misfit.noise, search.misfit.clutter),
     },
 )
