@@ -109,8 +109,8 @@ class DenseGram(StreamedGram):
         self._most, n = limits.DENSE_UP_TO if limit is None else limit, X.shape[0]
         if n > self._most:
             raise InvalidInput(
-                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {self._most} examples. "
-                "Use HIK(), which needs none, or fewer examples."
+                f"{type(kernel).__name__} needs the whole {n} × {n} kernel matrix, too large beyond {self._most} "
+                "examples. Use HIK(), which needs none, or fewer examples."
             )
         self._K: Array | None = None
 
