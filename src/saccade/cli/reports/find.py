@@ -13,6 +13,7 @@ from saccade._core.arrays import Array
 from saccade.cli import console
 from saccade.cli.find_search import ObjectSearch, Step
 from saccade.cli.reports import html_page
+from saccade.localize import Found
 
 
 def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
@@ -41,10 +42,15 @@ def player(search: ObjectSearch, label: str) -> dict[str, Any]:
         "picture": html_page.thumbnail(small, limits.REPORT_SIDE),
         "alternative": f"{search.name}, with the boxes that were looked at",
         "steps": len(search.steps),
-        "lead": f"{label}: {sure_text(found.probability)} after {console.count(found.looks, 'look')}, "
+        "lead": f"{label}: {answer_text(found)} after {console.count(found.looks, 'look')}, "
         f"{console.duration(search.seconds)}",
         "data": Markup(json.dumps(_data(search), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")),
     }
+
+
+def answer_text(found: Found) -> str:
+    """How probable the box is, or that there is none."""
+    return sure_text(found.probability) if found.found else f"not found (present: {sure_text(found.present)})"
 
 
 def sure_text(probability: float) -> str:
