@@ -31,6 +31,9 @@ class BoxOptions:
         "without the object. --label names the object, where there are several.",
         metavar="FILE|FOLDER",
     )
+    looks: int = o.option(
+        60, "With --boxes: crops to judge in a picture, in training and by `saccade find`.", metavar="N", min=1
+    )
 
 
 @dataclass(frozen=True)
@@ -55,16 +58,18 @@ def refuse_others(*groups: Any) -> None:
 
 
 def fit_boxes(
-    folder: Path, boxes: Path, model: Path, label: str | None, chain: Any, seed: int
+    folder: Path, model: Path, drawn_in: BoxOptions, label: str | None, chain: Any, seed: int
 ) -> list[tuple[str, str]]:
     """Train, write the model, and say how it does on held-out pictures."""
+    boxes = drawn_in.boxes
+    assert boxes is not None
     if not folder.is_dir():
         raise InvalidInput(f"With --boxes, DATA must be a folder of pictures, and {folder} is none.")
     drawn = read_boxes(boxes)
     label = _label(drawn, label, boxes)
     scenes = _matched(folder, drawn, label, boxes)
     watch = console.Stopwatch()
-    finder = Finder(chain, random_state=seed, label=label).fit(scenes.paths, scenes.boxes)
+    finder = Finder(chain, looks=drawn_in.looks, random_state=seed, label=label).fit(scenes.paths, scenes.boxes)
     finder.save(model)
     count = sum(map(len, scenes.boxes))
     said = f"{scenes.with_it:,} pictures with {console.count(count, 'box', 'boxes')} of {label}, "

@@ -87,7 +87,7 @@ def fit(
     check_targets({"MODEL": model, "--report": trial.report}, force, (data, *table.files))
     with console.progress():
         if drawn.boxes is not None:
-            rows = _fit_boxes(data, drawn.boxes, model, learning, trial, pictures, table)
+            rows = _fit_boxes(data, model, drawn, learning, trial, pictures, table)
             console.table([*rows, _file_row(model)])
             return
         estimator = _estimator(learning)
@@ -106,15 +106,15 @@ def _file_row(model: Path) -> tuple[str, str]:
 
 def _fit_boxes(
     data: Path,
-    boxes: Path,
     model: Path,
+    drawn: BoxOptions,
     learning: LearningOptions,
     trial: TrialOptions,
     seeing: o.FeatureOptions,
     table: o.TableOptions,
 ) -> Rows:
     refuse_others(learning, trial, table)
-    return fit_boxes(data, boxes, model, table.label, seeing.crops_chain(learning.seed), learning.seed)
+    return fit_boxes(data, model, drawn, table.label, seeing.crops_chain(learning.seed), learning.seed)
 
 
 def _fit_table(estimator: Any, data: Path, model: Path, how: TableReading, share: float, seed: int) -> Rows:

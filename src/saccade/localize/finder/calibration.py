@@ -22,7 +22,8 @@ from saccade.localize.boxes import pairs_iou
 from saccade.localize.search.localizer import Localizer
 
 PENALTY = 1.0  # of squared weights of standardised evidence, beside the sum of losses: of a few searches it is felt
-LOST = 0.03  # share of objects that the threshold may lose on held-out pictures: a new set of 100 then loses 5 at most
+LOST = 0.05  # share of objects that the threshold may lose: of held-out ones, whose judges learned from fewer pictures
+DENIED = 0.75  # an object is not denied if it is more probable than this: other scenes are harder than held-out parts
 FOLDS = 5  # of the calibrator itself, for the figures that are printed
 LEAST_SEARCHES = 5  # with, and without the object, below which nothing is learned of its presence
 APART = 0.2  # overlap with the answer below which a look is at another place
@@ -123,10 +124,10 @@ class Calibrator:
 
 
 def _threshold(chances: Annotated[Array, "n"]) -> float:
-    """The k-th smallest of n: of exchangeable new ones a share of k/(n + 1) is below. Never above a half."""
+    """The k-th smallest of n: of exchangeable new ones a share of k/(n + 1) is below; never above `DENIED`."""
     k = int(LOST * (len(chances) + 1))
     lowest = np.sort(chances)
-    return float(min(0.5, lowest[k - 1] if k else 0.5 * lowest[0]))
+    return float(min(DENIED, lowest[k - 1] if k else 0.5 * lowest[0]))
 
 
 def left_out(trials: Trials, absent: float = 0.5) -> tuple[Array, Array, Array]:

@@ -121,14 +121,14 @@ class Finder:
         *,
         looks: int = 60,
         batch: int = 10,
-        folds: int = 3,
+        folds: int = 5,
         random_state: int = 0,
         label: str = "object",
     ) -> None:
         self.features = features
         self.looks = check_count("looks", looks, "The default is 60.")
         self.batch = check_count("batch", batch, "The default is 10.")
-        self.folds = check_count("folds", folds, "The default is 3.", least=2)
+        self.folds = check_count("folds", folds, "The default is 5.", least=2)
         self.random_state = check_count("random_state", random_state, "Pass a whole number from 0 on.", least=0)
         self.label = label
 
