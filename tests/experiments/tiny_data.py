@@ -9,6 +9,7 @@ from PIL import Image
 
 from saccade._core.arrays import Array
 from tests.features.textures import textures
+from tests.localize.objects import scene
 
 CALTECH = ("BACKGROUND_Google", "airplanes", "Faces", "Leopards", "chair", "windsor_chair")
 EACH = 12  # pictures of a class
@@ -16,7 +17,7 @@ SIDE = 48  # px
 
 
 def write_all(folder: Path) -> None:
-    """caltech101/, scenes15/, fashion-mnist/, cifar10/ and portland/ inside the folder."""
+    """caltech101/, scenes15/, fashion-mnist/, cifar10/ and portland/ and boxes/ inside the folder."""
     _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
     _boxes(folder / "caltech101" / "boxes.csv", "Faces")
     for seed, part in enumerate(("train", "test"), 1):
@@ -25,6 +26,7 @@ def write_all(folder: Path) -> None:
     _fashion(folder / "fashion-mnist", rng)
     _cifar10(folder / "cifar10", rng)
     _portland(folder / "portland", rng)
+    _drawn(folder / "boxes" / "raccoon")
 
 
 def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
@@ -45,6 +47,17 @@ def _boxes(place: Path, name: str) -> None:
     place.write_text(
         "\n".join(["class,image,xmin,ymin,xmax,ymax", *rows, f"{name},image_{EACH:04}.jpg,9,9,20,9"]) + "\n"
     )
+
+
+def _drawn(folder: Path, count: int = 24) -> None:
+    """Scenes with one object each, and boxes.csv."""
+    folder.mkdir(parents=True)
+    lines = ["image,label,xmin,ymin,xmax,ymax"]
+    for number in range(count):
+        picture, box = scene(number)
+        Image.fromarray(picture).save(folder / f"{number}.jpg")
+        lines.append(",".join([f"{number}.jpg", "raccoon", *(f"{v:g}" for v in box)]))
+    (folder / "boxes.csv").write_text("\n".join(lines) + "\n")
 
 
 def _shapes(count: int, side: int, rng: np.random.Generator) -> tuple[Array, Array]:
