@@ -64,8 +64,8 @@ def a_finder() -> dict[str, Any]:
     found = Finder(looks=5)
     found.situation_ = SituationModel().fit({"object": BoxPrior.unknown((64, 48)).sample(9, rng)}, (64, 48))
     found.response_ = Response.learn(rng.random(200), rng.random(200))
-    evidence, there = rng.random((2, 20, 3)), np.arange(20) % 2 == 0
-    found.calibrator_ = Calibrator.learn(Trials(*evidence, there, there))
+    there = np.arange(20) % 2 == 0
+    found.calibrator_ = Calibrator.learn(Trials(rng.random((20, 2)), rng.random((20, 3)), there, there, ~there))
     return codec.to_json(FINDER, found)
 
 

@@ -92,6 +92,10 @@ def test_not_found_in_the_text_the_files_and_the_page(folder: Path, saccade: Any
     assert len(geo["features"]) == 1
 
 
+def test_info_says_what_it_finds(folder: Path, saccade: Any) -> None:
+    assert "rings, trained on boxes" in saccade("info", "rings.saccade").stdout
+
+
 def test_absent_says_how_many_pictures_may_lack_it(folder: Path, saccade: Any) -> None:
     present = []
     for share in ("0", "0.5", "0.9"):

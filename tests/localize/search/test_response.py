@@ -66,7 +66,11 @@ def test_log_likelihood_is_that_of_the_copula(seed: int, together: float, offset
     boxes[3] = boxes[2] + 1e-3  # nearly the same
     looks = Views.of(BOUNDS, boxes, silent(iou(boxes, OBJECT), rng))
     u = to_coordinates(looks.boxes, BOUNDS)
-    K = RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) * together + offset + (1.0 - together - offset) * np.eye(6)
+    K = (
+        RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) * together
+        + offset
+        + (1.0 - together - offset) * np.eye(6)
+    )
     found = Judgement(looks, learned).log_likelihood(objects)
     for place, box in enumerate(objects):
         o, bins = pairs_iou(looks.boxes, box[None])[:, 0], learned.bins(looks.scores)

@@ -150,7 +150,8 @@ def trials_of(
         search = plan.search(scene.picture, scene.bounds, judges[fold], situations[fold], response)
         if search.looks:
             hit = most_overlap(search.best().box[None], scene.boxes)[0] >= 0.5
-            rows.append((*evidence_of(search), len(scene.boxes) > 0, hit))
+            part = isinstance(scene.picture, _Part)
+            rows.append((*evidence_of(search), len(scene.boxes) > 0, hit, part))
         report("searching held-out pictures", (done + 1) / len(every))
     if not rows:
         raise InvalidInput("No held-out picture could be searched: the judge gave no finite score. Check the features.")
