@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,9 @@ from saccade.cli import options as o
 from saccade.cli.tables.boxes_in import DrawnBoxes, read_boxes
 from saccade.features.files import Found as FoundFile
 from saccade.features.files import find_pictures
-from saccade.localize import Finder, open_picture
-from saccade.localize.boxes import clip
+
+if TYPE_CHECKING:
+    from saccade.localize import Finder
 
 OVER = 0.02  # share of a side by which a box may cross the picture's edge; what crosses it is cut off
 RELIABLE = 30  # searches in a bin of said and true
@@ -61,6 +62,8 @@ def fit_boxes(
     folder: Path, model: Path, drawn_in: BoxOptions, label: str | None, chain: Any, seed: int
 ) -> list[tuple[str, str]]:
     """Train, write the model, and say how it does on held-out pictures."""
+    from saccade.localize import Finder
+
     boxes = drawn_in.boxes
     assert boxes is not None
     if not folder.is_dir():
@@ -95,6 +98,8 @@ def _label(drawn: DrawnBoxes, label: str | None, path: Path) -> str:
 
 def _matched(folder: Path, drawn: DrawnBoxes, label: str, source: Path) -> Drawn:
     """The pictures of the folder with their boxes; those of the file that are not in the folder are left out."""
+    from saccade.localize import open_picture
+
     files = _files(folder, source)
     names = [file.name.rpartition(".")[0] if drawn.stems else file.name for file in files]
     places = _places(names, drawn, source)
@@ -148,6 +153,8 @@ def _places(names: list[str], drawn: DrawnBoxes, source: Path) -> dict[str, int]
 
 def _inside(boxes: Array, width: int, height: int) -> tuple[Array, list[str]]:
     """Boxes cut at the edge, and what is wrong with the others."""
+    from saccade.localize.boxes import clip
+
     over, good, faults = OVER * np.array([width, height] * 2), [], list[str]()
     for box in boxes:
         shown = ", ".join(f"{v:g}" for v in box)
@@ -175,7 +182,7 @@ def _tell(missing: int, unnamed: int, faults: list[str], source: Path, label: st
         console.warn(f"Left out {console.printable(faults[0])}{more}.")
 
 
-def _judged(finder: Finder) -> list[tuple[str, str]]:
+def _judged(finder: "Finder") -> list[tuple[str, str]]:
     """Held-out figures: each search is judged by a calibrator that has not seen it."""
     from saccade.localize.finder.calibration import left_out
 

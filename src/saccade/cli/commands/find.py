@@ -135,8 +135,8 @@ class Way:
     judge: Any
     label: str
     looks: int
-    begin: Callable[[tuple[int, int]], localize.Localizer]  # by width and height
-    answer: Callable[[localize.Localizer], localize.Found]
+    begin: "Callable[[tuple[int, int]], localize.Localizer]"  # by width and height
+    answer: "Callable[[localize.Localizer], localize.Found]"
 
 
 def _trained(path: Path, options: SearchOptions) -> Way | None:

@@ -90,6 +90,8 @@ def fit(
             rows = _fit_boxes(data, model, drawn, learning, trial, pictures, table)
             console.table([*rows, _file_row(model)])
             return
+        if drawn.looks != BoxOptions.looks:
+            raise InvalidInput("--looks is for training on boxes. Add --boxes, or leave it out.")
         estimator = _estimator(learning)
         if data.is_dir():
             rows = _fit_pictures(estimator, data, model, learning, pictures, table.files, trial)
