@@ -11,12 +11,14 @@ import pytest
 
 import saccade
 from saccade import GPClassifier, OneClassGP
-from saccade._core import model_file
+from saccade._core import codec, model_file
 from saccade._core.errors import ModelFileError, SaccadeError
 from saccade.active import ActiveLearner
 from saccade.active.stopping import Audit
 from saccade.kernels import HIK, RBF, Power, Weights
-from saccade.localize import BoxPrior, Localizer, Response, SituationModel, SituationSearch, TileSearch
+from saccade.localize import BoxPrior, Finder, Localizer, Response, SituationModel, SituationSearch, TileSearch
+from saccade.localize.finder.calibration import Calibrator, Trials
+from saccade.localize.finder.file import FINDER
 from tests.memory import at_most
 
 MEMORY = 1 << 30
@@ -66,6 +68,15 @@ def an_audit() -> dict[str, Any]:
     return Audit(np.arange(30), 0.2).looked(np.ones(20, bool), 40).state()
 
 
+def a_finder() -> dict[str, Any]:
+    found = Finder(looks=5)
+    found.situation_ = SituationModel().fit({"object": BoxPrior.unknown((64, 48)).sample(9, rng)}, (64, 48))
+    found.response_ = Response.learn(rng.random(200), rng.random(200))
+    there = np.arange(20) % 2 == 0
+    found.calibrator_ = Calibrator.learn(Trials(rng.random((20, 2)), rng.random((20, 3)), there, there, ~there))
+    return codec.to_json(FINDER, found)
+
+
 STATES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], Any]]] = {
     "search": (a_search, Localizer.from_state),
     "hedged search": (a_hedged_search, Localizer.from_state),
@@ -73,11 +84,18 @@ STATES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], Any]]] = {
     "situation": (a_situation, SituationModel.from_dict),
     "several": (a_search_of_several, SituationSearch.from_state),
     "audit": (an_audit, Audit.from_state),
+    "finder": (a_finder, lambda state: codec.from_json(FINDER, state)),
 }
 
 
 # Parts that may be missing: older states lack them, or it is one object less to look for.
-LATER = {"situation": ("kind",), "several": ("kind", "dog", "cat"), "tiles": ("examples",)}
+LATER = {
+    "situation": ("kind",),
+    "several": ("kind", "dog", "cat"),
+    "tiles": ("examples",),
+    "search": ("offset",),
+    "finder": ("kind", "offset"),
+}
 
 
 def places(state: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -8,6 +8,8 @@ from sklearn.utils.metaestimators import available_if
 
 from saccade.estimators import model_file
 
+KEY = "finder"  # in the header of a file: what a Finder has beside its judge
+
 
 def _asked(name: str) -> Any:
     """A method of the estimator for rows of vectors, as a method of the pipeline for pictures."""
@@ -40,7 +42,7 @@ def load(path: Any) -> Any:
     A model that was saved alone is the estimator. One that was saved with `features=` is a scikit-learn Pipeline of
     those transformers and the estimator: it takes pictures, as `read_pictures` gives them or a list of paths or arrays,
     and answers what the estimator answers, such as `novelty` and `explain`. `pipeline[-1]` is the estimator, which
-    takes vectors, and `pipeline[:-1]` makes them.
+    takes vectors, and `pipeline[:-1]` makes them. What a `Finder` saved is a `Finder` again.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    GPClassifier, GPRegressor, OneClassGP, SVDD or Pipeline
+    GPClassifier, GPRegressor, OneClassGP, SVDD, Pipeline or Finder
         As it was saved; it is fitted again where the file keeps the training rows.
 
     Raises
@@ -62,4 +64,8 @@ def load(path: Any) -> Any:
         return model
     from saccade.features.serialize import load_features
 
+    if KEY in header:
+        from saccade.localize.finder.file import finder_of
+
+        return finder_of(header[KEY], model, load_features(path), path)
     return PictureModel([*load_features(path).steps, (type(model).__name__.lower(), model)])

@@ -131,6 +131,10 @@ SMALLEST = {
         {"find_objects.LEARN": 3, "find_objects.HELD": 2, "find_objects.SIDE": 32, "find_objects_words.WORDS": 20},
         ("results/find_objects_mosaic.json", "figures/find_objects_mosaic.png"),
     ),
+    "experiments/find_trained.py": Small(
+        "--cache {cache} --out {out} --sets raccoon --test 2 --rivals 1 --looks 4",
+        {"find_trained.SIDE": 32, "find_trained.OTHERS": ("chair",)},
+    ),
     "experiments/find_face.py": Small("--out {out} --starts 1", {"find_face.LOOKS": 10}, ("results/find_face.json",)),
     "experiments/gp_by_looks.py": Small("--out {out} --runs 2"),
     "experiments/known_classes.py": Small(

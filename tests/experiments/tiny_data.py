@@ -9,6 +9,7 @@ from PIL import Image
 
 from saccade._core.arrays import Array
 from tests.features.textures import textures
+from tests.localize.objects import scene
 
 CALTECH = ("BACKGROUND_Google", "airplanes", "Faces", "Leopards", "chair", "windsor_chair")
 EACH = 12  # pictures of a class
@@ -25,8 +26,8 @@ def write_all(folder: Path) -> None:
     _fashion(folder / "fashion-mnist", rng)
     _cifar10(folder / "cifar10", rng)
     _portland(folder / "portland", rng)
-    for name, labels in (("blood_cells", ("WBC", "Platelets")), ("raccoon", ("raccoon",))):
-        _photographs(folder / "boxes" / name, labels, rng)
+    _photographs(folder / "boxes" / "blood_cells", ("WBC", "Platelets"), rng)
+    _drawn(folder / "boxes" / "raccoon")
 
 
 def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
@@ -61,6 +62,17 @@ def _photographs(folder: Path, labels: tuple[str, ...], rng: np.random.Generator
             rows.append(f"{number}.jpg,{label},{x},{y},{x + 40},{y + 30}")
         Image.fromarray(picture).save(folder / f"{number}.jpg")
     (folder / "boxes.csv").write_text("\n".join(rows) + "\n")
+
+
+def _drawn(folder: Path, count: int = 24) -> None:
+    """Scenes with one object each, and boxes.csv."""
+    folder.mkdir(parents=True)
+    lines = ["image,label,xmin,ymin,xmax,ymax"]
+    for number in range(count):
+        picture, box = scene(number)
+        Image.fromarray(picture).save(folder / f"{number}.jpg")
+        lines.append(",".join([f"{number}.jpg", "raccoon", *(f"{v:g}" for v in box)]))
+    (folder / "boxes.csv").write_text("\n".join(lines) + "\n")
 
 
 def _shapes(count: int, side: int, rng: np.random.Generator) -> tuple[Array, Array]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
-from saccade._core import limits
+from saccade._core import limits as sizes
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
-from saccade.localize import Localizer
-from saccade.localize.search.belief import Location
+from saccade.localize import Found, Localizer
 from saccade.localize.sources.base import Source
 from saccade.scores.acquisition import expected_improvement
 
@@ -30,7 +29,7 @@ class Step:
     """What is known after a batch of looks."""
 
     looks: int
-    found: Location
+    found: Found
     maps: Maps
     seconds: float  # since the start, without what is computed for the report
 
@@ -42,9 +41,15 @@ class ObjectSearch:
     name: str
     picture: Source
     localizer: Localizer
-    found: Location
+    found: Found
     steps: list[Step]
     seconds: float
+
+
+def by_search(localizer: Localizer) -> Found:
+    """The answer by the search alone, without a calibrator."""
+    best = localizer.best()
+    return Found(best.box, best.probability, best.present, best.present >= 0.5, best.score, best.looks)
 
 
 def search(
@@ -53,10 +58,9 @@ def search(
     judge: Callable[[list[Array]], Array],
     localizer: Localizer,
     *,
-    looks: int,
-    batch: int,
-    sure: float,
     keep: bool,  # the steps, for a report
+    answer: Callable[[Localizer], Found] = by_search,
+    **limits: Any,  # looks, batch, sure
 ) -> ObjectSearch:
     """Look until the best box is probable enough or the looks are used up. Looks that fail are left out."""
     steps, start, shown = list[Step](), time.perf_counter(), 0.0
@@ -65,16 +69,16 @@ def search(
         nonlocal shown
         now = time.perf_counter()
         if localizer.looks:
-            steps.append(Step(localizer.looks, localizer.best(), maps_of(localizer), now - start - shown))
+            steps.append(Step(localizer.looks, answer(localizer), maps_of(localizer), now - start - shown))
         shown += time.perf_counter() - now
 
-    found = localizer.run(judge, picture, looks=looks, batch=batch, sure=sure, watch=watch if keep else None)
+    localizer.run(judge, picture, **limits, watch=watch if keep else None)
     if not localizer.looks:
         raise InvalidInput(f"No look at it could be judged ({localizer.failures[-1].why}).")
-    return ObjectSearch(name, picture, localizer, found, steps, time.perf_counter() - start - shown)
+    return ObjectSearch(name, picture, localizer, answer(localizer), steps, time.perf_counter() - start - shown)
 
 
-def maps_of(localizer: Localizer, along: int = limits.REPORT_CENTRES) -> Maps:
+def maps_of(localizer: Localizer, along: int = sizes.REPORT_CENTRES) -> Maps:
     """Mean, variance and expected improvement over the whole picture."""
     x0, y0, x1, y1 = localizer.bounds
     cell = max(x1 - x0, y1 - y0) / along

@@ -127,6 +127,13 @@ class FeatureOptions(PictureOptions):
 
         return image_features(self.recipe, cache=self.cache, random_state=seed)
 
+    def crops_chain(self, seed: int) -> Any:
+        """The transformers for crops of pictures: those of `deep` see them smaller, in a third of the time."""
+        from saccade.localize.finder.finder import default_features
+
+        chain = self.chain(seed)
+        return chain if self.recipe != "deep" else default_features().set_params(cache=self.cache)
+
     def vectors(self, chain: Any, pictures: Any, y: Any = None) -> Any:
         """Fit the transformers to these pictures. Says which they are if the user did not."""
         X = chain.fit_transform(pictures, y)

@@ -1,7 +1,8 @@
 """Find objects in pictures.
 
-`Localizer` finds one object in few looks, `SituationSearch` several objects that say where the others are, and
-`TileSearch` all hits in the tiles of a huge picture. `best_window` finds the best window of a bag-of-words model.
+`Finder` learns from boxes to find an object, or to say that it is not there. `Localizer` finds one object in few looks,
+`SituationSearch` several objects that say where the others are, and `TileSearch` all hits in the tiles of a huge
+picture. `best_window` finds the best window of a bag-of-words model.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from saccade._core.lazy import lazy_names
 if TYPE_CHECKING:
     from saccade.localize import judges
     from saccade.localize.boxes import iou, non_maximum_suppression
+    from saccade.localize.finder.finder import Finder, Found
     from saccade.localize.painting import heat_map
     from saccade.localize.priors.box_prior import BoxPrior
     from saccade.localize.search.belief import Location
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "BestWindow",
     "BoxPrior",
+    "Finder",
+    "Found",
     "Localizer",
     "Location",
     "Response",
@@ -46,6 +50,8 @@ __getattr__, __dir__ = lazy_names(
         "BestWindow": "windows.best_window",
         "BoxPrior": "priors.box_prior",
         "Location": "search.belief",
+        "Finder": "finder.finder",
+        "Found": "finder.finder",
         "Localizer": "search.localizer",
         "Response": "search.response",
         "SituationModel": "situations.model",

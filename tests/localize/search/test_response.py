@@ -1,6 +1,7 @@
 """The learned response against dense algebra, and what it is for: judges that are silent until a box fits well."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,14 +59,18 @@ def test_overlaps_without_windows_are_like_the_nearest() -> None:
 
 
 @settings(deadline=None, max_examples=25)
-@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 0.9]))
-def test_log_likelihood_is_that_of_the_copula(seed: int, together: float) -> None:
-    rng, learned = np.random.default_rng(seed), response(together)
+@given(st.integers(0, 10_000), st.sampled_from([0.0, 0.5, 0.9]), st.sampled_from([0.0, 0.05]))
+def test_log_likelihood_is_that_of_the_copula(seed: int, together: float, offset: float) -> None:
+    rng, learned = np.random.default_rng(seed), replace(response(together), offset=offset)
     boxes, objects = BoxPrior.unknown(BOUNDS).sample(6, rng), BoxPrior.unknown(BOUNDS).sample(4, rng)
     boxes[3] = boxes[2] + 1e-3  # nearly the same
     looks = Views.of(BOUNDS, boxes, silent(iou(boxes, OBJECT), rng))
     u = to_coordinates(looks.boxes, BOUNDS)
-    K = RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) * together + (1.0 - together) * np.eye(6)
+    K = (
+        RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) * together
+        + offset
+        + (1.0 - together - offset) * np.eye(6)
+    )
     found = Judgement(looks, learned).log_likelihood(objects)
     for place, box in enumerate(objects):
         o, bins = pairs_iou(looks.boxes, box[None])[:, 0], learned.bins(looks.scores)
@@ -163,3 +168,34 @@ def test_map_is_what_predict_says() -> None:
 def test_bad_windows(overlaps: list[float], scores: list[float], says: str) -> None:
     with pytest.raises(InvalidInput, match=says):
         Response.learn(overlaps, scores)
+
+
+def shared_errors(
+    rho: float, tau: float, rng: np.random.Generator, pictures: int = 60
+) -> tuple[Array, Array, list[Array]]:
+    """Scores whose errors nearby boxes, and all boxes of a picture, have in common: overlaps, scores, coordinates."""
+    overlaps, scores, views = [], [], []
+    for _ in range(pictures):
+        box = BoxPrior.unknown(BOUNDS).sample(1, rng)[0]
+        boxes = np.vstack([np.tile(box, (8, 1)) + rng.uniform(-2, 2, (8, 4)), BoxPrior.unknown(BOUNDS).sample(8, rng)])
+        u = to_coordinates(boxes, BOUNDS)
+        K = rho * RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(u, u) + tau + (1 - rho - tau) * np.eye(len(u))
+        o = rng.random(len(u))
+        overlaps.append(o)
+        scores.append(o + 0.2 * rng.multivariate_normal(np.zeros(len(u)), K))
+        views.append(u)
+    return np.concatenate(overlaps), np.concatenate(scores), views
+
+
+@pytest.mark.parametrize(("rho", "tau"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.35, 0.35)])
+def test_shared_errors_are_learned(rho: float, tau: float) -> None:
+    overlaps, scores, views = shared_errors(rho, tau, np.random.default_rng(1))
+    found = Response.learn(overlaps, scores, views=views)
+    assert found.together == pytest.approx(rho, abs=0.2)
+    assert found.offset == pytest.approx(tau, abs=0.2)
+    assert Response.from_dict(json.loads(json.dumps(found.to_dict()))).offset == found.offset
+
+
+def test_views_must_fit_the_windows() -> None:
+    with pytest.raises(InvalidInput, match="3 windows, and there are 2"):
+        Response.learn([0.1, 0.9], [0.0, 1.0], views=[np.zeros((3, 4))])

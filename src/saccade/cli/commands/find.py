@@ -1,14 +1,15 @@
 """`saccade find`: where in pictures an object is, in few looks by a model of pictures."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from saccade import localize
-from saccade._core import limits
+from saccade._core import limits, model_file
 from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import options as o
@@ -16,6 +17,7 @@ from saccade.cli.tables.boxes_out import Result, check_ending, files_of, write_b
 from saccade.cli.targets import check_targets
 from saccade.features.files import find_pictures
 
+LOOKS = 60
 NAMED = 20  # boxes that the terminal shows
 
 
@@ -35,7 +37,19 @@ class SearchOptions:
     label: str | None = o.option(
         None, "Class to look for. Default with two classes: the one that is not background.", metavar="CLASS"
     )
-    looks: int = o.option(60, "Largest number of crops to judge per picture.", metavar="N", min=1)
+    looks: int | None = o.option(
+        None,
+        f"Largest number of crops to judge per picture. Default: {LOOKS}, or what a model of boxes was trained with.",
+        metavar="N",
+        min=1,
+    )
+    absent: float | None = o.option(
+        None,
+        "Share of the pictures that do not show the object, as far as you know. With it pictures may be answered by "
+        '"not found". Default: 0.5 for a model of boxes, else 0.',
+        metavar="P",
+        **{"min": 0.0, "max": 0.999},
+    )
     batch: int = o.option(10, "Crops to judge at a time.", metavar="N", min=1)
     sure: float = o.option(
         1.0,
@@ -64,8 +78,8 @@ def find(
     """Find the object in each of PICTURES: the box that MODEL takes most for one, after a look at few crops.
 
     A look is a crop that the model judges. The looks so far decide where to look next. Each picture gets one box, with
-    the probability that it overlaps the object by a half or more, if there is one. In Python a model can be trained
-    for this: see saccade.localize.judges.
+    the probability that it overlaps the object by a half or more. A model of `saccade fit --boxes` was made for this:
+    it says "not found" where the object is not, and its probabilities were learned on pictures that it had not seen.
     """
     out, report = options.out, options.report
     check_ending(out)
@@ -74,9 +88,9 @@ def find(
     check_targets({"--out": out, "--report": report, **files}, force, (model, *pictures))
     sides = None if options.size is None else _sides(options.size)
     with console.progress():
-        judge = _judge(model, options.label)
-        label = str(options.label or judge.label or "object")
-        found = _searched(named, judge, label, sides, options)
+        way = _trained(model, options) or _by_judge(_judge(model, options.label), sides, options)
+        label = way.label
+        found = _searched(named, way, options)
     if not found:
         raise InvalidInput("None of the pictures could be searched. Give at least one that can be read.")
     results = [_result(each) for each in found]
@@ -115,23 +129,62 @@ def _judge(path: Path, label: str | None) -> Any:
         raise InvalidInput(str(error).replace("`label`", "--label")) from None
 
 
-def _searched(
-    named: list[tuple[str, Path]], judge: Any, label: str, size: tuple[float, float] | None, options: SearchOptions
-) -> list[Any]:
+@dataclass(frozen=True)
+class Way:
+    """How every picture is searched, and what the looks then mean."""
+
+    judge: Any
+    label: str
+    looks: int
+    begin: "Callable[[tuple[int, int]], localize.Localizer]"  # by width and height
+    answer: "Callable[[localize.Localizer], localize.Found]"
+
+
+def _trained(path: Path, options: SearchOptions) -> Way | None:
+    """The way of a model of boxes; None where it is another model."""
+    from saccade.loading import KEY, load
+
+    if KEY not in model_file.read(path)[0]:
+        return None
+    finder: localize.Finder = load(path)
+    for name in ("size", "situation"):
+        if getattr(options, name) is not None:
+            raise InvalidInput(f"{path} has learned size and place from boxes. Leave --{name} out.")
+    looks = options.looks or finder.looks
+    if looks != finder.looks or options.sure < 1.0:
+        console.warn(f"Probabilities of this model hold after {finder.looks} looks. Leave --looks and --sure out.")
+    absent = 0.5 if options.absent is None else options.absent
+    begin, answer = partial(finder.search, random_state=options.seed), partial(finder.answer, absent=absent)
+    return Way(finder.judge_, options.label or finder.label, looks, begin, answer)
+
+
+def _by_judge(judge: Any, size: tuple[float, float] | None, options: SearchOptions) -> Way:
+    """The way of any other model of pictures."""
+    from saccade.cli.find_search import by_search
+
+    label = str(options.label or judge.label or "object")
+    situation = None if options.situation is None else localize.SituationModel.load(options.situation)
+
+    def begin(bounds: tuple[int, int]) -> localize.Localizer:
+        prior = None if situation is None else situation.prior(label, None, bounds)
+        common: dict[str, Any] = {"scores": judge.scores, "random_state": options.seed}
+        return localize.Localizer(bounds, prior, size=size, absent=options.absent or 0.0, **common)
+
+    return Way(judge, label, options.looks or LOOKS, begin, by_search)
+
+
+def _searched(named: list[tuple[str, Path]], way: Way, options: SearchOptions) -> list[Any]:
     """The search of each picture that can be read; the others are named."""
     from saccade.cli.find_search import search
 
-    situation = None if options.situation is None else localize.SituationModel.load(options.situation)
-    limit: dict[str, Any] = {"looks": options.looks, "batch": options.batch, "sure": options.sure}
+    limit: dict[str, Any] = {"looks": way.looks, "batch": options.batch, "sure": options.sure, "answer": way.answer}
     found: list[Any] = []
     for number, (name, path) in enumerate(named):
         keep = options.report is not None and number < limits.REPORT_SEARCHES
         try:
             picture = localize.open_picture(path)
-            bounds = (picture.shape[1], picture.shape[0])
-            prior = None if situation is None else situation.prior(label, None, bounds)
-            localizer = localize.Localizer(bounds, prior, size=size, scores=judge.scores, random_state=options.seed)
-            found.append(search(name, picture, judge, localizer, keep=keep, **limit))
+            localizer = way.begin((picture.shape[1], picture.shape[0]))
+            found.append(search(name, picture, way.judge, localizer, keep=keep, **limit))
         except (InvalidInput, OSError) as error:
             console.warn(f"Skipped {console.printable(name)}: {console.explain(error)}")
     return found
@@ -153,7 +206,8 @@ def _named(paths: list[Path]) -> Iterator[tuple[str, Path]]:
 def _result(search: Any) -> Result:
     found, (height, width) = search.found, search.picture.shape[:2]
     x0, y0, x1, y1 = found.box.tolist()
-    return Result(search.name, width, height, (x0, y0, x1, y1), found.probability, found.score, found.looks)
+    answer = found.probability, found.score, found.looks, found.present, found.found
+    return Result(search.name, width, height, (x0, y0, x1, y1), *answer)
 
 
 def _summarise(results: list[Result], label: str, files: list[Path]) -> None:
@@ -161,12 +215,14 @@ def _summarise(results: list[Result], label: str, files: list[Path]) -> None:
 
     for each in results[:NAMED]:
         box = ", ".join(f"{v:.0f}" for v in each.box)
-        console.note(
-            f"{console.printable(each.name)}: {label} at {box} (x0, y0, x1, y1), {sure_text(each.probability)} after "
-            f"{console.count(each.looks, 'look')}."
-        )
+        said = f"{label} at {box} (x0, y0, x1, y1), {sure_text(each.probability)}"
+        missing = f"{label} not found, present with {sure_text(each.present)}"
+        looks = console.count(each.looks, "look")
+        console.note(f"{console.printable(each.name)}: {said if each.found else missing} after {looks}.")
     more = f"{len(results) - NAMED:,} more are not shown here. " if len(results) > NAMED else ""
-    console.note(f"{more}{console.count(len(results), 'box', 'boxes')} in {_files(files)}.")
+    boxes = sum(each.found for each in results)
+    none = f" Not found in {console.count(len(results) - boxes, 'picture')}." if boxes < len(results) else ""
+    console.note(f"{more}{console.count(boxes, 'box', 'boxes')} in {_files(files)}.{none}")
 
 
 def _files(files: list[Path]) -> str:

@@ -14,6 +14,7 @@ from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli import pictures as p
 from saccade.cli.duplicates import find_duplicates, warn_of
+from saccade.cli.fit_boxes import BoxOptions, fit_boxes, refuse_others
 from saccade.cli.reports.fit import judged, write_fit_report
 from saccade.cli.tables.columns import TableReading
 from saccade.cli.tables.read import Examples, read
@@ -73,6 +74,7 @@ def fit(
     learning: LearningOptions,
     trial: TrialOptions,
     pictures: o.FeatureOptions,
+    drawn: BoxOptions,
     force: o.Force = False,
     *,
     table: o.TableOptions,
@@ -80,10 +82,16 @@ def fit(
     """Train on DATA and write MODEL, one file of tables.
 
     In a folder of pictures each class has a folder of its own, or --labels names the pictures. Where --labels names
-    examples, those without a label are left out.
+    examples, those without a label are left out. With --boxes the model finds an object, for `saccade find`.
     """
     check_targets({"MODEL": model, "--report": trial.report}, force, (data, *table.files))
     with console.progress():
+        if drawn.boxes is not None:
+            rows = _fit_boxes(data, model, drawn, learning, trial, pictures, table)
+            console.table([*rows, _file_row(model)])
+            return
+        if drawn.looks != BoxOptions.looks:
+            raise InvalidInput("--looks is for training on boxes. Add --boxes, or leave it out.")
         estimator = _estimator(learning)
         if data.is_dir():
             rows = _fit_pictures(estimator, data, model, learning, pictures, table.files, trial)
@@ -91,7 +99,24 @@ def fit(
             raise InvalidInput(f"--report shows pictures, and {data} is a table. Leave it out.")
         else:
             rows = _fit_table(estimator, data, model, table.how, trial.test_share, learning.seed)
-    console.table([*rows, ("model file", f"{model}, {console.size(model.stat().st_size)}")])
+    console.table([*rows, _file_row(model)])
+
+
+def _file_row(model: Path) -> tuple[str, str]:
+    return "model file", f"{model}, {console.size(model.stat().st_size)}"
+
+
+def _fit_boxes(
+    data: Path,
+    model: Path,
+    drawn: BoxOptions,
+    learning: LearningOptions,
+    trial: TrialOptions,
+    seeing: o.FeatureOptions,
+    table: o.TableOptions,
+) -> Rows:
+    refuse_others(learning, trial, table)
+    return fit_boxes(data, model, drawn, table.label, seeing.crops_chain(learning.seed), learning.seed)
 
 
 def _fit_table(estimator: Any, data: Path, model: Path, how: TableReading, share: float, seed: int) -> Rows:

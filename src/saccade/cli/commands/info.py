@@ -27,10 +27,14 @@ def info(
 
 def _facts(path: Path) -> dict[str, Any]:
     from saccade.estimators.model_file import load
+    from saccade.loading import KEY
+    from saccade.loading import load as load_whole
 
     header, _ = model_file.read(path)
     model = load(path)  # checks that what is inside fits together
     steps = features.load_features(path).steps if header.get("pictures") else []
+    if KEY in header:
+        load_whole(path)
     return {
         "file": str(path),
         "bytes": path.stat().st_size,
@@ -49,6 +53,7 @@ def _facts(path: Path) -> dict[str, Any]:
         "tables": None if "examples" in header else _tables(header["tables"], model.tables_),
         "variance": _variance_rank(model),
         "pictures": [type(step).__name__ for _, step in steps] or None,
+        "finds": header[KEY]["label"] if KEY in header else None,
         "noise": model.noise_,
         "iterations": model.n_iter_,
         "residual": model.residual_,
@@ -85,6 +90,8 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(("features", _counted(facts["feature_names"]) if facts["feature_names"] else f"{facts['features']:,}"))
     if facts["pictures"]:
         rows.append(("pictures", " → ".join(facts["pictures"])))
+    if facts["finds"] is not None:
+        rows.append(("finds", f"{console.printable(str(facts['finds']))}, trained on boxes for `saccade find`"))
     if facts["variance"]:
         bound = "about an upper bound" if tables["kind"] == "GridTables" else "upper bound"
         rows.append(("variance", f"{bound} of rank {facts['variance']}"))

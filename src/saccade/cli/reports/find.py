@@ -13,6 +13,8 @@ from saccade._core.arrays import Array
 from saccade.cli import console
 from saccade.cli.find_search import ObjectSearch, Step
 from saccade.cli.reports import html_page
+from saccade.localize import Found
+from saccade.localize.search.asking import units
 
 
 def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> None:
@@ -32,22 +34,26 @@ def write_report(path: Path, searches: Sequence[ObjectSearch], label: str) -> No
 
 def answer(search: ObjectSearch, number: int) -> dict[str, Any]:
     """What the overview shows of one search: the picture, the box in it, and how sure it is."""
-    height, width = search.picture.shape[:2]
-    found, low = search.found, search.localizer.scores[0]
-    share = np.clip((search.localizer.told - low) / (search.localizer.scores[1] - low), 0.0, 1.0)
+    found, (low, high) = search.found, _scores(search)
+    share = np.clip((search.localizer.told - low) / (high - low), 0.0, 1.0).round(2)
     return {
         "name": search.name,
         "picture": html_page.thumbnail(_small(search), limits.REPORT_SIDE),
-        "size": (width, height),
+        "size": search.picture.shape[1::-1],
         "box": _rectangle(found.box),
-        "looks": [
-            (_rectangle(box), round(float(of), 2)) for box, of in zip(search.localizer.boxes, share, strict=True)
-        ],
-        "probability": found.probability,
-        "sure": sure_text(found.probability),
+        "looks": list(zip(map(_rectangle, search.localizer.boxes), share.tolist(), strict=True)),
+        "found": found.found,
+        "sure": found.probability if found.found else 1.0 - found.present,
+        "text": answer_text(found),
         "count": console.count(found.looks, "look"),
         "player": f"#search-{number}" if number else "",
     }
+
+
+def _scores(search: ObjectSearch) -> tuple[float, float]:
+    """About what the judge says of background and of the object."""
+    low, unit = units(search.localizer)
+    return low, low + unit
 
 
 def _rectangle(box: Array) -> dict[str, float]:
@@ -71,10 +77,15 @@ def player(search: ObjectSearch, label: str) -> dict[str, Any]:
         "picture": html_page.thumbnail(_small(search), limits.REPORT_SIDE),
         "alternative": f"{search.name}, with the boxes that were looked at",
         "steps": len(search.steps),
-        "lead": f"{label}: {sure_text(found.probability)} after {console.count(found.looks, 'look')}, "
+        "lead": f"{label}: {answer_text(found)} after {console.count(found.looks, 'look')}, "
         f"{console.duration(search.seconds)}",
         "data": Markup(json.dumps(_data(search), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")),
     }
+
+
+def answer_text(found: Found) -> str:
+    """How probable the box is, or that there is none."""
+    return sure_text(found.probability) if found.found else f"not found (present: {sure_text(found.present)})"
 
 
 def sure_text(probability: float) -> str:
@@ -96,7 +107,7 @@ def _data(search: ObjectSearch) -> dict[str, Any]:
         "map": list(search.steps[0].maps.mean.shape),
         "mean": [low, high],
         "deviation": [0.0, float(np.sqrt(most))],
-        "scores": [float(value) for value in search.localizer.scores or ()],
+        "scores": list(_scores(search)),
         "boxes": np.round(search.localizer.boxes, 1).tolist(),
         "told": [float(f"{value:.4g}") for value in search.localizer.told],
         "steps": [_step(step, low, high, most) for step in search.steps],

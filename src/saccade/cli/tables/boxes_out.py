@@ -11,11 +11,11 @@ from saccade._core.errors import InvalidInput
 from saccade.cli.tables.csv_out import cell, path_cell, writing
 
 ENDINGS = (".json", ".csv", ".geojson")
-COLUMNS = ("file", "label", "x0", "y0", "x1", "y1", "probability", "score", "looks")
+COLUMNS = ("file", "label", "x0", "y0", "x1", "y1", "probability", "score", "looks", "found", "present")
 
 
 class Result(NamedTuple):
-    """The box found in one picture."""
+    """The box found in one picture; where the object was not found, nothing but `present` and `looks` is written."""
 
     name: str  # of the file
     width: int
@@ -24,6 +24,8 @@ class Result(NamedTuple):
     probability: float  # that it overlaps an object by a half or more
     score: float  # by the judge
     looks: int
+    present: float = 1.0  # probability that the picture shows an object
+    found: bool = True
 
 
 def check_ending(path: Path) -> None:
@@ -68,17 +70,21 @@ def _write_all(path: Path, results: Sequence[Result], label: str) -> Path:
 
 def coco(results: Sequence[Result], label: str) -> dict[str, Any]:
     """Numbers begin at 1: tools take an annotation with the number 0 for none. `bbox` is x, y, width, height."""
-    images = [
-        {"id": k, "file_name": each.name, "width": each.width, "height": each.height}
-        for k, each in enumerate(results, 1)
-    ]
-    annotations = []
+    images = []
     for k, each in enumerate(results, 1):
+        image = {"id": k, "file_name": each.name, "width": each.width, "height": each.height}
+        missing = {} if each.found else {"found": False, "present": round(each.present, 6)}
+        images.append(image | missing)
+    annotations: list[dict[str, Any]] = []
+    for number, each in enumerate(results, 1):
+        if not each.found:
+            continue
+        k = len(annotations) + 1
         x0, y0, x1, y1 = each.box
         bbox = [round(v, 2) for v in (x0, y0, x1 - x0, y1 - y0)]
         annotations.append(
             {
-                **{"id": k, "image_id": k, "category_id": 1, "bbox": bbox, "area": round(bbox[2] * bbox[3], 2)},
+                **{"id": k, "image_id": number, "category_id": 1, "bbox": bbox, "area": round(bbox[2] * bbox[3], 2)},
                 **{"iscrowd": 0, "segmentation": [outline(each.box)], "score": round(each.probability, 6)},
                 "attributes": {"judge_score": round(each.score, 6), "looks": each.looks},
             }
@@ -101,7 +107,7 @@ def outline(box: Sequence[float]) -> list[float]:
 def geojson(results: Sequence[Result], label: str) -> dict[str, Any]:
     """A FeatureCollection (RFC 7946) of polygons in pixels of the full picture, as QuPath reads and writes them."""
     features = []
-    for each in results:
+    for each in (each for each in results if each.found):
         x0, y0, x1, y1 = (round(v, 2) for v in each.box)
         ring = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]]  # closed; anticlockwise where y grows upwards
         features.append(
@@ -115,12 +121,14 @@ def geojson(results: Sequence[Result], label: str) -> dict[str, Any]:
                 },
             }
         )
-    return {"type": "FeatureCollection", "features": features}
+    missing = [each.name for each in results if not each.found]
+    return {"type": "FeatureCollection", "features": features} | ({"not_found": missing} if missing else {})
 
 
 def _write_csv(file: Any, results: Sequence[Result], label: str) -> None:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     for each in results:
-        numbers = [*(f"{v:.2f}" for v in each.box), f"{each.probability:.6g}", f"{each.score:.6g}", each.looks]
-        writer.writerow([path_cell(each.name), cell(label), *numbers])
+        box = [*(f"{v:.2f}" for v in each.box), f"{each.probability:.6g}", f"{each.score:.6g}"]
+        last = [each.looks, "yes" if each.found else "no", f"{each.present:.6g}"]
+        writer.writerow([path_cell(each.name), cell(label), *(box if each.found else [""] * len(box)), *last])

@@ -5,15 +5,19 @@ of a half, then jumps, and misses some boxes that show the object well. So score
 holds how often each bin comes at each overlap o: P(bin | o). Given the object t, looks at boxes b_i with overlaps
 o_i are a Gaussian copula: each has the distribution of the table, and nearby boxes err together.
 
-    r_i = Φ⁻¹(P(lower bins | o_i) + ½ P(bin_i | o_i))        r ~ N(0, K),  K = (1 − ρ) I + ρ k(b, b)
+    r_i = Φ⁻¹(P(lower bins | o_i) + ½ P(bin_i | o_i))        r ~ N(0, K),  K = (1 − ρ − τ) I + ρ k(b, b) + τ
     log p(bins | t) = Σ log P(bin_i | o_i) − ½ rᵀ(K⁻¹ − I) r − ½ log |K|
 
-K does not depend on t: one factor serves all hypotheses. Nelsen (2006), "An introduction to copulas", §2.
+ρ is the share of errors that nearly equal boxes have in common, τ the share that all boxes of a picture have in common:
+a judge may say a little more of everything in one picture than in another. Both can be learned, from several windows of
+each of several pictures. K does not depend on t: one factor serves all hypotheses. Nelsen (2006), "An introduction to
+copulas", §2.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -23,7 +27,7 @@ from saccade._core.arrays import Array
 from saccade._core.checks import check_share
 from saccade._core.codec import Record
 from saccade._core.errors import InvalidInput
-from saccade._core.fields import Numbers, number
+from saccade._core.fields import Maybe, Numbers, number
 from saccade.kernels import RBF
 from saccade.localize.boxes import as_numbers, pairs_iou, to_coordinates
 from saccade.localize.priors.state import AsDict
@@ -31,19 +35,24 @@ from saccade.localize.search.score_model import CLUTTER_SCALES
 from saccade.solvers.cholesky import factorise
 
 BINS = 8  # of scores
+MOST_SHARED = 0.99  # share of errors that looks have in common, at most ...
+MOST_LEARNED = 0.8  # ... and where it is learned
 GRID = np.linspace(0.0, 1.0, 21)  # overlaps at which the table has a row
 WIDTH = 0.05  # standard deviation, in overlap, of the windows that a row is learned from
 WIDE = 0.2  # standard deviation of those that replace them where a row has few windows of its own
 DOUBT = 5.0  # windows' worth of these that are added to each row
 LEAST = 0.01  # share of a row that is equal for all bins: no single look rules a place out
 LEAST_VARIANCE = 1e-6  # of a predicted score, in squared ranges of scores: at 0, expected improvement is 0
+SHARES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)  # values of ρ and τ, together below 1, of which the likeliest are taken
 LEAST_TAIL = 1e-3  # of the probabilities that become r: 3 standard deviations at most
 
 
-def _fitting(edges: Array, table: Array, means: Array, together: float) -> Response:
+def _fitting(edges: Array, table: Array, means: Array, together: float, offset: float) -> Response:
     if table.shape[1] != edges.size + 1 or not (table > 0).all() or not (np.diff(edges) > 0).all():
         raise ValueError("the table of the response does not fit its bins")
-    return Response(edges, table, means, together)
+    if together + offset > MOST_SHARED:
+        raise ValueError(f"errors of a response have at most {MOST_SHARED} in common, got {together} and {offset}")
+    return Response(edges, table, means, together, offset)
 
 
 RESPONSE = Record(
@@ -52,7 +61,8 @@ RESPONSE = Record(
         "edges": Numbers("edges"),
         "table": Numbers(len(GRID), "bins"),
         "means": Numbers(len(GRID)),
-        "together": number(0.0, 0.99),
+        "together": number(0.0, MOST_SHARED),
+        "offset": Maybe(number(0.0, MOST_SHARED), 0.0),
     },
     name="Response",
 )
@@ -74,6 +84,8 @@ class Response(AsDict):
         Expected score at each of these overlaps.
     together : float
         ρ: the share of errors that nearly equal boxes have in common.
+    offset : float
+        τ: the share of errors that all boxes of a picture have in common.
 
     Examples
     --------
@@ -89,9 +101,12 @@ class Response(AsDict):
     table: Annotated[Array, "21, b"]
     means: Annotated[Array, "21"]
     together: float
+    offset: float = 0.0
 
     @classmethod
-    def learn(cls, overlaps: Any, scores: Any, *, together: float = 0.5) -> Response:
+    def learn(
+        cls, overlaps: Any, scores: Any, *, together: float = 0.5, views: Sequence[Annotated[Array, "k, 4"]] = ()
+    ) -> Response:
         """Learn from windows with known overlap.
 
         Parameters
@@ -101,6 +116,9 @@ class Response(AsDict):
             none of the object are as necessary as those that show it well.
         together : float from 0 to 0.99
             Correlation of the errors at nearly equal boxes.
+        views : list of arrays of shape (k, 4), optional
+            The windows of each picture in order, as centre, log size and log shape (`boxes.to_coordinates`). With them
+            `together` and `offset` are learned.
 
         Returns
         -------
@@ -117,7 +135,40 @@ class Response(AsDict):
         weights /= weights.sum(axis=1, keepdims=True)
         table = (1.0 - LEAST) * (weights @ np.eye(len(edges) + 1)[np.searchsorted(edges, y, side="right")])
         share = check_share("together", together, 0.99, "The default is 0.5.")
-        return cls(edges, table + LEAST / table.shape[1], weights @ y, share)
+        found = cls(edges, table + LEAST / table.shape[1], weights @ y, share)
+        return found.with_shared_errors(o, y, views) if len(views) else found
+
+    def with_shared_errors(
+        self, overlaps: Annotated[Array, "n"], scores: Annotated[Array, "n"], views: Sequence[Annotated[Array, "k, 4"]]
+    ) -> Response:
+        """This response with the shares ρ and τ under which the windows of these pictures are likeliest.
+
+        Parameters
+        ----------
+        overlaps, scores, views : arrays
+            As for `learn`.
+
+        Returns
+        -------
+        Response
+            With other `together` and `offset`.
+        """
+        ends = np.cumsum([len(view) for view in views])
+        if ends[-1] != overlaps.size:
+            raise InvalidInput(f"`views` has {ends[-1]} windows, and there are {overlaps.size} overlaps.")
+        bins, grid = self.bins(scores), (len(GRID) - 1) * overlaps
+        row = np.rint(grid).astype(np.int64)
+        r = np.split(self._normal()[row, bins], ends[:-1])
+        like = [RBF(length_scale=CLUTTER_SCALES, amplitude=1.0)(view, view) for view in views]
+        pairs = [(rho, tau) for rho in SHARES for tau in SHARES if rho + tau <= MOST_LEARNED]
+        found = [sum(map(_copula, r, like, [rho] * len(r), [tau] * len(r))) for rho, tau in pairs]
+        together, offset = pairs[int(np.argmax(found))]
+        return replace(self, together=together, offset=offset)
+
+    def _normal(self) -> Annotated[Array, "21, b"]:
+        """r of each bin at each overlap of the table."""
+        lower = np.cumsum(self.table, axis=1) - 0.5 * self.table
+        return np.asarray(ndtri(np.clip(lower, LEAST_TAIL, 1.0 - LEAST_TAIL)))
 
     def bins(self, scores: Array) -> Annotated[Array, "n"]:
         """The bins of scores.
@@ -156,15 +207,14 @@ class Judgement:
     def __init__(self, looks: Any, response: Response) -> None:
         self.looks, self.response = looks, response
         self.bins = response.bins(looks.scores)
-        lower = np.cumsum(response.table, axis=1) - 0.5 * response.table
         self._log = np.log(response.table[:, self.bins])  # (21, n)
-        self._r = ndtri(np.clip(lower[:, self.bins], LEAST_TAIL, 1.0 - LEAST_TAIL))
+        self._r = response._normal()[:, self.bins]
         n = len(self.bins)
         K = np.zeros((n, n))
         if n:
             u = to_coordinates(looks.boxes, looks.bounds)
-            K = RBF(length_scale=CLUTTER_SCALES, amplitude=max(response.together, 1e-300))(u, u)
-        self._factor = factorise(K, np.full(n, 1.0 - response.together))
+            K = RBF(length_scale=CLUTTER_SCALES, amplitude=max(response.together, 1e-300))(u, u) + response.offset
+        self._factor = factorise(K, np.full(n, 1.0 - response.together - response.offset))
 
     def given(self, objects: Array) -> Judgement:  # (h, 4)
         return self
@@ -201,6 +251,13 @@ class Judgement:
             - 0.5 * (np.square(white).sum(axis=0) - np.square(r).sum(axis=0))
             - 0.5 * self._factor.log_determinant()
         )
+
+
+def _copula(r: Annotated[Array, "k"], like: Annotated[Array, "k, k"], rho: float, tau: float) -> float:
+    """log N(r; 0, K) − log N(r; 0, I) for K = (1 − ρ − τ) I + ρ k + τ."""
+    factor = factorise(rho * like + tau, np.full(len(r), 1.0 - rho - tau))
+    white = factor.half_solve(r[:, None])
+    return float(0.5 * (r @ r - np.square(white).sum()) - 0.5 * factor.log_determinant())
 
 
 def _edges(y: Array, weights: Array) -> Array:
