@@ -139,6 +139,10 @@ def test_refusals(folder: Path, saccade: Any, lines: list[str], more: list[str],
     assert not (folder / "m.saccade").exists()
 
 
+def test_looks_are_for_boxes(folder: Path, saccade: Any) -> None:
+    refused(saccade("fit", "photos", "m.saccade", "--looks", "9"), "--looks is for training on boxes")
+
+
 def test_boxes_that_cannot_be_are_named_and_left_out(folder: Path) -> None:
     from saccade.cli.fit_boxes import _inside
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import saccade
 from saccade import GPClassifier, OneClassGP
 from saccade._core.errors import InvalidInput, InvalidParameter
-from saccade.localize import Localizer, iou
+from saccade.localize import Finder, Localizer, iou
 from saccade.localize.judges import model_judge, windows
 from tests.localize.objects import HEIGHT, WIDTH, class_model, crops_and_overlaps, hog, overlap_model, scene
 
@@ -120,12 +121,17 @@ def test_windows_are_inside_and_know_their_overlap() -> None:
     assert (overlaps == 0).sum() > 10
 
 
-def test_the_guide_finds_the_ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_guide_finds_the_square_and_the_ramp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "guide.md").read_text("utf-8")
-    section = guide.split("## Finding with a model", 1)[1]
-    code = section.split("```python\n", 1)[1].split("```", 1)[0]
+    section = guide.split("## Finding with a model", 1)[1].split("\n## ", 1)[0]
+    trained, by_hand = re.findall(r"```python\n(.*?)```", section, re.S)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(code, "guide.md", "exec"), names)
+    exec(compile(trained, "guide.md", "exec"), names)
+    assert names["found"].found
+    assert float(iou(names["found"].box, np.array(names["boxes"][0][0]))) >= 0.5
+    assert isinstance(saccade.load("squares.saccade"), Finder)
+    names.clear()
+    exec(compile(by_hand, "guide.md", "exec"), names)
     assert float(iou(names["found"].box, np.array([90.0, 30.0, 150.0, 70.0]))) >= 0.5
     assert (tmp_path / "ramp.saccade").exists()
