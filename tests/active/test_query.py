@@ -15,6 +15,7 @@ from saccade._core import limits
 from saccade.active import choosing, query
 from saccade.active.batch import best_places, greedy
 from saccade.active.choosing import QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.cover import Cover
 from saccade.active.models import Prior, field_of
 from saccade.active.strategies import STRATEGIES
 from saccade.kernels import HIK, RBF
@@ -43,6 +44,13 @@ def posterior(labelled: Array) -> tuple[Array, Array, Array]:
     return model.decision_function(X), K - K[:, rows] @ inverse @ K[rows], model.predict_proba(X)
 
 
+def nearer(p: Array) -> Array:
+    """By how much a label brings doubtful rows nearer to one: the formula; tests/active/test_cover.py has the twin."""
+    field = field_of(Prior(HIK().resolved(X), NOISE), X, np.arange(25), y[:25])
+    D = Cover(field).distances(np.arange(150))
+    return scores.nearer(D, D[:25].min(axis=0), scores.least_margin(p))
+
+
 def dense_scores(strategy: str, labelled: Array) -> Array:
     mean, C, p = posterior(labelled)
     v = C.diagonal()
@@ -59,6 +67,7 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
         "information-gain": scores.information_gain(C, v, v, NOISE),
         "output-change": scores.output_change(C, v, NOISE, mean, p),
     }
+    found["medoids"] = nearer(p)
     found["auto"] = found["variance-reduction"] * found["least-margin"] ** 2
     return found[strategy]
 

@@ -59,6 +59,8 @@ def query(
         "uncertainty"       |μ|/√(σ² + σ_n²) (K)
         "one-a-class"       "uncertainty" of each class against the rest, in turns (K's rounds of several classes)
         "entropy", "least-margin"   of the calibrated probabilities
+        "medoids"           the row nearest to doubtful rows that have no label near them, in distances of the kernel;
+                            of a large pool 2,048 rows drawn at random are looked at
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
         "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats

@@ -11,11 +11,13 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
+from saccade.active.cover import Cover, Gains
 from saccade.active.outlook import TIE, TIE_SINGLE, CandidateCovariance, CandidateState
 from saccade.active.strategies import STRATEGIES, StrategySpec
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
+from saccade.scores.query import least_margin
 
 Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scores by which it was chosen among them
 
@@ -74,6 +76,7 @@ def choose_rows(
     candidates: Annotated[Array, "s"],  # rows of the pool, ascending
     strategy: str,
     wanted: QueryRequest,
+    cover: Cover | None = None,  # of the field, to keep the distances that were found
 ) -> tuple[Array, Lines]:
     """The next questions by one strategy.
 
@@ -83,8 +86,10 @@ def choose_rows(
     """
     size, joint = min(wanted.size, candidates.size), wanted.joint and strategy != "random"
     if joint and size > limits.BATCH_JOINT:
-        return _in_two(field, beliefs, candidates, strategy, wanted)
-    way = STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
+        return _in_two(field, beliefs, candidates, strategy, wanted, cover)
+    way = _way(strategy, beliefs)
+    if way.needs_distances:
+        return _by_distances(field, beliefs, candidates, way, replace(wanted, size=size), cover)
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance:
         candidates = _at_most(limits.COVARIANCE_CANDIDATES, candidates, rng)
@@ -101,18 +106,48 @@ def choose_rows(
     return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
+def _way(strategy: str, beliefs: Beliefs) -> StrategySpec:
+    """What is asked by now, given the classes that are known."""
+    return STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
+
+
+def _by_distances(
+    field: PoolPosterior, beliefs: Beliefs, rows: Array, way: StrategySpec, wanted: QueryRequest, cover: Cover | None
+) -> tuple[Array, Lines]:
+    """By distances from targets to candidates; of a large pool both are a sample."""
+    cover = Cover(field, wanted.targets) if cover is None or wanted.targets is not None else cover
+    rng, size = np.random.default_rng(wanted.seed), wanted.size
+    if wanted.cost is not None:
+        rows = rows[wanted.cost[rows] <= wanted.budget]
+    if rows.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
+        known = cover.known(rows)
+        rows = known if known.size >= 4 * size else _at_most(most, rows, rng)
+    outlook = _outlook(field, beliefs, rows, way, wanted, field.sketch, rng)
+    doubt = least_margin(beliefs.probability(cover.targets)).astype(np.float32)
+    outlook.gains, outlook.tie = Gains(cover.distances(rows), cover.nearest(field.rows), doubt), TIE_SINGLE
+    if not wanted.joint:
+        return _first(outlook, way, size, wanted)
+    places, used = greedy(outlook, way.score, size, wanted.cost_of(rows), wanted.budget, wanted.keep)
+    return rows[places], [(rows, score) for score in used]
+
+
 def _in_two(
-    field: PoolPosterior, beliefs: Beliefs, candidates: Array, strategy: str, wanted: QueryRequest
+    field: PoolPosterior,
+    beliefs: Beliefs,
+    candidates: Array,
+    strategy: str,
+    wanted: QueryRequest,
+    cover: Cover | None,
 ) -> tuple[Array, Lines]:
     """A large batch: its first part jointly, the rest as if each were asked alone."""
-    first, lines = choose_rows(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT))
+    first, lines = choose_rows(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT), cover)
     rest, left = np.setdiff1d(candidates, first), wanted.budget
     if wanted.cost is not None:
         left -= float(wanted.cost[first].sum())
     if first.size < limits.BATCH_JOINT or left <= 0.0:
         return first, lines
     alone = replace(wanted, size=wanted.size - first.size, joint=False, budget=left)
-    more, further = choose_rows(field, beliefs, rest, strategy, alone)
+    more, further = choose_rows(field, beliefs, rest, strategy, alone, cover)
     return np.append(first, more), [*lines, *further]
 
 

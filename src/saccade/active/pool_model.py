@@ -11,6 +11,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.active.answers import Label, label_array
 from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.cover import Cover
 from saccade.active.models import Prior, beliefs_of, is_plain, kernel_and_noise
 from saccade.active.pool import one_against_rest, pool_gram
 from saccade.active.stopping import Audit
@@ -38,6 +39,7 @@ class PoolModel:
     given: GPClassifier  # to fit
     prior: Prior  # its kernel and noise
     field: PoolPosterior  # of the p rows
+    cover: Cover  # distances among them
 
     @classmethod
     def unlabelled(cls, X: Any, audit: Array, given: GPClassifier) -> Self:
@@ -49,7 +51,7 @@ class PoolModel:
         prior = kernel_and_noise(given, X, nothing, np.zeros(0), fit=True)  # without a label, X is not read
         gram = pool_gram(prior.kernel, X[rows], prior.levels, prior.binning)  # the copy of the rows is gone after
         field = PoolPosterior.unobserved(gram, prior.noise)
-        return cls(X, rows, frozenset(audit.tolist()), given, prior, field)
+        return cls(X, rows, frozenset(audit.tolist()), given, prior, field, Cover(field))
 
     @property
     def labelled(self) -> Array:
@@ -97,7 +99,7 @@ class PoolModel:
         open_ = np.flatnonzero(~np.isin(self.rows, np.fromiter(labels, np.int64)))
         if not open_.size or not wanted.size:
             return self.rows[:0]
-        found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted)[0]
+        found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted, self.cover)[0]
         return np.asarray(self.rows[found])
 
     def looked(self, audit: Audit, labels: Labels) -> Audit:

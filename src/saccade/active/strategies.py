@@ -20,6 +20,7 @@ Strategy = Literal[
     "entropy",
     "least-margin",
     "typical",
+    "medoids",
     "sigma",
     "variance-reduction",
     "information-gain",
@@ -37,6 +38,7 @@ class StrategySpec:
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
     needs_mean: bool = False  # of a Gaussian process: a classifier without one is refused
     needs_covariance: bool = False  # with targets one by one
+    needs_distances: bool = False  # from the targets to candidates and labels
     one_class: bool = False
 
 
@@ -66,6 +68,11 @@ def _information_gain(o: CandidateState) -> Array:
     assert o.covariance is not None
     assert o.target_variance is not None
     return scores.information_gain(o.covariance, o.variance, o.target_variance, o.noise)
+
+
+def _medoids(o: CandidateState) -> Array:
+    assert o.gains is not None
+    return o.gains.now
 
 
 def _output_change(o: CandidateState) -> Array:
@@ -98,6 +105,7 @@ STRATEGIES: dict[str, StrategySpec] = {
     "entropy": StrategySpec(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
     "least-margin": StrategySpec(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
     "typical": StrategySpec(_sigma),
+    "medoids": StrategySpec(_medoids, needs_distances=True),
     "sigma": StrategySpec(_sigma),
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),
