@@ -67,7 +67,7 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
         "information-gain": scores.information_gain(C, v, v, NOISE),
         "output-change": scores.output_change(C, v, NOISE, mean, p),
     }
-    found["medoids"] = nearer(p)
+    found["medoids"] = nearer(p) if strategy == "medoids" else v
     found["auto"] = found["variance-reduction"] * found["least-margin"] ** 2
     return found[strategy]
 
@@ -77,6 +77,7 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
 def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not held:
         monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
+    monkeypatch.setattr(limits, "MEDOIDS_PER_CLASS", 1)
     known = some_labels()
     rows, utilities = query(X, known, strategy=strategy, return_utilities=True)
     open_ = np.arange(25, 150)
@@ -85,6 +86,23 @@ def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatc
     assert np.isnan(utilities[0, :25]).all()
     assert_close(utilities[0, open_] / expected.max(), expected / expected.max(), np.float32)
     assert rows.tolist() == [25 + expected.argmax()]
+
+
+def test_auto_asks_for_medoids_up_to_eight_labels_per_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(known: Array, strategy: str = "auto") -> Array:
+        found: Array = query(X, known, strategy=strategy, return_utilities=True)[1][0]
+        return found
+
+    for labels in (0, 79):  # of ten classes
+        np.testing.assert_array_equal(asked(some_labels(labels)), asked(some_labels(labels), "medoids"))
+    known = some_labels(80)
+    late, found = dense_scores("auto", known)[80:], asked(known)[80:]
+    assert_close(found / late.max(), late / late.max(), np.float32)
+    one = np.where(known == 3, 3.0, np.nan)  # labels of one class tell nothing of the borders
+    monkeypatch.setattr(limits, "MEDOIDS_PER_CLASS", 1)
+    np.testing.assert_array_equal(asked(one), asked(one, "medoids"))
+    monkeypatch.setattr(limits, "MEDOIDS_MOST", 5)
+    np.testing.assert_array_equal(asked(one), asked(one, "variance-reduction"))
 
 
 @every

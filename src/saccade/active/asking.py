@@ -52,7 +52,7 @@ def query(
     candidates : array of int, array of shape (c, d), or None
         The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
     strategy : str, or a query strategy of scikit-activeml
-        "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
+        "auto"              "medoids" up to 8 labels per class, then "variance-reduction" times squared doubt
         "random"            uniformly at random
         "margin"            |μ|, the distance to the border between the two likeliest classes (K)
         "variance"          σ² (K, A)

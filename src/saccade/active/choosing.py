@@ -87,7 +87,7 @@ def choose_rows(
     size, joint = min(wanted.size, candidates.size), wanted.joint and strategy != "random"
     if joint and size > limits.BATCH_JOINT:
         return _in_two(field, beliefs, candidates, strategy, wanted, cover)
-    way = _way(strategy, beliefs)
+    way = _way(strategy, beliefs, field.rows.size)
     if way.needs_distances:
         return _by_distances(field, beliefs, candidates, way, replace(wanted, size=size), cover)
     rng = np.random.default_rng(wanted.seed)
@@ -106,9 +106,13 @@ def choose_rows(
     return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
-def _way(strategy: str, beliefs: Beliefs) -> StrategySpec:
-    """What is asked by now, given the classes that are known."""
-    return STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
+def _way(strategy: str, beliefs: Beliefs, labels: int) -> StrategySpec:
+    """What is asked by now: "auto" begins with medoids, what needs classes with typical examples."""
+    two = beliefs.classes >= 2
+    few = not two or labels < limits.MEDOIDS_PER_CLASS * beliefs.classes
+    if strategy == "auto" and few and labels < limits.MEDOIDS_MOST:
+        return STRATEGIES["medoids"]
+    return STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and not two else strategy]
 
 
 def _by_distances(

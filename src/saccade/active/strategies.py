@@ -48,11 +48,10 @@ def _apart(score: Callable[[CandidateState], Array]) -> Callable[[CandidateState
 
 
 def _auto(o: CandidateState) -> Array:
-    """The reduction of variance times squared doubt.
+    """The reduction of variance times squared doubt: "auto" once it has `limits.MEDOIDS_PER_CLASS` labels per class.
 
-    Doubt is 1 minus the lead of the likeliest class over the second, in calibrated probability. Without labels, and
-    while there is one class, all rows are equally doubtful: it asks for typical ones that differ from each other. What
-    was compared, and on which pictures: docs/decisions/021.
+    Doubt is 1 minus the lead of the likeliest class over the second, in calibrated probability. Before, "auto" is
+    "medoids". What was compared, and on which data: docs/decisions/021 and 054.
     """
     doubt = scores.least_margin(o.probability)
     return np.asarray(_variance_reduction(o) * np.square(doubt))
