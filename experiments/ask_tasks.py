@@ -53,7 +53,6 @@ SPECS = {
     "breast cancer": Spec("breast-cancer", pool=0.66, batch=10, budget=100),
     "CIFAR-10, cat or dog": Spec("cifar-10", binary="cat/dog", pool=600, test=400, batch=10, budget=200),
     "CIFAR-10, 2,200": Spec("cifar-10-few", pool=0.6),
-    "docstrings": Spec("docstrings", pool=0.6, budget=400),
     "penbased": Spec("keel-penbased"),
     "satimage": Spec("keel-satimage"),
     "texture": Spec("keel-texture"),

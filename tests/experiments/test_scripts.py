@@ -56,8 +56,7 @@ SMALLEST = {
     ),
     "experiments/ask_data.py": Small(
         TINY,
-        {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40, "ask_data.PICTURES": 20}
-        | {"ask_data.PACKAGES": ("joblib", "numpydoc")},
+        {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40, "ask_data.PICTURES": 20},
         makes=(),
     ),
     "experiments/ask_grown.py": Small(
