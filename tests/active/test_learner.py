@@ -233,7 +233,7 @@ def test_a_look_before_there_are_two_classes(known: int) -> None:
     [
         GPClassifier(inference="laplace"),
         GPClassifier(balanced=True),
-        GPClassifier(HIK(), levels=4),  # coarse enough to err on some audited rows
+        GPClassifier(HIK(), levels=8),  # coarse enough to err on some audited rows
         GPClassifier(noise=100.0, tune="loo"),  # what is learned from labels is for `model`
     ],
 )

@@ -66,7 +66,7 @@ class Cover:
     def known(self, candidates: Annotated[Array, "s: ascending"]) -> Array:
         """The candidates that are targets, whose distances need no kernel value."""
         places = np.minimum(np.searchsorted(candidates, self.targets), candidates.size - 1)
-        return self.targets[candidates[places] == self.targets]
+        return np.asarray(self.targets[candidates[places] == self.targets])
 
     @cached_property
     def _kept(self) -> tuple[Annotated[Array, "t"], Annotated[Array, "t, t"]]:
