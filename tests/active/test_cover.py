@@ -87,6 +87,8 @@ def test_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = query(X, partly([0, 1, 2]), strategy="medoids", batch_size=5, costs=costs)
     assert (rows % 2 == 1).all()
     monkeypatch.setattr(limits, "BATCH_CANDIDATES", 10)  # a row that can be paid is looked at, if it is in no sample
+    some = np.where(np.arange(150) % 30 == 7, 1.0, 1e6)  # cheap ones are drawn first
+    assert (query(X, partly([0, 1, 2]), strategy="medoids", batch_size=2, costs=some) % 30 == 7).all()
     only = np.where(np.arange(150) == 77, 1.0, 1e6)
     assert query(X, partly([0, 1, 2]), strategy="medoids", batch_size=5, costs=only, budget=2.0).tolist() == [77]
 

@@ -193,7 +193,7 @@ def test_costs_of_candidates_that_are_not_in_the_pool() -> None:
 def test_costs_of_the_few_that_are_looked_at_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
     costs = np.where(np.arange(150) % 2, 1.0, 1e6)
-    rows = query(X, some_labels(), batch_size=5, costs=costs)
+    rows = query(X, some_labels(), strategy="variance-reduction", batch_size=5, costs=costs)
     assert (rows % 2 == 1).all()
     rows, found = query(X, some_labels(), strategy="variance", batch_size=5, costs=costs, return_utilities=True)
     assert_close(found[0, rows[0]], posterior(some_labels())[1][rows[0], rows[0]], np.float32)
@@ -310,7 +310,7 @@ def test_equal_candidates_beyond_those_that_are_looked_at_jointly(monkeypatch: p
     """The first of them are looked at, whatever the order of a partial sort is on this processor."""
     monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
     same = np.repeat(X[:1], 500, axis=0) * (1.0 + 1e-13 * np.random.default_rng(0).random((500, 1)))
-    assert query(same, [None] * 500, batch_size=2)[0] == 0
+    assert query(same, [None] * 500, strategy="variance-reduction", batch_size=2)[0] == 0
     rough = np.random.default_rng(1).permutation(np.r_[np.ones(3), 0.5 + 1e-13 * np.arange(97)])
     best = best_places(rough, 20)
     assert best.size == 20

@@ -124,8 +124,8 @@ def _by_distances(
     if wanted.cost is not None:
         rows = rows[wanted.cost[rows] <= wanted.budget]
     if rows.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
-        known = cover.known(rows)
-        rows = known if known.size >= 4 * size else _at_most(most, rows, rng)
+        known = rows[:0] if wanted.cost is not None else cover.known(rows)
+        rows = known if known.size >= 4 * size else _at_most(most, rows, rng, wanted.cost_of(rows))
     outlook = _outlook(field, beliefs, rows, way, wanted, field.sketch, rng)
     doubt = least_margin(beliefs.probability(cover.targets)).astype(np.float32)
     outlook.gains, outlook.tie = Gains(cover.distances(rows), cover.nearest(field.rows), doubt), TIE_SINGLE
@@ -193,6 +193,9 @@ def _outlook(
     return outlook
 
 
-def _at_most(count: int, rows: Array, rng: np.random.Generator) -> Array:
-    """Rows, ascending; a random sample of them where they are more than `count`."""
-    return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
+def _at_most(count: int, rows: Array, rng: np.random.Generator, cost: Array | None = None) -> Array:
+    """Rows, ascending; a random sample of them where they are more than `count`, cheap ones more often."""
+    if rows.size <= count:
+        return rows
+    chance = None if cost is None else (1.0 / cost) / (1.0 / cost).sum()
+    return np.sort(rng.choice(rows, count, replace=False, p=chance))
