@@ -140,14 +140,18 @@ def shown_at(rows: list[dict[str, Any]], target: float) -> str:
     return ", ".join(f"{way['asked']:.0f} ({100 * way['stopped']:.0f} %)" for way in ways)
 
 
+def whole(labels: float | None) -> str:
+    return "–" if labels is None else f"{labels:.0f}"
+
+
 def ask_lines() -> list[tuple[str, str]]:
     speed, wrong = results("asking"), results("label_issues")
     budget, four, stop, target = (
         results(name, HERE.parent / "experiments")
-        for name in ("ask_low_budget", "ask_kapoor_fig6", "ask_stop", "ask_target")
+        for name in ("ask_more_sets", "ask_kapoor_fig6", "ask_stop", "ask_target")
     )
     cycle, large, batch = speed["cycles"], speed["large pool"], speed["joint batch"]
-    needed = [task["labels to a share of it"] for task in budget["tasks"].values()]
+    needed = [task["labels"] for task in budget["tasks"].values()]
     deep = {name: runs["after all labels"] for name, runs in four["features"]["pyramid"].items()}
     missed = worst_miss(stop)
     most = cycle["GB of the pool"] + max(
@@ -169,7 +173,7 @@ def ask_lines() -> list[tuple[str, str]]:
         (
             f"labels to 95 % of the accuracy with all of them, batches of {budget['batch']}, {budget['runs']} runs; "
             f"auto, margin, random: {'; '.join(budget['tasks'])}",
-            "; ".join(", ".join(f"{one[name]['0.95']:.0f}" for name in ("auto", "margin", "random")) for one in needed),
+            "; ".join(", ".join(whole(one[name]["0.95"]) for name in ("auto", "margin", "random")) for one in needed),
         ),
         (
             f"four classes of Caltech-101, {four['labels']} labels, pyramid match: asking, random GP, random SVM (the "

@@ -49,6 +49,7 @@ def ours(strategy: Strategy, joint: bool = True) -> Asker:
 
 ASKERS: dict[str, Asker] = {
     "auto": ours("auto"),
+    "medoids": ours("medoids"),
     "auto, top-k": ours("auto", joint=False),
     "least margin": ours("least-margin"),
     "least margin, top-k": ours("least-margin", joint=False),
@@ -56,6 +57,7 @@ ASKERS: dict[str, Asker] = {
     "margin": rivals.margin,
     "BADGE": rivals.badge,
     "TypiClust": rivals.typiclust,
+    "MaxHerding": rivals.maxherding,
     "CoreSet": rivals.coreset,
     "DropQuery": rivals.dropquery,
     "BADGE, logistic": rivals.badge_logistic,

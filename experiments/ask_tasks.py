@@ -52,6 +52,11 @@ SPECS = {
     "wine": Spec("wine", pool=0.66, batch=5, budget=40),
     "breast cancer": Spec("breast-cancer", pool=0.66, batch=10, budget=100),
     "CIFAR-10, cat or dog": Spec("cifar-10", binary="cat/dog", pool=600, test=400, batch=10, budget=200),
+    "CIFAR-10, 2,200": Spec("cifar-10-few", pool=0.6),
+    "penbased": Spec("keel-penbased"),
+    "satimage": Spec("keel-satimage"),
+    "texture": Spec("keel-texture"),
+    "vehicle": Spec("keel-vehicle", pool=0.6, budget=200),
     "15-Scenes, one of 15 (unbalanced)": Spec("15-scenes", binary="*", batch=10, budget=200, by_class=True),
 }
 

@@ -239,14 +239,14 @@ def test_a_look_before_there_are_two_classes(known: int) -> None:
 )
 @pytest.mark.filterwarnings("ignore:Tuning ended at the bound")
 def test_other_models(model: GPClassifier) -> None:
-    learner = campaign(rounds=4, k=20, model=model, audit=0.3)
+    learner = campaign(rounds=4, k=15, model=model, audit=0.3)
     assert learner.model.score(X, y) > 0.6
     accuracy, audited = learner.accuracy(), learner.audit.in_turn(np.fromiter(learner.labels, int))
-    assert accuracy.audited == audited.size == 24
+    assert accuracy.audited == audited.size == 18
     right = learner.model.predict(X[audited]) == y[audited]
     assert accuracy.estimate == right.mean()  # of the model that has not seen them
     assert accuracy.estimate < (learner.fit().predict(X[audited]) == y[audited]).mean()
-    assert accuracy.labels == learner.model.gp_.gram.shape[0] == 56
+    assert accuracy.labels == learner.model.gp_.gram.shape[0] == 42
 
 
 def test_audit_rows_that_nobody_can_label_are_left_out() -> None:

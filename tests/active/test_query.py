@@ -15,6 +15,7 @@ from saccade._core import limits
 from saccade.active import choosing, query
 from saccade.active.batch import best_places, greedy
 from saccade.active.choosing import QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.cover import Cover
 from saccade.active.models import Prior, field_of
 from saccade.active.strategies import STRATEGIES
 from saccade.kernels import HIK, RBF
@@ -44,6 +45,13 @@ def posterior(labelled: Array) -> tuple[Array, Array, Array]:
     return model.decision_function(X), K - K[:, rows] @ inverse @ K[rows], model.predict_proba(X)
 
 
+def nearer(p: Array) -> Array:
+    """By how much a label brings doubtful rows nearer to one: the formula; tests/active/test_cover.py has the twin."""
+    field = field_of(Prior(HIK().resolved(X), NOISE), X, np.arange(25), y[:25])
+    D = Cover(field).distances(np.arange(150))
+    return scores.nearer(D, D[:25].min(axis=0), scores.least_margin(p))
+
+
 def dense_scores(strategy: str, labelled: Array) -> Array:
     mean, C, p = posterior(labelled)
     v = C.diagonal()
@@ -62,6 +70,7 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
     }
     sharpness = GPClassifier(HIK().resolved(X)).fit(X[:25], y[:25]).sharpness_
     found["value"] = value(C, v, NOISE, mean, p, Stakes(mean, sharpness, 1.0 - np.eye(p.shape[1])))
+    found["medoids"] = nearer(p) if strategy == "medoids" else v
     found["auto"] = found["variance-reduction"] * found["least-margin"] ** 2
     return found[strategy]
 
@@ -71,6 +80,7 @@ def dense_scores(strategy: str, labelled: Array) -> Array:
 def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not held:
         monkeypatch.setattr(limits, "POOL_DENSE_UP_TO", 10)
+    monkeypatch.setattr(limits, "MEDOIDS_PER_CLASS", 1)
     known = some_labels()
     rows, utilities = query(X, known, strategy=strategy, return_utilities=True)
     open_ = np.arange(25, 150)
@@ -79,6 +89,23 @@ def test_scores_are_those_of_dense_algebra(strategy: str, held: bool, monkeypatc
     assert np.isnan(utilities[0, :25]).all()
     assert_close(utilities[0, open_] / expected.max(), expected / expected.max(), np.float32)
     assert rows.tolist() == [25 + expected.argmax()]
+
+
+def test_auto_asks_for_medoids_up_to_eight_labels_per_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(known: Array, strategy: str = "auto") -> Array:
+        found: Array = query(X, known, strategy=strategy, return_utilities=True)[1][0]
+        return found
+
+    for labels in (0, 79):  # of ten classes
+        np.testing.assert_array_equal(asked(some_labels(labels)), asked(some_labels(labels), "medoids"))
+    known = some_labels(80)
+    late, found = dense_scores("auto", known)[80:], asked(known)[80:]
+    assert_close(found / late.max(), late / late.max(), np.float32)
+    one = np.where(known == 3, 3.0, np.nan)  # labels of one class tell nothing of the borders
+    monkeypatch.setattr(limits, "MEDOIDS_PER_CLASS", 1)
+    np.testing.assert_array_equal(asked(one), asked(one, "medoids"))
+    monkeypatch.setattr(limits, "MEDOIDS_MOST", 5)
+    np.testing.assert_array_equal(asked(one), asked(one, "variance-reduction"))
 
 
 @every
@@ -169,7 +196,7 @@ def test_costs_of_candidates_that_are_not_in_the_pool() -> None:
 def test_costs_of_the_few_that_are_looked_at_jointly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
     costs = np.where(np.arange(150) % 2, 1.0, 1e6)
-    rows = query(X, some_labels(), batch_size=5, costs=costs)
+    rows = query(X, some_labels(), strategy="variance-reduction", batch_size=5, costs=costs)
     assert (rows % 2 == 1).all()
     rows, found = query(X, some_labels(), strategy="variance", batch_size=5, costs=costs, return_utilities=True)
     assert_close(found[0, rows[0]], posterior(some_labels())[1][rows[0], rows[0]], np.float32)
@@ -289,7 +316,7 @@ def test_equal_candidates_beyond_those_that_are_looked_at_jointly(monkeypatch: p
     """The first of them are looked at, whatever the order of a partial sort is on this processor."""
     monkeypatch.setattr(limits, "BATCH_CANDIDATES", 8)
     same = np.repeat(X[:1], 500, axis=0) * (1.0 + 1e-13 * np.random.default_rng(0).random((500, 1)))
-    assert query(same, [None] * 500, batch_size=2)[0] == 0
+    assert query(same, [None] * 500, strategy="variance-reduction", batch_size=2)[0] == 0
     rough = np.random.default_rng(1).permutation(np.r_[np.ones(3), 0.5 + 1e-13 * np.arange(97)])
     best = best_places(rough, 20)
     assert best.size == 20

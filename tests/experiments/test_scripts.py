@@ -54,7 +54,11 @@ SMALLEST = {
         "--cache {cache} --out {out} --runs 2 --tasks wine",
         {"ask_batches.BATCHES": (1, 5, 10), "ask_batches.LABELS": 20},
     ),
-    "experiments/ask_data.py": Small(TINY, {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40}, makes=()),
+    "experiments/ask_data.py": Small(
+        TINY,
+        {"small_pictures.WORDS": 20, "ask_data.VOCABULARY": 40, "ask_data.PICTURES": 20},
+        makes=(),
+    ),
     "experiments/ask_grown.py": Small(
         "--out {out} --campaigns 1 --processes 1", {"ask_grown.DRAWS": 200}, ("results/ask_grown.json",)
     ),
@@ -75,6 +79,11 @@ SMALLEST = {
     "experiments/ask_pool_labels.py": Small(
         "iris caltech-even --cache {cache} --out {out} --runs 2",
         {"ask_pool_labels.SIZES": (10,), "ask_pool_labels.SLOW_RUNS": 1},
+    ),
+    "experiments/ask_more_sets.py": Small(
+        "--cache {cache} --out {out} --runs 2 --tasks wine",
+        {"ask_more_sets.BATCH": 10},
+        ("results/ask_more_sets.json",),
     ),
     "experiments/ask_versus_random.py": Small("--cache {cache} --out {out} --runs 2 --tasks wine"),
     "experiments/ask_stop.py": Small(

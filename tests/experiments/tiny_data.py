@@ -17,7 +17,7 @@ SIDE = 48  # px
 
 
 def write_all(folder: Path) -> None:
-    """caltech101/, scenes15/, fashion-mnist/, cifar10/, portland/ and boxes/ inside the folder."""
+    """caltech101/, scenes15/, fashion-mnist/, cifar10/, portland/, boxes/ and keel/ inside the folder."""
     _pictures(folder / "caltech101" / "101_ObjectCategories", CALTECH, 0)
     _boxes(folder / "caltech101" / "boxes.csv", "Faces")
     for seed, part in enumerate(("train", "test"), 1):
@@ -28,6 +28,7 @@ def write_all(folder: Path) -> None:
     _portland(folder / "portland", rng)
     _photographs(folder / "boxes" / "blood_cells", ("WBC", "Platelets"), rng)
     _drawn(folder / "boxes" / "raccoon")
+    _keel(folder / "keel", rng)
 
 
 def _pictures(folder: Path, classes: tuple[str, ...], seed: int) -> None:
@@ -119,3 +120,13 @@ def _portland(place: Path, rng: np.random.Generator, count: int = 40) -> None:
     props = np.concatenate([corner, side, rng.random((count, 3, 30, 2))], axis=3)
     props[:, 0, 0, :4] = [0, 0, 800, 600]
     np.savez(place / "proposals.npz", props=props, names=np.array(names), objects=np.array(objects))
+
+
+def _keel(place: Path, rng: np.random.Generator) -> None:
+    """Tables of three classes, as one fold of training and test rows."""
+    place.mkdir()
+    for name in ("penbased", "satimage", "texture", "vehicle"):
+        y = np.arange(60) % 3
+        X = rng.normal(y[:, None], 0.5, (60, 5))
+        parts = {"x_train": X[:40], "y_train": y[:40], "x_test": X[40:], "y_test": y[40:]}
+        np.savez(place / f"{name}.npz", **{f"fold0-{part}": values for part, values in parts.items()})

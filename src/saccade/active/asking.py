@@ -55,13 +55,15 @@ def query(
     candidates : array of int, array of shape (c, d), or None
         The rows that may be asked for; None for all without a label. Rows of features: the answer numbers these.
     strategy : str, or a query strategy of scikit-activeml
-        "auto"              typical ones first, then doubtful ones: "variance-reduction" times squared doubt
+        "auto"              "medoids" up to 8 labels per class, then "variance-reduction" times squared doubt
         "random"            uniformly at random
         "margin"            |μ|, the distance to the border between the two likeliest classes (K)
         "variance"          σ² (K, A)
         "uncertainty"       |μ|/√(σ² + σ_n²) (K)
         "one-a-class"       "uncertainty" of each class against the rest, in turns (K's rounds of several classes)
         "entropy", "least-margin"   of the calibrated probabilities
+        "medoids"           the row nearest to doubtful rows that have no label near them, in distances of the kernel;
+                            of a large pool 2,048 rows drawn at random are looked at
         "typical", "sigma"  Σ-optimality over `targets`; without a label, examples like many others
         "variance-reduction"  by how much a label lowers the variances of all targets together
         "information-gain"  what a label tells about the labels of the targets, in nats

@@ -11,12 +11,14 @@ import numpy as np
 from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade.active.batch import best_places, greedy
+from saccade.active.cover import Cover, Gains
 from saccade.active.losses import Losses, loss_matrix
 from saccade.active.outlook import TIE, TIE_SINGLE, CandidateCovariance, CandidateState
 from saccade.active.strategies import STRATEGIES, StrategySpec
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.inference.posterior.sketch import Sketch
 from saccade.scores.probability import fit_sharpness, probabilities
+from saccade.scores.query import least_margin
 from saccade.scores.value import Stakes
 
 Lines = list[tuple[Array, Array]]  # for each question: candidates, and the scores by which it was chosen among them
@@ -82,6 +84,7 @@ def choose_rows(
     candidates: Annotated[Array, "s"],  # rows of the pool, ascending
     strategy: str,
     wanted: QueryRequest,
+    cover: Cover | None = None,  # of the field, to keep the distances that were found
 ) -> tuple[Array, Lines]:
     """The next questions by one strategy.
 
@@ -91,8 +94,10 @@ def choose_rows(
     """
     size, joint = min(wanted.size, candidates.size), wanted.joint and strategy != "random"
     if joint and size > limits.BATCH_JOINT:
-        return _in_two(field, beliefs, candidates, strategy, wanted)
-    way = STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and beliefs.classes < 2 else strategy]
+        return _in_two(field, beliefs, candidates, strategy, wanted, cover)
+    way = _way(strategy, beliefs, field.rows.size)
+    if way.needs_distances:
+        return _by_distances(field, beliefs, candidates, way, replace(wanted, size=size), cover)
     rng = np.random.default_rng(wanted.seed)
     if way.needs_covariance:
         candidates = _at_most(_most_candidates(strategy), candidates, rng)
@@ -109,18 +114,52 @@ def choose_rows(
     return outlook.rows[places], [(outlook.rows, score) for score in used]
 
 
+def _way(strategy: str, beliefs: Beliefs, labels: int) -> StrategySpec:
+    """What is asked by now: "auto" begins with medoids, what needs classes with typical examples."""
+    two = beliefs.classes >= 2
+    few = not two or labels < limits.MEDOIDS_PER_CLASS * beliefs.classes
+    if strategy == "auto" and few and labels < limits.MEDOIDS_MOST:
+        return STRATEGIES["medoids"]
+    return STRATEGIES["typical" if STRATEGIES[strategy].needs_classes and not two else strategy]
+
+
+def _by_distances(
+    field: PoolPosterior, beliefs: Beliefs, rows: Array, way: StrategySpec, wanted: QueryRequest, cover: Cover | None
+) -> tuple[Array, Lines]:
+    """By distances from targets to candidates; of a large pool both are a sample."""
+    cover = Cover(field, wanted.targets) if cover is None or wanted.targets is not None else cover
+    rng, size = np.random.default_rng(wanted.seed), wanted.size
+    if wanted.cost is not None:
+        rows = rows[wanted.cost[rows] <= wanted.budget]
+    if rows.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
+        known = rows[:0] if wanted.cost is not None else cover.known(rows)
+        rows = known if known.size >= 4 * size else _at_most(most, rows, rng, wanted.cost_of(rows))
+    outlook = _outlook(field, beliefs, rows, way, wanted, field.sketch, rng)
+    doubt = least_margin(beliefs.probability(cover.targets)).astype(np.float32)
+    outlook.gains, outlook.tie = Gains(cover.distances(rows), cover.nearest(field.rows), doubt), TIE_SINGLE
+    if not wanted.joint:
+        return _first(outlook, way, size, wanted)
+    places, used = greedy(outlook, way.score, size, wanted.cost_of(rows), wanted.budget, wanted.keep)
+    return rows[places], [(rows, score) for score in used]
+
+
 def _in_two(
-    field: PoolPosterior, beliefs: Beliefs, candidates: Array, strategy: str, wanted: QueryRequest
+    field: PoolPosterior,
+    beliefs: Beliefs,
+    candidates: Array,
+    strategy: str,
+    wanted: QueryRequest,
+    cover: Cover | None,
 ) -> tuple[Array, Lines]:
     """A large batch: its first part jointly, the rest as if each were asked alone."""
-    first, lines = choose_rows(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT))
+    first, lines = choose_rows(field, beliefs, candidates, strategy, replace(wanted, size=limits.BATCH_JOINT), cover)
     rest, left = np.setdiff1d(candidates, first), wanted.budget
     if wanted.cost is not None:
         left -= float(wanted.cost[first].sum())
     if first.size < limits.BATCH_JOINT or left <= 0.0:
         return first, lines
     alone = replace(wanted, size=wanted.size - first.size, joint=False, budget=left)
-    more, further = choose_rows(field, beliefs, rest, strategy, alone)
+    more, further = choose_rows(field, beliefs, rest, strategy, alone, cover)
     return np.append(first, more), [*lines, *further]
 
 
@@ -171,6 +210,9 @@ def _most_candidates(strategy: str) -> int:
     return limits.VALUE_CANDIDATES if strategy == "value" else limits.COVARIANCE_CANDIDATES
 
 
-def _at_most(count: int, rows: Array, rng: np.random.Generator) -> Array:
-    """Rows, ascending; a random sample of them where they are more than `count`."""
-    return rows if rows.size <= count else np.sort(rng.choice(rows, count, replace=False))
+def _at_most(count: int, rows: Array, rng: np.random.Generator, cost: Array | None = None) -> Array:
+    """Rows, ascending; a random sample of them where they are more than `count`, cheap ones more often."""
+    if rows.size <= count:
+        return rows
+    chance = None if cost is None else (1.0 / cost) / (1.0 / cost).sum()
+    return np.sort(rng.choice(rows, count, replace=False, p=chance))

@@ -14,6 +14,7 @@ from typing import Annotated
 import numpy as np
 
 from saccade._core.arrays import Array
+from saccade.active.cover import Gains
 from saccade.inference.posterior.pool import PoolPosterior
 from saccade.scores.value import Stakes
 
@@ -40,6 +41,7 @@ class CandidateState:
     stakes: Stakes | None = None  # for a strategy that weighs costs
     chosen: list[int] = field(default_factory=list)
     among: CandidateCovariance | None = None
+    gains: Gains | None = None
 
     @cached_property
     def mean(self) -> Annotated[Array, "s, m"]:
@@ -52,6 +54,8 @@ class CandidateState:
     def take(self, j: int) -> None:
         """Add candidate j to the batch; if `among` is given, variances and covariances are conditioned on it."""
         self.chosen.append(j)
+        if self.gains is not None:
+            self.gains.take(j)
         if self.among is None:
             return
         h, root = self.among.condition(j)

@@ -12,6 +12,7 @@ from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.active.answers import Label, label_array
 from saccade.active.choosing import Beliefs, QueryRequest, beliefs_of_field, choose_rows
+from saccade.active.cover import Cover
 from saccade.active.models import Prior, beliefs_of, is_plain, kernel_and_noise
 from saccade.active.pool import one_against_rest, pool_gram, pool_graph
 from saccade.active.stopping import Audit
@@ -40,6 +41,7 @@ class PoolModel:
     given: GPClassifier  # to fit
     prior: Prior  # its kernel and noise
     field: PoolPosterior  # of the p rows
+    cover: Cover  # distances among them
     graph: Neighbours | None = None  # of rows that vote with a label or without one
 
     @classmethod
@@ -54,7 +56,7 @@ class PoolModel:
         gram = pool_gram(prior.kernel, X[rows], *coding)  # the copy of the rows is gone after
         field = PoolPosterior.unobserved(gram, prior.noise)
         graph = None if seed is None else pool_graph(gram, X, rows, seed)
-        return cls(X, rows, frozenset(audit.tolist()), given, prior, field, graph)
+        return cls(X, rows, frozenset(audit.tolist()), given, prior, field, Cover(field), graph)
 
     @property
     def labelled(self) -> Array:
@@ -106,7 +108,7 @@ class PoolModel:
         open_ = np.flatnonzero(~np.isin(self.rows, np.fromiter(labels, np.int64)))
         if not open_.size or not wanted.size:
             return self.rows[:0]
-        found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted)[0]
+        found = choose_rows(self.field, self.beliefs(labels, strategy), open_, strategy, wanted, self.cover)[0]
         return np.asarray(self.rows[found])
 
     def looked(self, audit: Audit, labels: Labels, changed: bool) -> Audit:

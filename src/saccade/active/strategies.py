@@ -21,6 +21,7 @@ Strategy = Literal[
     "entropy",
     "least-margin",
     "typical",
+    "medoids",
     "sigma",
     "variance-reduction",
     "information-gain",
@@ -39,6 +40,7 @@ class StrategySpec:
     needs_classes: bool = False  # two of them at least; before, "auto" asks for typical examples
     needs_mean: bool = False  # of a Gaussian process: a classifier without one is refused
     needs_covariance: bool = False  # with targets one by one
+    needs_distances: bool = False  # from the targets to candidates and labels
     one_class: bool = False
 
 
@@ -48,11 +50,10 @@ def _apart(score: Callable[[CandidateState], Array]) -> Callable[[CandidateState
 
 
 def _auto(o: CandidateState) -> Array:
-    """The reduction of variance times squared doubt.
+    """The reduction of variance times squared doubt: "auto" once it has `limits.MEDOIDS_PER_CLASS` labels per class.
 
-    Doubt is 1 minus the lead of the likeliest class over the second, in calibrated probability. Without labels, and
-    while there is one class, all rows are equally doubtful: it asks for typical ones that differ from each other. What
-    was compared, and on which pictures: docs/decisions/021.
+    Doubt is 1 minus the lead of the likeliest class over the second, in calibrated probability. Before, "auto" is
+    "medoids". What was compared, and on which data: docs/decisions/021 and 054.
     """
     doubt = scores.least_margin(o.probability)
     return np.asarray(_variance_reduction(o) * np.square(doubt))
@@ -68,6 +69,11 @@ def _information_gain(o: CandidateState) -> Array:
     assert o.covariance is not None
     assert o.target_variance is not None
     return scores.information_gain(o.covariance, o.variance, o.target_variance, o.noise)
+
+
+def _medoids(o: CandidateState) -> Array:
+    assert o.gains is not None
+    return o.gains.now
 
 
 def _output_change(o: CandidateState) -> Array:
@@ -110,6 +116,7 @@ STRATEGIES: dict[str, StrategySpec] = {
     "entropy": StrategySpec(_apart(lambda o: scores.entropy(o.probability)), needs_classes=True),
     "least-margin": StrategySpec(_apart(lambda o: scores.least_margin(o.probability)), needs_classes=True),
     "typical": StrategySpec(_sigma),
+    "medoids": StrategySpec(_medoids, needs_distances=True),
     "sigma": StrategySpec(_sigma),
     "variance-reduction": StrategySpec(_variance_reduction),
     "information-gain": StrategySpec(_information_gain, needs_covariance=True),

@@ -79,6 +79,17 @@ def variance_reduction(squares: Annotated[Array, "n: Σ_* c(x, x_*)²"], varianc
     return np.asarray(squares / (variance + noise))
 
 
+def nearer(distances: Annotated[Array, "n, t"], nearest: Annotated[Array, "t"], doubt: Annotated[Array, "t"]) -> PerRow:
+    """Σ_j u_j max(0, d_j − d(x, j)): how much nearer a label at x is to doubtful targets than any label so far.
+
+    Facility location weighted by doubt, whose greedy choice is k-medoids.
+
+    >>> nearer(np.array([[0.0, 1.5], [1.5, 0.0]]), np.array([1.0, 2.0]), np.array([0.5, 1.0]))
+    array([1., 2.])
+    """
+    return np.asarray(np.maximum(nearest - distances, 0.0) @ doubt, np.float64)
+
+
 def information_gain(
     covariance: Annotated[Array, "n, t"], variance: PerRow, target_variance: Annotated[Array, "t"], noise: float
 ) -> PerRow:

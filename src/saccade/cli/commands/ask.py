@@ -38,8 +38,8 @@ class QuestionOptions:
     strategy: str = o.option(
         "auto",
         "How to choose: auto, random, margin, variance, uncertainty, one-a-class, entropy, least-margin, typical, "
-        "sigma, variance-reduction, information-gain, output-change or value. If the labels are 1 for normal examples: "
-        "novel or doubtful.",
+        "medoids, sigma, variance-reduction, information-gain, output-change or value. If the labels are 1 for normal "
+        "examples: novel or doubtful.",
         metavar="NAME",
     )
     out: str = o.option(
