@@ -165,24 +165,24 @@ def check_examples(examples: Any, of_overview: bool, features: Array | None) -> 
         raise InvalidParameter(
             '`examples` need `features`, by which tiles may look like them: pass features="overview".'
         )
-    if isinstance(examples, np.ndarray) and examples.ndim == 2:
-        found = as_numbers(examples, "examples")
-    elif of_overview and len(examples):
-        crops = [open_picture(crop) for crop in examples]
-        sides = [(crop.shape[1], crop.shape[0]) for crop in crops]
-        found = np.vstack([overview(crop, Tiles.of(size, max(size))) for crop, size in zip(crops, sides, strict=True)])
-    else:
-        found = np.zeros((0, 0))
-    if (
-        not 0 < len(found) <= limits.TILE_EXAMPLES
-        or found.shape[1] != features.shape[1]
-        or not np.isfinite(found).all()
-    ):
+    found = _rows_of(examples, of_overview)
+    fits = 0 < len(found) <= limits.TILE_EXAMPLES and found.shape[1] == features.shape[1]
+    if not fits or not np.isfinite(found).all():
         raise InvalidInput(
             f"`examples` must be 1 to {limits.TILE_EXAMPLES} rows of {features.shape[1]} finite numbers, as `features` "
             f'has them, or with features="overview" a list of crops (h, w, 3); got an array of shape {found.shape}.'
         )
     return found
+
+
+def _rows_of(examples: Any, of_overview: bool) -> Annotated[Array, "k, d"]:
+    if isinstance(examples, np.ndarray) and examples.ndim == 2:
+        return as_numbers(examples, "examples")
+    if not of_overview or not len(examples):
+        return np.zeros((0, 0))
+    crops = [open_picture(crop) for crop in examples]
+    sides = [(crop.shape[1], crop.shape[0]) for crop in crops]
+    return np.vstack([overview(crop, Tiles.of(size, max(size))) for crop, size in zip(crops, sides, strict=True)])
 
 
 def standardised(
