@@ -127,10 +127,8 @@ def _by_distances(
     field: PoolPosterior, beliefs: Beliefs, rows: Array, way: StrategySpec, wanted: QueryRequest, cover: Cover | None
 ) -> tuple[Array, Lines]:
     """By distances from targets to candidates; of a large pool both are a sample."""
-    cover = Cover(field, wanted.targets) if cover is None or wanted.targets is not None else cover
+    cover = cover or Cover(field, wanted.targets)  # a learner has one for all its questions, and no targets
     rng, size = np.random.default_rng(wanted.seed), wanted.size
-    if wanted.cost is not None:
-        rows = rows[wanted.cost[rows] <= wanted.budget]
     if rows.size > (most := max(limits.BATCH_CANDIDATES, 4 * size)):
         known = rows[:0] if wanted.cost is not None else cover.known(rows)
         rows = known if known.size >= 4 * size else _at_most(most, rows, rng, wanted.cost_of(rows))
