@@ -95,3 +95,22 @@ def test_a_judge_far_from_its_scale_is_refused(kind: str) -> None:
     with pytest.raises(InvalidInput, match=r"Pass `scores` as the judge says them, or scores=None to learn them"):
         search.run(lambda boxes: CHANGES[kind](iou(boxes, TRUTH)), looks=60)
     assert search.looks == 0
+
+
+def test_the_answer_is_as_good_as_the_best_look_where_few_draws_are_likely() -> None:
+    """Exact scores leave a needle of likely boxes: draws that miss it must not make the answer sure and wrong."""
+    rng, looked, answered, said = np.random.default_rng(0), [], [], []
+    for seed in range(10):
+        middle, sides = rng.uniform(500, 1500, 2), rng.permutation([rng.uniform(60, 120), rng.uniform(200, 500)])
+        thin = np.concatenate([middle - sides / 2, middle + sides / 2])
+        search = Localizer((2000, 2000), random_state=seed)
+        for _ in range(5):
+            boxes = search.ask(10)
+            search.tell(boxes, 0.9 * iou(boxes, thin))
+        best, top = search.best(), search.boxes[int(np.argmax(search.told))]
+        looked.append(float(iou(top, thin)) >= 0.5)
+        answered.append(float(iou(best.box, thin)) >= 0.5)
+        said.append(best.probability)
+    assert sum(looked) >= 8
+    assert sum(answered) >= sum(looked) - 1
+    assert np.mean(said) < np.mean(answered) + 0.1

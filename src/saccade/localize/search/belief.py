@@ -77,6 +77,9 @@ class Choices(NamedTuple):
     noise: float  # variance of a look
 
 
+BEST_LOOKS = 5  # those that scored highest: near them, hypotheses are drawn at first
+
+
 @dataclass(frozen=True)
 class Belief:
     """Where the object may be after the looks, and what other boxes would score."""
@@ -100,7 +103,8 @@ class Belief:
             many = limits.HYPOTHESES_PRODUCTS // max(len(evidence.looks.boxes), 1) ** 2
             count = min(limits.HYPOTHESES, max(limits.HYPOTHESES_LEAST, many))
             if pool is None:
-                return hypotheses(prior, evidence.log_likelihood, count, rng)
+                highest = np.argsort(-evidence.looks.scores, kind="stable")[:BEST_LOOKS]
+                return hypotheses(prior, evidence.log_likelihood, count, rng, evidence.looks.boxes[highest])
             return hypotheses_of_pool(pool, prior, evidence.log_likelihood, count, crowd, rng)
 
         if isinstance(judge, Response):

@@ -17,14 +17,17 @@ from saccade.localize.boxes import pairs_iou, to_coordinates
 from saccade.localize.priors.box_prior import BoxPrior
 from saccade.localize.priors.densities import Held, Inside, log_sum
 
-ROUNDS = 6  # at most
-CENTRES = 100  # of the normals that a round draws from
+ROUNDS = 7  # at most
+CENTRES = 150  # of the normals that a round draws from
 ALIVE = 50.0  # effective number of draws that a round starts from
+TRUSTED = 5.0  # effective number of draws that answers come from, at least
 HALVINGS = 10  # of the range of log τ
 # Standard deviations of an object from the nearest proposal: centre in shares of the box, log size, log shape.
 JITTER = np.array([0.1, 0.1, 0.2, 0.2])
+BESIDE = np.array([0.2, 0.2, 0.4, 0.4])  # of first draws from a box that scored high
+NOWHERE = np.zeros((0, 4))
 SAME_PLACE = 0.5  # overlap of proposals that crowd one place
-WIDTH = 0.3  # of these normals: a share of the posterior's covariance
+WIDTHS = 0.3, 0.05  # of these normals, in turn: shares of the posterior's covariance, which may be bent
 
 
 @dataclass(frozen=True)
@@ -92,17 +95,19 @@ def hypotheses(
     log_likelihood: Callable[[Array], Array],  # boxes (n, 4) -> (n,)
     count: int,  # of the first draws; a later round has half as many
     rng: np.random.Generator,
+    near: Annotated[Array, "k, 4"] = NOWHERE,
 ) -> Hypotheses:
-    """Boxes with weights that stand for the posterior."""
+    """Boxes with weights that stand for the posterior; besides the prior, boxes near some are drawn at first."""
     free, known = _free(prior)
     v = prior.draw(count, rng)[:, : 4 - known.size]
     drawn = Sources([count], [free], free.log_density(v)[None])
     boxes, likely, before = _judged(v, prior, free, known, log_likelihood)
     if not np.ptp(likely):  # nothing is known yet
         return Hypotheses(boxes, np.full(count, 1.0 / count), float(likely[0]))
-    for _ in range(ROUNDS):
+    beside = _beside(near, prior.bounds, v.shape[1])
+    for turn in range(ROUNDS):
         weights, tempered = _tempered(likely, before - drawn.log_density())
-        around = _around(v, weights, rng)
+        around = beside if beside and tempered and not turn else _around(v, weights, WIDTHS[turn % 2], rng)
         new = around.draw(count // 2, rng)
         drawn = drawn.and_from(around, v, new)
         parts = _judged(new, prior, free, known, log_likelihood)
@@ -111,8 +116,9 @@ def hypotheses(
         )
         if not tempered:
             break
-    logs = likely + before - drawn.log_density()
-    return Hypotheses(boxes, _weights(logs), float(log_sum(logs) - np.log(len(logs))))
+    base = before - drawn.log_density()
+    # A few draws that stand for a narrow posterior would be far too sure of themselves: it is widened until enough do.
+    return Hypotheses(boxes, _tempered(likely, base, TRUSTED)[0], float(log_sum(likely + base) - np.log(len(base))))
 
 
 def hypotheses_of_pool(
@@ -163,15 +169,15 @@ def _judged(
     return boxes, log_likelihood(boxes), free.log_density(v)
 
 
-def _tempered(likely: Annotated[Array, "n"], base: Annotated[Array, "n"]) -> tuple[Array, bool]:
+def _tempered(likely: Annotated[Array, "n"], base: Annotated[Array, "n"], alive: float = ALIVE) -> tuple[Array, bool]:
     """Weights by exp(base) · likelihood^τ with the largest τ up to 1 that keeps enough draws alive; whether τ < 1."""
     weights, low, high = _weights(likely + base), -12.0, 0.0  # of log τ
-    if _alive(weights) >= ALIVE:
+    if _alive(weights) >= alive:
         return weights, False
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         weights = _weights(np.exp(middle) * likely + base)
-        low, high = (middle, high) if _alive(weights) >= ALIVE else (low, middle)
+        low, high = (middle, high) if _alive(weights) >= alive else (low, middle)
     return weights, True
 
 
@@ -184,8 +190,16 @@ def _alive(weights: Array) -> float:
     return float(1.0 / np.square(weights).sum())
 
 
-def _around(v: Array, weights: Array, rng: np.random.Generator) -> Normal:
+def _beside(boxes: Annotated[Array, "k, 4"], bounds: Array, free: int) -> Normal | None:
+    """Boxes a little beside these, where the first ones are free; None of none."""
+    if not len(boxes):
+        return None
+    sides = np.append(((boxes[:, 2:] - boxes[:, :2]) / (bounds[2:] - bounds[:2])).mean(axis=0), [1.0, 1.0])
+    return Normal(to_coordinates(boxes, bounds)[:, :free], np.diag(np.square(BESIDE * sides))[:free, :free])
+
+
+def _around(v: Array, weights: Array, width: float, rng: np.random.Generator) -> Normal:
     places = rng.choice(len(v), CENTRES, p=weights / weights.sum())
     off = v - weights @ v
-    covariance = WIDTH * (off.T @ (off * weights[:, None]))
+    covariance = width * (off.T @ (off * weights[:, None]))
     return Normal(v[places], covariance + np.diag(np.full(v.shape[1], 1e-8)))
