@@ -9,6 +9,7 @@ from scipy.special import expit
 from saccade.localize import Localizer, iou
 from saccade.localize.finder.calibration import (
     DENIED,
+    DOUBTED,
     LOST,
     Calibrator,
     Logistic,
@@ -60,6 +61,15 @@ def test_the_threshold_loses_the_share_that_was_promised() -> None:
     assert clear.threshold == DENIED
     _, _, stands = clear.say(*(lambda new: (new.present, new.right))(trials(400, 1, apart=9.0)))
     assert stands.mean() == pytest.approx(0.5, abs=0.1)
+
+
+def test_what_is_improbable_is_not_said_to_be_there() -> None:
+    """One object of twelve that looks like none: the threshold of a twentieth alone would be below it."""
+    there = np.arange(24) < 12
+    present = np.where(there, 4.0, 0.0)[:, None] + np.linspace(-0.5, 0.5, 24)[:, None] * np.ones(2)
+    present[0] = -1.0
+    some = Trials(present, np.zeros((24, 3)), there, there, np.zeros(24, bool))
+    assert Calibrator.learn(some).threshold == DOUBTED
 
 
 @settings(deadline=None, max_examples=30)

@@ -27,6 +27,7 @@ PENALTY = 0.3  # of squared weights of standardised evidence, beside the sum of 
 # 0.27 on the learning halves of four sets.
 HARDER = 0.2
 LOST = 0.05  # share of objects that the threshold may lose: of held-out ones, whose judges learned from fewer pictures
+DOUBTED = 0.2  # an object less probable than this is not said to be there, even if more are lost so
 DENIED = 0.75  # an object is not denied if it is more probable than this: other scenes are harder than held-out parts
 FOLDS = 5  # of the calibrator itself, for the figures that are printed
 LEAST_SEARCHES = 5  # with, and without the object, below which nothing is learned of its presence
@@ -131,10 +132,10 @@ class Calibrator:
 
 
 def _threshold(chances: Annotated[Array, "n"]) -> float:
-    """The k-th smallest of n: of exchangeable new ones a share of k/(n + 1) is below; never above `DENIED`."""
+    """The k-th smallest of n: of exchangeable new ones a share of k/(n + 1) is below; from `DOUBTED` to `DENIED`."""
     k = int(LOST * (len(chances) + 1))
     lowest = np.sort(chances)
-    return float(min(DENIED, lowest[k - 1] if k else 0.5 * lowest[0]))
+    return float(np.clip(lowest[k - 1] if k else 0.5 * lowest[0], DOUBTED, DENIED))
 
 
 def left_out(trials: Trials, absent: float = 0.5) -> tuple[Array, Array, Array]:
