@@ -217,3 +217,4 @@ REPORT_SEARCHES = 100  # Pictures whose search a report shows step by step, some
 REPORT_SIDE = 480  # Longer side of these pictures, in pixels, and centres along the longer side of a map.
 REPORT_CENTRES = 40
 CROP_PIXELS = 2**20  # Pixels of a crop that a judge is given, 3 bytes each: what has more is read less finely.
+NOTE_BYTES = 1 << 22  # Of one XML or text file of boxes: those of a picture with ten thousand.

@@ -26,7 +26,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
     >>> heard = []
     >>> with listening(lambda what, done: heard.append((what, done))):
-    ...     report("solving", 0.5)
+    ...     heard_by_us = report("solving", 0.5)
     >>> heard
     [('solving', 0.5)]
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from saccade._core import limits as sizes
+from saccade._core import limits
 from saccade._core.arrays import Array
 from saccade._core.errors import InvalidInput
 from saccade.localize import Found, Localizer
@@ -60,7 +60,7 @@ def search(
     *,
     keep: bool,  # the steps, for a report
     answer: Callable[[Localizer], Found] = by_search,
-    **limits: Any,  # looks, batch, sure
+    **options: Any,  # looks, batch, sure
 ) -> ObjectSearch:
     """Look until the best box is probable enough or the looks are used up. Looks that fail are left out."""
     steps, start, shown = list[Step](), time.perf_counter(), 0.0
@@ -72,13 +72,13 @@ def search(
             steps.append(Step(localizer.looks, answer(localizer), maps_of(localizer), now - start - shown))
         shown += time.perf_counter() - now
 
-    localizer.run(judge, picture, **limits, watch=watch if keep else None)
+    localizer.run(judge, picture, **options, watch=watch if keep else None)
     if not localizer.looks:
         raise InvalidInput(f"No look at it could be judged ({localizer.failures[-1].why}).")
     return ObjectSearch(name, picture, localizer, answer(localizer), steps, time.perf_counter() - start - shown)
 
 
-def maps_of(localizer: Localizer, along: int = sizes.REPORT_CENTRES) -> Maps:
+def maps_of(localizer: Localizer, along: int = limits.REPORT_CENTRES) -> Maps:
     """Mean, variance and expected improvement over the whole picture."""
     x0, y0, x1, y1 = localizer.bounds
     cell = max(x1 - x0, y1 - y0) / along

@@ -11,8 +11,7 @@ from saccade._core.errors import InvalidInput
 from saccade.cli import console
 from saccade.cli import options as o
 from saccade.cli.tables.boxes_in import DrawnBoxes, read_boxes
-from saccade.features.files import Found as FoundFile
-from saccade.features.files import find_pictures
+from saccade.features.files import FoundFile, find_pictures
 
 if TYPE_CHECKING:
     from saccade.localize import Finder

@@ -53,7 +53,7 @@ class Neighbours:
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
     >>> spread = Neighbours.of(RBF(), X, nearest=2).spread(np.eye(6)[:, :1])
     >>> np.round(spread[:, 0], 1)
-    array([3.2, 3.4, 2.9, 0. , 0. , 0. ])
+    array([3.6, 3.2, 2.8, 0. , 0. , 0. ])
     """
 
     kernel: Kernel

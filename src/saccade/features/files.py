@@ -36,7 +36,7 @@ BESIDE = "lies beside the class folders; move it into one of them"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A file to look into. The name is its path below the folder, with `/`."""
 
     path: str
@@ -44,12 +44,12 @@ class Found:
     label: str | None = None
 
 
-def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list[tuple[str, str]]]:
+def find_pictures(folder: str, by_class: bool = True) -> tuple[list[FoundFile], list[tuple[str, str]]]:
     """The files, sorted by name, and those left out with the reason. Hidden files are not mentioned."""
     if not os.path.isdir(folder):
         what = "is a file; for single files pass a list of paths" if os.path.exists(folder) else "does not exist"
         raise InvalidInput(f"The folder {folder!r} {what}.")
-    found: list[Found] = []
+    found: list[FoundFile] = []
     skipped: list[tuple[str, str]] = []
     every = sorted(_walk(os.path.abspath(folder)), key=lambda each: each[1].split("/"))
     for path, name, reason in every:
@@ -57,13 +57,13 @@ def find_pictures(folder: str, by_class: bool = True) -> tuple[list[Found], list
         if reason is None and extension and extension not in EXTENSIONS:
             reason = NO_PICTURE
         if reason is None:
-            found.append(Found(path, name))
+            found.append(FoundFile(path, name))
         else:
             skipped.append((name, reason))
     return _by_class(found, skipped) if by_class else (found, sorted(skipped))
 
 
-def _by_class(found: list[Found], skipped: list[tuple[str, str]]) -> tuple[list[Found], list[tuple[str, str]]]:
+def _by_class(found: list[FoundFile], skipped: list[tuple[str, str]]) -> tuple[list[FoundFile], list[tuple[str, str]]]:
     """The files with their class folders as labels; where there are such folders, files beside them are left out."""
     inside = [replace(file, label=file.name.partition("/")[0]) for file in found if "/" in file.name]
     if not inside:
@@ -122,7 +122,7 @@ def words(error: OSError) -> str:
 class PictureFile:
     """A file that held a picture when it was read."""
 
-    found: Found
+    found: FoundFile
     digest: str  # of its bytes
     stamp: tuple[int, int]  # bytes and time: while they stay, so does the content
 
@@ -144,7 +144,7 @@ class PictureFile:
 
 
 def check_files(
-    found: list[Found], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
+    found: list[FoundFile], max_pixels: int, max_side: int | None, cache: Cache, n_jobs: int | None
 ) -> Iterator[tuple[str, PictureFile | str]]:
     """The name of each file in order, and the file or why it gives no picture. Bad ones are not kept: they change."""
     settings = f"{DECODER} {pillow().__version__} {max_pixels} {max_side}"
@@ -170,7 +170,7 @@ def check_files(
         yield name, file
 
 
-def _is_small(found: Found) -> bool:
+def _is_small(found: FoundFile) -> bool:
     """Whether its digest takes less time than to hand it to another thread."""
     try:
         return os.stat(found.path).st_size < limits.SMALL_FILE_BYTES
@@ -178,7 +178,7 @@ def _is_small(found: Found) -> bool:
         return True  # there is nothing to read
 
 
-def _look(found: Found) -> tuple[str, PictureFile | str]:
+def _look(found: FoundFile) -> tuple[str, PictureFile | str]:
     """The file's digest, if its first bytes are a picture's."""
     try:
         if not stat.S_ISREG(os.stat(found.path).st_mode):  # to open a pipe would wait for ever

@@ -20,7 +20,7 @@ from saccade._core.progress import report
 from saccade.features.base import PerPicture
 from saccade.features.cache import Cache
 from saccade.features.decode import DECODER
-from saccade.features.files import Found, PictureFile, check_files, find_pictures
+from saccade.features.files import FoundFile, PictureFile, check_files, find_pictures
 from saccade.features.lazy import Items, digest_of, is_selection, selected
 from saccade.features.pixels import check_picture, check_pixels, limited, pillow, resize, to_grey, to_rgb
 
@@ -31,7 +31,7 @@ __all__ = ["Pictures", "Resize", "read_pictures", "resize", "to_grey", "to_rgb"]
 class PictureArray:
     """A picture the caller holds in memory."""
 
-    found: Found
+    found: FoundFile
     array: Array
 
     @property
@@ -181,7 +181,7 @@ def read_pictures(
             arrays = [_held(i, thing) for i, thing in enumerate(things)]
             return Pictures(arrays, skipped=[], max_pixels=max_pixels, max_side=max_side)
         where, skipped = "the list", []
-        found = [Found(os.path.abspath(os.fsdecode(path)), Path(os.fsdecode(path)).as_posix()) for path in things]
+        found = [FoundFile(os.path.abspath(os.fsdecode(path)), Path(os.fsdecode(path)).as_posix()) for path in things]
     files: list[PictureFile] = []
     with Cache(cache) as kept:
         for done, (name, file) in enumerate(check_files(found, max_pixels, max_side, kept, n_jobs), 1):
@@ -264,7 +264,7 @@ def _held(i: int, array: Array) -> PictureArray:
         check_picture(array)
     except InvalidInput as error:
         raise InvalidInput(f"Picture {i}, counted from 0: {error}") from None
-    return PictureArray(Found("", str(i)), array)
+    return PictureArray(FoundFile("", str(i)), array)
 
 
 def _nothing(where: str, skipped: list[tuple[str, str]]) -> str:

@@ -33,7 +33,7 @@ def problem() -> tuple[Any, Array, Array]:
 def test_probes_are_solved_beside_targets_only_where_their_answer_is_wanted(wanted: bool) -> None:
     K, noise, Y = problem()
     widths, product = list[int](), K.matmul
-    K.matmul = lambda V: widths.append(V.shape[1]) or product(V)
+    K._operator.matmul = lambda V: widths.append(V.shape[1]) or product(V)
     found = solve(K, noise, Y, Solving("cg", leave_one_out=wanted))
     assert (max(widths) > Y.shape[1]) == wanted
     assert np.isnan(found.error) != wanted
@@ -102,7 +102,7 @@ def test_nothing_more_is_solved_where_the_check_is_enough() -> None:
     targets = 0.5 * Y  # no labels, at which decisions turn
     found = solve_cg(K, noise, np.hstack([targets, Z]), tol=1e-9)
     products, product = list[int](), K.matmul
-    K.matmul = lambda V: products.append(1) or product(V)
+    K._operator.matmul = lambda V: products.append(1) or product(V)
     value, error = probes.settle(targets, Z, found)
     assert len(products) <= 1  # the row sums, which tell examples apart
     np.testing.assert_allclose(value, probes._by_regression(known_of(K, noise, None))[0], rtol=1e-9)

@@ -12,7 +12,6 @@ from saccade._core.errors import InvalidInput
 
 NAMES = {"image": ("image", "file", "filename", "file_name"), "label": ("label", "class", "name")}
 CORNERS = (("xmin", "ymin", "xmax", "ymax"), ("x0", "y0", "x1", "y1"), ("x1", "y1", "x2", "y2"))
-NOTE_BYTES = 1 << 22  # of one XML or text file: a picture with ten thousand boxes
 CLASSES = ("classes.txt", "obj.names", "labels.txt")  # names of YOLO's numbers, in their order
 
 
@@ -164,9 +163,9 @@ def _stem(folder: Path, file: Path) -> str:
 
 def _texts(folder: Path, files: list[Path]) -> Iterator[tuple[Path, str]]:
     for file in files:
-        if file.stat().st_size > NOTE_BYTES:
+        if file.stat().st_size > limits.NOTE_BYTES:
             raise InvalidInput(
-                f"{file} has {file.stat().st_size:,} bytes; boxes of a picture have {NOTE_BYTES:,} at most."
+                f"{file} has {file.stat().st_size:,} bytes; boxes of a picture have {limits.NOTE_BYTES:,} at most."
             )
         try:
             yield file, file.read_bytes().decode("utf-8-sig")

@@ -35,20 +35,20 @@ APART = 0.2  # overlap with the answer below which a look is at another place
 SURE = 0.0025  # the probability of a search is not to be believed beyond this and its complement
 
 
-class Evidence(NamedTuple):
+class AnswerEvidence(NamedTuple):
     """What a search knows of its answer, for each question."""
 
     present: Annotated[Array, "2"]  # highest score, its lead over other places
     right: Annotated[Array, "3"]  # the same, and the log odds by the search
 
 
-def evidence_of(search: Localizer) -> Evidence:
+def evidence_of(search: Localizer) -> AnswerEvidence:
     """After at least one look."""
     found, top, (low, _) = search.best(), float(search.told.max()), search.scores or (0.0, 1.0)
     elsewhere = search.told[pairs_iou(search.boxes, found.box[None])[:, 0] < APART]
     lead = top - float(elsewhere.max(initial=low))
     fits = np.clip(found.probability / max(found.present, 1e-12), SURE, 1.0 - SURE)
-    return Evidence(np.array([top, lead]), np.array([top, lead, logit(fits)]))
+    return AnswerEvidence(np.array([top, lead]), np.array([top, lead, logit(fits)]))
 
 
 @dataclass(frozen=True)

@@ -120,12 +120,12 @@ class GivenMixture:
         H = shares(boxes, objects, self.evidence.looks.bounds)
         return np.einsum("ich,ih->ch", H, self.beta), np.einsum("ich,ijh,jch->ch", H, self.covariance, H)
 
-    def parts(self, weights: Annotated[Array, "h"]) -> list[Part]:
+    def parts(self, weights: Annotated[Array, "h"]) -> list[MisfitPart]:
         """The misfits that matter."""
         joint = self.each * weights
         total = joint.sum(axis=1)
         return [
-            Part(float(total[k]), float(self.evidence.scale[k]), joint[k] / total[k], given.with_misfit(place))
+            MisfitPart(float(total[k]), float(self.evidence.scale[k]), joint[k] / total[k], given.with_misfit(place))
             for (rows, _), given in zip(self.evidence.models, self.given, strict=True)
             for place, k in enumerate(rows)
             if total[k] >= min(LEAST_SHARE, total.max())
@@ -139,7 +139,7 @@ class GivenMixture:
         )
 
 
-class Part(NamedTuple):
+class MisfitPart(NamedTuple):
     """One misfit of a mixture."""
 
     share: float
@@ -148,7 +148,9 @@ class Part(NamedTuple):
     given: WithMisfit
 
 
-def together(parts: list[Part], moments: Callable[[Part], tuple[Array, Array]]) -> tuple[Array, Array]:  # (c,), (c,)
+def together(
+    parts: list[MisfitPart], moments: Callable[[MisfitPart], tuple[Array, Array]]
+) -> tuple[Array, Array]:  # (c,), (c,)
     """Mean and variance of scores over parts whose own are in units of their scales."""
     found = [moments(part) for part in parts]
     weights, scales = np.array([part.share for part in parts]), np.array([[part.scale] for part in parts])
