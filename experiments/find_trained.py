@@ -142,7 +142,7 @@ def draw(record: dict[str, Any], out: Path) -> None:
         left.bar(np.arange(len(sets)) + 0.15 * k, heights, 0.14, label=way)
     left.set_xticks(np.arange(len(sets)) + 0.3, list(sets), fontsize=7)
     left.set(ylabel="answer right", ylim=(0, 1.02))
-    left.legend(frameon=False, fontsize=7)
+    left.legend(frameon=False, fontsize=7, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     for name, one in sets.items():
         right.plot(*np.array(one["said, true"]).T, "o-", ms=4, label=name)
     right.plot([0, 1], [0, 1], "0.7", lw=0.8)
