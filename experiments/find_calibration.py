@@ -16,6 +16,7 @@ import numpy as np
 from common import arguments, plots, save_figure, show_progress, write
 
 from saccade._core.arrays import Array
+from saccade._core.errors import InvalidInput
 from saccade._core.progress import report
 from saccade.localize import BoxPrior, Localizer, iou
 from saccade.localize.priors.densities import Normals
@@ -55,7 +56,7 @@ class Simulated:
 
 
 def searched(setting: dict[str, Any], looks: int, seed: int) -> list[tuple[float, float]]:
-    """After every batch, what is said and whether it is true."""
+    """After every batch, what is said and whether it is true; nothing of a search that was refused."""
     rng, options = np.random.default_rng([seed, 7]), {key: setting[key] for key in ("prior", "size", "noise", "absent")}
     search = Localizer(BOUNDS, random_state=seed, **options)
     truth = prior_of(search).sample(1, rng)[0]
@@ -64,7 +65,10 @@ def searched(setting: dict[str, Any], looks: int, seed: int) -> list[tuple[float
     rows = []
     while search.looks < looks:
         boxes = search.ask(BATCH)
-        search.tell(boxes, judge(boxes))
+        try:
+            search.tell(boxes, judge(boxes))
+        except InvalidInput:  # with the largest noises a score may be refused as one of another scale
+            return []
         found = search.best()
         right = there and iou(found.box, truth) >= 0.5
         rows.append((found.present, float(there)) if search.absent else (found.probability, float(right)))
@@ -101,7 +105,8 @@ def measure(name: str, searches: int, looks: int, processes: int) -> dict[str, A
     from joblib import Parallel, delayed
 
     setting = settings()[name]
-    rows = np.array(Parallel(processes)(delayed(searched)(setting, looks, seed) for seed in range(searches)))
+    found = Parallel(processes)(delayed(searched)(setting, looks, seed) for seed in range(searches))
+    rows = np.array([row for row in found if row])
     said, true = rows[..., 0], rows[..., 1]
     off = [abs(row["said"] - row["true"]) for row in reliability(said.ravel(), true.ravel()) if row["n"] >= ENOUGH]
     by_looks = [
@@ -109,7 +114,7 @@ def measure(name: str, searches: int, looks: int, processes: int) -> dict[str, A
         for i in range(said.shape[1])
     ]
     bins = reliability(said.ravel(), true.ravel())
-    return {"setting": name, "bins": bins, "worst": max(off, default=0.0), "by looks": by_looks}
+    return {"setting": name, "searches": len(rows), "bins": bins, "worst": max(off, default=0.0), "by looks": by_looks}
 
 
 def main() -> None:
