@@ -167,10 +167,10 @@ def check_examples(examples: Any, of_overview: bool, features: Array | None) -> 
         )
     if isinstance(examples, np.ndarray) and examples.ndim == 2:
         found = as_numbers(examples, "examples")
-    elif of_overview and len(examples):
-        crops = [open_picture(crop) for crop in examples]
-        sides = [(crop.shape[1], crop.shape[0]) for crop in crops]
-        found = np.vstack([overview(crop, Tiles.of(size, max(size))) for crop, size in zip(crops, sides, strict=True)])
+    elif of_overview:
+        found = np.vstack(
+            [np.zeros((0, features.shape[1])), *(_seen_from_afar(open_picture(crop)) for crop in examples)]
+        )
     else:
         found = np.zeros((0, 0))
     if (
@@ -183,6 +183,12 @@ def check_examples(examples: Any, of_overview: bool, features: Array | None) -> 
             f'has them, or with features="overview" a list of crops (h, w, 3); got an array of shape {found.shape}.'
         )
     return found
+
+
+def _seen_from_afar(crop: Source) -> Annotated[Array, "1, 10"]:
+    """As one tile of an overview."""
+    height, width = crop.shape[:2]
+    return overview(crop, Tiles.of((width, height), max(width, height)))
 
 
 def standardised(
