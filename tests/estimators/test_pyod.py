@@ -151,6 +151,10 @@ class TwiceTheMedian:
     def predict(self, scores: Array) -> Array:
         return (scores > self.thresh_).astype(int)
 
+    def eval(self, scores: Array) -> Array:  # what older versions of PyOD call
+        self.fit(scores)
+        return self.labels_
+
 
 def test_a_threshold_of_ones_own(data: Any) -> None:
     X, Z, _, truth = data

@@ -141,7 +141,7 @@ def test_a_part_of_the_rows_takes_no_value_of_the_others(held: bool) -> None:
 
 
 def test_a_part_of_the_rows_takes_no_features_of_the_others() -> None:
-    gram = HIK().gram(sp.random(4000, 50, 0.2, "csr", rng=np.random.default_rng(0)))
+    gram = HIK().gram(sp.random(4000, 50, 0.2, "csr", random_state=np.random.default_rng(0)))
     rows, new = np.arange(0, 4000, 100), gram.rows(np.arange(5))
     HIK().gram(new).cross(new)  # compiled
     tracemalloc.start()
@@ -236,7 +236,7 @@ def test_rows_are_copied_unless_nobody_can_change_them() -> None:
 
 
 def test_all_rows_are_the_blocks_of_rows() -> None:
-    X = sp.random(limits.ROWS_AT_ONCE + 10, 3, 0.4, "csr", rng=np.random.default_rng(0))
+    X = sp.random(limits.ROWS_AT_ONCE + 10, 3, 0.4, "csr", random_state=np.random.default_rng(0))
     for gram in (HIK().gram(X), RBF(1.0).gram(X, held=False)):
         blocks = list(gram.row_blocks())
         assert [some.start for some, _ in blocks[1:]] == [some.stop for some, _ in blocks[:-1]]

@@ -59,9 +59,8 @@ class PyODDetector(BaseDetector):
         scores = getattr(self.detector_, "leave_one_out_scores_", None)
         self.decision_scores_ = -np.asarray(self.detector_.score_samples(X) if scores is None else scores)
         self._process_decision_scores()
-        if isinstance(
-            self.contamination, float | int
-        ):  # equal examples score alike but for rounding: none is an outlier
+        if isinstance(self.contamination, float | int):
+            # Equal examples score alike but for rounding: none is an outlier where the threshold is their score.
             self.threshold_ += ROUNDING * max(1.0, abs(self.threshold_))
             self.labels_ = (self.decision_scores_ > self.threshold_).astype(int)
         return self
